@@ -1,8 +1,9 @@
-/* Who belongs to the tree when the observation begins.
+/* Which tasks belong to the tree when the observation begins.
  *
- * The programs are attached before the iterator runs, so a task of the tree is met by the iterator,
- * by the fork that makes it, or by both at once on two CPUs; and it may end at any moment. A claim
- * decides: whoever makes it first marks the task, and one that ends before it is marked never is. */
+ * The programs are attached before the iterator runs, so a task of the tree is met by the
+ * iterator, by the fork that creates it, or by both at once on two CPUs; and it may end at any
+ * moment. A claim decides: whichever program makes it first marks the task, and a task that ends
+ * before it is marked never is. */
 #pragma once
 #include "wanted.h"
 
@@ -11,8 +12,9 @@
 
 enum { CLAIM_NONE, CLAIM_TAKEN, CLAIM_MARKED, CLAIM_GONE };
 
-/* Not in the storage of tasks: that makes no entry while a task that was preempted is making one on
- * the same CPU (bpf_task_storage_trylock, kernel/bpf/bpf_task_storage.c), and an iterator can be. */
+/* Not in task storage, which creates no entry while a preempted task is creating one on the same
+ * CPU (bpf_task_storage_trylock, kernel/bpf/bpf_task_storage.c), and an iterator can be preempted.
+ */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -21,7 +23,7 @@ struct {
 	__type(value, __u64);
 } claims SEC(".maps");
 
-/* The claim to a task, 0 where there is no room for it. */
+/* The claim to a task, 0 if there is no room for it. */
 static __always_inline __u64 *claim_to(struct task_struct *task)
 {
 	struct claim_key key = { .task = (__u64)task, .started = task->start_time };
@@ -66,8 +68,8 @@ static __always_inline void begin(struct task_state *state, struct task_struct *
 	state->born = task->start_time;
 }
 
-/* The memory of a task is soon another's. Where the end of the one before came unseen, its state must
- * not become that one's: it stays, for nobody, until it is found. */
+/* Task memory is soon reused. If the end of the previous task was not seen, its state must not
+ * pass to the new one: it stays without an owner until it is found. */
 static __always_inline void part_with_the_last(struct task_struct *task)
 {
 	__u32 at = place_of(task);
@@ -78,9 +80,9 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 		__sync_val_compare_and_swap(&state->owner, (__u64)task, NO_TASK);
 }
 
-/* Whoever takes over a state hands it over, and is the only one to. An end, a look at all
- * tasks and another look may come to it at once, and a new task may have its place by then: that was
- * born later. The owner is 0 for a state in the storage of its task. */
+/* The program that takes over a state sends it, and is the only one to do so. An end and two scans
+ * of all tasks may reach it at once, and a new task, born later, may have its place by then. The
+ * owner is 0 for a state in the storage of its task. */
 static __always_inline bool take_over(struct task_state *state, __u64 owner)
 {
 	__u64 born = *(volatile __u64 *)&state->born;
@@ -90,7 +92,7 @@ static __always_inline bool take_over(struct task_state *state, __u64 owner)
 	       __sync_val_compare_and_swap(&state->born, born, 0) == born;
 }
 
-/* Of a state that was taken. */
+/* The owner of a state that was taken. */
 static __always_inline void give_up(struct task_state *state, struct task_struct *task)
 {
 	if (state->owner)
@@ -99,12 +101,12 @@ static __always_inline void give_up(struct task_state *state, struct task_struct
 		bpf_task_storage_delete(&tasks, task);
 }
 
-/* Nobody is to mark the task any more. Returns whether somebody has, as far as there is a claim. */
+/* No program may mark the task any more. Returns whether one has, as far as there is a claim. */
 static __always_inline bool is_marked_at_its_end(struct task_struct *task)
 {
 	__u64 now, *claim = claim_to(task);
 
-	/* It goes from nothing to taken to marked, so the third attempt is the last. */
+	/* A claim goes from nothing to taken to marked, so the third attempt is the last. */
 	for (int i = 0; claim && i < 3; i++) {
 		now = *claim;
 		if (now == CLAIM_MARKED)
@@ -115,7 +117,7 @@ static __always_inline bool is_marked_at_its_end(struct task_struct *task)
 	return 1;
 }
 
-/* Marks the task if nobody has, unless it has ended. Returns its state then. */
+/* Marks an unmarked task, unless it has ended. Returns its state then. */
 static __always_inline struct task_state *mark(struct task_struct *task)
 {
 	__u64 *claim = claim_to(task);
@@ -161,7 +163,7 @@ static long climb_family(__u32 index, struct ancestry *line)
 	return line->found || process <= 1 || !line->task;
 }
 
-/* Generations that are looked at: more than a machine has processes. */
+/* Generations to search: more than a machine has processes. */
 #define GENERATIONS (1 << 22)
 
 /* Whether the task is of a root process, or of one that it started. */
@@ -220,7 +222,7 @@ int adopt(struct bpf_iter__task *ctx)
 	if (!c || !known)
 		return 0;
 	if (c->adoption == ADOPTION_PREPARES && !ctx->meta->seq_num) {
-		/* One that was made while the last session ended may have died unseen. */
+		/* A task created while the last session ended may have ended unseen. */
 		bpf_loop(PLACES, vacate, 0, 0);
 		know_observer();
 		known->adopted = 0;
@@ -233,7 +235,7 @@ int adopt(struct bpf_iter__task *ctx)
 	if (!task || c->adoption < ADOPTION_RUNS || (task->flags & PF_EXITING) ||
 	    !is_wanted(task, c))
 		return 0;
-	/* A claim names a task by its date of birth, which may change (de_thread, fs/exec.c). */
+	/* A claim identifies a task by its start time, which may change (de_thread, fs/exec.c). */
 	if (!state_of(task) && mark(task))
 		known->adopted++;
 	return 0;

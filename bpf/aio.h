@@ -1,9 +1,9 @@
-/* libaio: one operation for each control block of io_submit. The block tells file, offset and
- * length, and io_getevents the result. A program may also fetch results from memory that it
- * shares with the kernel: then what it asked for is what is known.
+/* libaio: one operation for each control block of io_submit. The block contains file, offset and
+ * length; io_getevents returns the result. A program may also fetch results from memory that it
+ * shares with the kernel: then only the requested values are known.
  *
- * Results are found by the block's address, which the program may use again only when it has
- * the result. */
+ * Results are found by the block's address, which the program may reuse only after it has the
+ * result. */
 #pragma once
 #include "operations.h"
 #include "user.h"
@@ -18,7 +18,7 @@ struct {
 
 APART int name_file(__u64 open_file, struct file_key *key);
 
-/* `result` is what it moved, or a negative errno. */
+/* `result` is the number of bytes moved, or a negative errno. */
 APART int end_submission(struct submission *of, __s64 result, __u64 now)
 {
 	struct ended ended = {};
@@ -68,7 +68,8 @@ static long add_length(__u32 index, struct lengths *lengths)
 
 #define UNREADABLE (~0ULL)
 
-/* Returns the struct file of a block, or UNREADABLE; after it was handed over its descriptor may be closed. */
+/* Returns the struct file of a block, or UNREADABLE; after submission its descriptor may be
+ * closed. */
 static __noinline __u64 begin_submission(struct submission *of, __u64 address)
 {
 	struct lengths lengths = {};
@@ -100,13 +101,13 @@ static __noinline __u64 begin_submission(struct submission *of, __u64 address)
 	if ((block->rw_flags & (RWF_DSYNC | RWF_SYNC)) || (READ(file, f_flags) & O_DSYNC))
 		of->flags |= RUN_DURABLE;
 	of->mode = identify_file(file, &of->file);
-	/* Others that are handed over with it may come before it. */
+	/* Others submitted with it may precede it. */
 	if ((block->rw_flags & RWF_APPEND) || (READ(file, f_flags) & O_APPEND))
 		of->offset = READ(file, f_inode, i_size);
 	return (__u64)file;
 }
 
-/* One control block on its way into the kernel. */
+/* One control block being submitted. */
 static long submit_one(__u32 index, void *unused)
 {
 	struct task_state *state = current_state();
@@ -140,7 +141,7 @@ static long submit_one(__u32 index, void *unused)
 	return 0;
 }
 
-/* Those behind the accepted ones were not handed over. */
+/* Blocks after the accepted ones were not submitted. */
 static long take_back_one(__u32 index, __u64 *accepted)
 {
 	struct task_state *state = current_state();
@@ -179,7 +180,7 @@ static long reap_one(__u32 index, __u64 *fetched)
 	return 0;
 }
 
-/* The most that one call is given: aio-max-nr is 65,536 by default. */
+/* The most results of one call: aio-max-nr is 65,536 by default. */
 #define AIO_AT_ONCE 65536
 
 APART int aio_submitted(struct task_state *state)

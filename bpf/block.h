@@ -1,10 +1,9 @@
-/* Block requests: why, for which file, by whom, how long.
+/* Block requests: their cause, file, submitter and duration.
  *
- * A request is counted when it is first issued (block_rq_issue): a driver without room
- * gives it back and it is issued again (blk_mq_requeue_request), and
- * /sys/block/<disk>/stat counts a standalone flush as a write and as a flush. The reason is read from the bio's completion
- * function and pages, never from the task name: commit blocks and flushes are issued
- * by kernel workers.
+ * A request is counted when it is first issued (block_rq_issue): a driver without room returns it
+ * and it is issued again (blk_mq_requeue_request), and /sys/block/<disk>/stat counts a standalone
+ * flush as a write and as a flush. The cause is read from the bio's completion function and pages,
+ * never from the task name: kernel workers issue commit blocks and flushes.
  */
 #pragma once
 #include "moments.h"
@@ -16,7 +15,7 @@ struct reason {
 	__u8 cause;
 };
 
-/* The pages' owner. Returns the inode, or 0 for memory that is not page cache. */
+/* The owner of the pages. Returns the inode, or 0 for memory outside the page cache. */
 static __always_inline struct inode *owner(struct bio *bio, __u64 *offset)
 {
 	struct bio_vec *vec = BPF_CORE_READ(bio, bi_io_vec);
@@ -48,7 +47,7 @@ static __always_inline bool ends_in(struct config *c, __u64 end_io, enum end_io 
 	return c->end_io[which] && end_io == c->end_io[which];
 }
 
-/* A bio that was split has bio_chain_endio and its parent in bi_private. */
+/* A bio that was split has bio_chain_endio, and its parent in bi_private. */
 static __always_inline struct bio *original(struct config *c, struct bio *bio)
 {
 	for (int i = 0; i < 4; i++) {
@@ -110,19 +109,19 @@ APART int explain(struct config *c, __u64 address, struct reason *reason)
 	} else if ((flags & OPF_LOG) == OPF_LOG || is_journal(c, end_io, first) ||
 		   ends_in(c, end_io, END_IO_XFS_LOG)) {
 		/* Only logs write with these flags (fs/jbd2/commit.c JBD2_JOURNAL_REQ_FLAGS,
-		 * fs/xfs/xfs_log.c). jbd2's revoke blocks have the flags alone, fast commits
-		 * the function alone. The xfs log is written from memory that is no page
-		 * cache; each record commits itself. */
+		 * fs/xfs/xfs_log.c). jbd2's revoke blocks have only the flags, fast commits only
+		 * the function. The xfs log is written from memory outside the page cache; each
+		 * record commits itself. */
 		reason->cause = inode && (flags & (OPF_FUA | OPF_PREFLUSH)) ? CAUSE_COMMIT
 									    : CAUSE_JOURNAL;
 	} else if (ends_in(c, end_io, END_IO_BTRFS_SUPER)) {
 		reason->cause = CAUSE_COMMIT;
 	} else if (type == S_IFREG && !(flags & OPF_META)) {
-		/* btrfs trees have pages of an inode whose mode was never set. */
+		/* btrfs tree pages belong to an inode whose mode was never set. */
 		reason->cause = CAUSE_DATA;
 		identify(inode, &reason->file);
 	} else if (inode || (flags & OPF_META) || ends_in(c, end_io, END_IO_XFS_BUFFER)) {
-		/* A block device's pages, or an inode that is no file (btrfs trees). */
+		/* A block device's pages, or an inode that is not a file (btrfs trees). */
 		reason->cause = CAUSE_METADATA;
 	} else {
 		reason->cause = CAUSE_UNKNOWN;
@@ -148,11 +147,11 @@ static __always_inline void count(struct block_key *key, __u64 requests, __u64 b
 	}
 	value->count += requests;
 	value->bytes += bytes;
-	if (time_ns) /* a completion may be interrupted by another */
+	if (time_ns) /* another completion may interrupt this one */
 		__sync_fetch_and_add(&value->time_ns, time_ns);
 }
 
-/* In the submitter's context, which is gone by the time the request is issued. */
+/* Runs in the submitter's context, which is gone by the time the request is issued. */
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(queued, struct bio *bio)
 {
@@ -161,7 +160,7 @@ int BPF_PROG(queued, struct bio *bio)
 
 	if (current_state()) {
 		if (bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY))
-			lose(LOSS_BLOCK); /* its requests will seem to be others' */
+			lose(LOSS_BLOCK); /* its requests will seem to belong to others */
 	} else {
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
 		note_bio(bio);
@@ -169,9 +168,9 @@ int BPF_PROG(queued, struct bio *bio)
 	return 0;
 }
 
-/* The end of what did not become a request, as of device mapper. Of requests it is not told
- * (blk_update_request, block/blk-mq.c, clears BIO_TRACE_COMPLETION). Where the kernel does not run
- * this, the entry stays until the address is used again. */
+/* The end of a bio that did not become a request, as with device mapper. The kernel does not trace
+ * it for requests (blk_update_request, block/blk-mq.c, clears BIO_TRACE_COMPLETION). If the kernel
+ * skips this program, the entry stays until the address is reused. */
 SEC("tp_btf/block_bio_complete")
 int BPF_PROG(bio_ended, struct request_queue *queue, struct bio *bio)
 {
@@ -204,8 +203,7 @@ static __always_inline bool from_tree(struct config *c, struct bio *bio)
 	return bpf_map_lookup_elem(&submitted, &key) != 0;
 }
 
-/* Issued again, as opposed to a new request in the same memory whose predecessor's
- * completion was not seen. */
+/* Issued again, as opposed to a new request in the same memory after an unseen completion. */
 static __always_inline bool is_same(struct in_flight *flight, struct request *rq)
 {
 	return flight->started_ns == rq->start_time_ns && flight->sector == rq->__sector &&
@@ -221,9 +219,9 @@ int BPF_PROG(issued, struct request *rq)
 	struct gendisk *disk = WALK(rq, q, disk);
 	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
 	__u64 key = (__u64)rq;
-	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number for the verifier, which explain takes */
+	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number, as explain() requires */
 
-	/* What is issued before the run begins is not the run's. */
+	/* Requests issued before the run begins do not belong to the run. */
 	if (!c || !c->started_ns || !disk || operation >= REQ_OP_FIRST_PASSTHROUGH)
 		return 0;
 	before = bpf_map_lookup_elem(&in_flight, &key);
@@ -283,11 +281,11 @@ static __always_inline void stream_request(struct in_flight *flight, __u64 now)
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-/* More than any request is made of. */
+/* More bios than any request has. */
 #define MOST_BIOS 4096
 
-/* One of the bios that a request is made of ends with it, and with its last part what it was split
- * from: that has one remaining then (bio_remaining_done, block/bio.c). */
+/* Bios of a request end with it; the last part of a split bio also ends the bio that it was split
+ * from, which has one remaining part then (bio_remaining_done, block/bio.c). */
 static long forget(__u32 index, __u64 *next)
 {
 	struct config *c = configuration();
@@ -311,7 +309,7 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 	struct config *c = configuration();
 	__u64 now, bio;
 
-	/* A flush is not issued itself: one request is for all that wait (block/blk-flush.c). */
+	/* A flush is not issued itself: one request serves all that wait (block/blk-flush.c). */
 	if (!flight || flight->key.by_tree) {
 		bio = (__u64)BPF_CORE_READ(rq, bio);
 		bpf_loop(MOST_BIOS, forget, &bio, 0);
@@ -332,9 +330,10 @@ int BPF_PROG(completed, struct request *rq, __u8 error)
 	return on_completion(rq, error);
 }
 
-/* A loop device ends requests in a thread, which the interrupt of the disk below ends others in
- * the middle of. The kernel does not run a program that is under way on that CPU (__bpf_trace_run,
- * kernel/trace/bpf_trace.c), but this one; what the first has seen is gone from the table. */
+/* A loop device ends requests in a thread, and the interrupt of the underlying disk may end others
+ * in the middle of that. The kernel skips a program that is already running on that CPU
+ * (__bpf_trace_run, kernel/trace/bpf_trace.c), but runs this one; entries that the first has seen
+ * are gone from the table. */
 SEC("tp_btf/block_rq_complete")
 int BPF_PROG(completed_amid, struct request *rq, __u8 error)
 {

@@ -1,4 +1,4 @@
-/* System calls: who, on which file, how long, how long blocked. */
+/* System calls: thread, file, duration, blocked time. */
 #pragma once
 #include "moments.h"
 #include "payload.h"
@@ -28,8 +28,8 @@ static __always_inline void add_value(struct call_value *to, const struct call_v
 		to->sizes[i] += from->sizes[i];
 }
 
-/* A program that goes from file to file makes few calls on each. To hand those over costs far
- * less than a new entry of `calls`, most of which is for memory. */
+/* A program that goes from file to file makes few calls on each. Sending such a sum costs far less
+ * than a new entry of `calls`, most of which is for memory. */
 static __always_inline bool hand_over(const struct call_slot *slot)
 {
 	struct few_event *event;
@@ -92,8 +92,8 @@ APART int merge_slot(struct call_slot *slot)
 	return 0;
 }
 
-/* The file that a descriptor stands for. Read anew at each call: a struct file is freed memory as
- * soon as another thread has closed the descriptor, and the next open may be given the same. */
+/* The file of a descriptor. Read again at each call: the memory of a struct file is freed as soon
+ * as another thread closes the descriptor, and the next open may get the same memory. */
 static __always_inline void resolve(struct task_state *state, struct task_struct *task, __u32 fd)
 {
 	struct file *file = file_of(task, fd);
@@ -104,7 +104,7 @@ static __always_inline void resolve(struct task_state *state, struct task_struct
 	state->mode = identify_file(file, &state->file);
 }
 
-/* Of calls that make a descriptor. */
+/* For calls that create a descriptor. */
 APART int resolve_made(struct task_state *state, __u32 fd)
 {
 	if (!state)
@@ -115,7 +115,7 @@ APART int resolve_made(struct task_state *state, __u32 fd)
 	return 0;
 }
 
-/* The file that the call reads from, when it is counted at the one it writes to. */
+/* The file that the call reads from, when it is counted for the file that it writes to. */
 APART int resolve_source(struct task_state *state)
 {
 	struct file *file;
@@ -139,7 +139,7 @@ APART int name_file(__u64 open_file, struct file_key *key)
 	return name_path(open_file + bpf_core_field_offset(struct file, f_path), key);
 }
 
-/* Files are used by several calls in turn: the one named last needs no look-up. */
+/* Several calls use a file in turn: the file named last needs no lookup. */
 static __always_inline void name_once(struct task_state *state, __u64 open_file,
 				      struct file_key *key)
 {
@@ -165,7 +165,7 @@ static __always_inline void prepare_history(struct task_state *state, struct pt_
 	if (READS)
 		prepare_read(state, regs->r9);
 	if (state->call & CALL_CLOSES)
-		name_once(state, state->open_file, &state->file); /* afterwards it is gone */
+		name_once(state, state->open_file, &state->file); /* it is closed afterwards */
 }
 
 SEC("tp_btf/sys_enter")
@@ -264,7 +264,7 @@ static __always_inline bool is_slot_of(const struct call_slot *slot, __u32 nr,
 	return slot->key.nr == nr && is_same_file(&slot->key.file, file);
 }
 
-/* The call's own slot, or the one used longest ago. */
+/* The call's own slot, or the least recently used one. */
 APART int search_slots(struct task_state *state, __u32 nr, struct file_key *file)
 {
 	__u32 oldest = 0;
@@ -280,8 +280,8 @@ APART int search_slots(struct task_state *state, __u32 nr, struct file_key *file
 	return oldest;
 }
 
-/* The running sum of this call on this file. Where it was last is known by a few bits of both, so
- * that programs that do a few things in turn need no search. */
+/* The running sum of this call on this file. A few bits of both identify its last slot, so that
+ * programs with a few alternating calls need no search. */
 static __always_inline struct call_slot *slot_for(struct task_state *state, __u32 nr,
 						  struct file_key *file, __u64 open_file)
 {
@@ -326,18 +326,18 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 	slot->sizes[at] = SIZE_BUCKETS;
 }
 
-/* Where the transfer began; the position of the open file has moved past it. */
+/* The start of the transfer; the position of the open file is past it now. */
 static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 {
 	struct file *file = (struct file *)state->open_file;
 	__u64 end = 0;
 
-	/* copy_file_range and splice were given the place in memory, and moved it on. */
+	/* copy_file_range and splice got a pointer to the offset, and advanced it. */
 	if ((state->call & CALL_FD_THIRD) && state->argument[3]) {
 		bpf_probe_read_user(&end, sizeof end, (void *)state->argument[3]);
 		return end > moved ? end - moved : 0;
 	}
-	/* preadv2 and pwritev2 take -1 for the position. */
+	/* preadv2 and pwritev2 take -1 for the current position. */
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
 		if (state->call_flags & RWF_APPEND)
 			return READ(file, f_inode, i_size) - moved;
@@ -383,7 +383,7 @@ APART int add_source(struct task_state *state, __s64 result, __u64 took_ns)
 	return 0;
 }
 
-/* Computed when it is wanted: kept on the stack it would be what makes that too long for old verifiers. */
+/* Computed when needed: kept on the stack it would exceed the limit of old verifiers. */
 static __always_inline __u64 took(struct task_state *state, __u64 now)
 {
 	return now - state->entered_ns;
@@ -404,7 +404,7 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	if (result >= 0 && (state->call & (CALL_OFFSET | CALL_POSITION)) &&
 	    (state->mode & S_IFMT) == S_IFREG) {
 		offset = offset_of(state, result);
-		/* Not of a file that is at no position after it was written to. */
+		/* Not for a file whose position does not move with writes. */
 		if ((__s64)offset >= 0) {
 			add_shape(slot, offset, result);
 			if ((state->call & CALL_WRITES) && result)
@@ -462,7 +462,7 @@ APART int leave(struct task_state *state, __s64 result)
 	return leave_inline(state, result);
 }
 
-/* What the call has come to, once its arguments say what it was. */
+/* Sets the number and class of the call, once its arguments identify it. */
 static __always_inline __s64 result_of(struct task_state *state, __s64 result)
 {
 	if (!HISTORY || !(state->call & CALL_TOLD))
@@ -472,8 +472,9 @@ static __always_inline __s64 result_of(struct task_state *state, __s64 result)
 	return state->result;
 }
 
-/* Nearly all tasks have a place, and for them nothing is called: a call takes as long as thirty
- * instructions where returns are guarded. The verifier reads the function for the others apart. */
+/* Nearly all tasks have a place, and need no function call: one takes as long as thirty
+ * instructions where returns are guarded. The verifier checks the function for the others
+ * separately. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(call_left, struct pt_regs *regs, long result)
 {
@@ -486,9 +487,9 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 	return state && state->entered_ns ? leave(state, result_of(state, result)) : 0;
 }
 
-/* Blocked means: left the CPU in a state other than runnable while inside a call.
- * in_iowait is not used: it is set only for waits on a bio, so an fsync that waits
- * for the journal thread would look like no I/O at all. */
+/* Blocked means: the thread left the CPU in a state other than runnable while inside a call.
+ * in_iowait is not used: it is set only for waits on a bio, so an fsync that waits for the journal
+ * thread would seem to do no I/O. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -505,7 +506,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	if (state && state->switched_ns) {
 		if (!now)
 			now = bpf_ktime_get_ns();
-		/* A call that was under way when the task was adopted is not counted. */
+		/* A call that was under way when the task was attached is not counted. */
 		if (state->entered_ns)
 			state->blocked_ns += now - state->switched_ns;
 		state->switched_ns = 0;

@@ -1,4 +1,4 @@
-/* Requests of ioctl that change what files hold: told by their number. */
+/* ioctl requests that change file contents, identified by their number. */
 #pragma once
 #include "operations.h"
 #include "user.h"
@@ -8,15 +8,15 @@
 #define FICLONERANGE 0x4020940d
 #define FIDEDUPERANGE 0xc0189436
 
-/* Other requests that change what files hold: each with its TOLD_* in the upper half. Set by the
+/* Other requests that change file contents: each with its TOLD_* in the upper half. Set by the
  * loader. */
 #define REQUESTS 32
 const volatile __u64 REQUEST[REQUESTS] = {};
 
 #define CLONES (CALL_FD_FIRST | CALL_SOURCE_SECOND | CALL_WRITES | CALL_MOVES | CALL_OFFSET)
 
-/* From here on the call is like a copy: its arguments are the file written to, the one read
- * from, the length and the offset. */
+/* From here on the call is treated like a copy: its arguments are the file written to, the file
+ * read from, the length and the offset. */
 static __always_inline void is_clone(struct task_state *state, __u32 told, __u64 source,
 				     __u64 source_offset, __u64 bytes, __u64 offset)
 {
@@ -83,7 +83,7 @@ static __always_inline __s64 outcome_of(const struct dedupe_outcome *outcome)
 	return outcome->status < 0 ? outcome->status : (__s64)outcome->bytes;
 }
 
-/* What a destination after the first one got. */
+/* The bytes deduplicated to a destination after the first one. */
 static long dedupe_one(__u32 index, __u64 *count)
 {
 	struct task_state *state = current_state();
@@ -106,7 +106,7 @@ static long dedupe_one(__u32 index, __u64 *count)
 	}
 	ended.nr = state->nr;
 	ended.result = outcome_of(&target.outcome);
-	/* The time of the call is counted at its first destination. */
+	/* The time of the call is counted for its first destination. */
 	count_operation(&ended);
 	return 0;
 }

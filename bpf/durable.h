@@ -14,8 +14,9 @@ static __always_inline bool is_durable(struct task_state *state)
 	return READ(file, f_flags) & O_DSYNC;
 }
 
-/* Of a write through a ring: its kiocb is the first part of the request, and has the flags of the
- * operation and of the open file (io_rw_init_file, io_uring/rw.c; iocb_flags, include/linux/fs.h). */
+/* For a write through a ring: its kiocb is the first part of the request, and has the flags of the
+ * operation and of the open file (io_rw_init_file, io_uring/rw.c; iocb_flags, include/linux/fs.h).
+ */
 static __always_inline bool is_durable_request(struct io_kiocb *request)
 {
 	struct kiocb *kiocb = (struct kiocb *)request;

@@ -1,5 +1,5 @@
-/* Events for which older kernels have no tracepoint: programs at the functions beside them. What a
- * tracepoint tells is worked out from the arguments, on the conditions on which it would come. */
+/* Events for which older kernels have no tracepoint: programs attached to nearby functions. They
+ * derive the tracepoint's values from the arguments, on the same conditions. */
 #pragma once
 #include "page_cache.h"
 #include "ring_names.h"
@@ -36,8 +36,8 @@ int BPF_PROG(missed_at_entry, struct readahead_control *control, unsigned long w
 	return on_miss(READ(control, mapping, host), READ(control, _index), wanted);
 }
 
-/* Nothing is brought in where there is no read-ahead, or while the page is written back: the mark
- * on it means that then (page_cache_async_ra, mm/readahead.c). */
+/* Nothing is read where there is no read-ahead, or while the page is under write-back: then the
+ * mark on the page means that (page_cache_async_ra, mm/readahead.c). */
 SEC("fentry/page_cache_async_ra")
 int BPF_PROG(fetched_ahead_at_entry, struct readahead_control *control, struct folio *folio)
 {
@@ -77,7 +77,7 @@ static __always_inline int on_found(void *folio)
 	return 0;
 }
 
-/* A folio was found that can be mapped. */
+/* A folio that can be mapped was found. */
 SEC("fexit/next_uptodate_folio")
 int BPF_PROG(found_to_map, void *position, void *mapping, unsigned long end, void *folio)
 {
@@ -109,9 +109,9 @@ int BPF_PROG(mapped_at_exit, struct vm_fault *fault, unsigned long first, unsign
 	return on_map(mapping, first, last < (__u64)end ? last : end - 1);
 }
 
-/* Names: where the kernel does not tell whose change time it sets, these are the functions through
- * which every name is made, changed and taken away, and every attribute set (fs/namei.c,
- * fs/dcache.c, fs/attr.c, fs/xattr.c). */
+/* Names: where the kernel has no tracepoint for change times, every name is created, changed and
+ * removed, and every attribute set, through these functions (fs/namei.c, fs/dcache.c, fs/attr.c,
+ * fs/xattr.c). */
 static __always_inline int touch_named(struct dentry *dentry)
 {
 	__u64 inode = (__u64)READ(dentry, d_inode);
@@ -170,7 +170,7 @@ int BPF_PROG(touched_by_new_name, struct dentry *dentry, __u64 inode)
 	return touch_made(dentry, inode);
 }
 
-/* After what they do, as overlayfs may first copy the file up in them. */
+/* At the return of the functions, since overlayfs may first copy the file up in them. */
 static __always_inline int touch_changed(struct dentry *dentry, int result)
 {
 	return result ? 0 : touch_named(dentry);

@@ -1,7 +1,7 @@
 /* The history: what changes files, in order.
  *
- * Writes are not sent one by one: those that follow each other in one file are one run,
- * sent when another file or a step of the same thread comes.
+ * Writes are not sent one by one: consecutive writes to one file form a run, sent before the
+ * thread's next file or step.
  */
 #pragma once
 #include "touched.h"
@@ -19,7 +19,7 @@ struct {
 	__type(value, struct step_record);
 } step_scratch SEC(".maps");
 
-/* `id` is the process and the thread that wrote. */
+/* `id` is the process and thread that wrote. */
 APART int end_run(struct run *run, __u64 id)
 {
 	struct run_event *event;
@@ -81,7 +81,7 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 		run->to = run->end;
 }
 
-/* Whether the task's root is that of all mounts, as it is unless it has called chroot(2). */
+/* Whether the task's root is that of all mounts, which is so unless it has called chroot(2). */
 static __always_inline bool is_whole_root(struct path *root)
 {
 	struct vfsmount *seen = READ(root, mnt);
@@ -90,7 +90,7 @@ static __always_inline bool is_whole_root(struct path *root)
 	return READ(root, dentry) == READ(seen, mnt_root) && READ(mount, mnt_parent) == mount;
 }
 
-/* The directory that a path begins in, named if it is new. `start` is its first byte. */
+/* The directory that a path starts from, named if it is new. `start` is the path's first byte. */
 APART int begin_of(__u64 fd, __u32 which, __u32 start)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -127,8 +127,8 @@ APART int begin_of(__u64 fd, __u32 which, __u32 start)
 	return 0;
 }
 
-/* A path as the program gave it. Read after the call: the kernel has just read it, so
- * its page is resident. Returns the bytes with the NUL. */
+/* A path as the program passed it. Read after the call: the kernel has just read it, so its page
+ * is resident. Returns the bytes with the NUL. */
 static __always_inline __u32 copy_path(struct step_record *record, __u32 at, __u64 address)
 {
 	long bytes = bpf_probe_read_user_str(record->text + (at & (TEXT - 1)), TEXT,
@@ -167,7 +167,7 @@ static __always_inline int copy_paths(struct task_state *state, __u32 style)
 		break;
 	case PATH_SECOND:
 		address[0] = state->argument[1];
-		address[1] = state->argument[0]; /* what the link says */
+		address[1] = state->argument[0]; /* the target of the link */
 		break;
 	case PATH_THIRD_AT:
 		fd[0] = state->argument[1];
@@ -189,7 +189,7 @@ static __always_inline int copy_paths(struct task_state *state, __u32 style)
 	bpf_probe_read_kernel(&start, 1, record->text);
 	if (first)
 		begin_of(fd[0], 0, start);
-	if (!address[1] || first >= TEXT) /* no room: no path is that long but by intent */
+	if (!address[1] || first >= TEXT) /* no room: only a hostile program has such paths */
 		return 0;
 	record->event.bytes[1] = copy_path(record, first, address[1]);
 	bpf_probe_read_kernel(&start, 1, record->text + (first & (TEXT - 1)));
@@ -198,7 +198,7 @@ static __always_inline int copy_paths(struct task_state *state, __u32 style)
 	return 0;
 }
 
-/* What else the call was given in memory, behind its paths. The kernel has just read it. */
+/* Other arguments in memory, after the paths. The kernel has just read them. */
 APART int copy_extra(struct task_state *state, __u32 at)
 {
 	struct step_record *record;
@@ -221,7 +221,7 @@ APART int copy_extra(struct task_state *state, __u32 at)
 		return 0;
 	address = state->argument[which];
 	if (bpf_probe_read_user(record->text + at, bytes, (void *)address)) {
-		/* Where it may be shorter, the next page need not be there. */
+		/* If the text may be shorter, the next page may be unmapped. */
 		bytes = 4;
 		if (bpf_probe_read_user(record->text + at, bytes, (void *)address))
 			return 0;
@@ -275,7 +275,7 @@ APART int send_step(struct task_state *state, __u32 style, __s64 result, __u64 n
 	return 0;
 }
 
-/* Of the struct file of the current call; after a close it is gone. */
+/* From the struct file of the current call, which a close frees. */
 static __always_inline void look_at_file(struct task_state *state)
 {
 	struct file *file = (struct file *)state->open_file;
@@ -284,14 +284,14 @@ static __always_inline void look_at_file(struct task_state *state)
 	state->file_flags = file ? READ(file, f_flags) : 0;
 }
 
-/* Commands of ioctl(2) and fcntl(2) that change a file, or what its open file does. */
+/* Requests of ioctl(2) and fcntl(2) that change a file, or the behaviour of its open file. */
 static __always_inline bool is_changing(__u32 command)
 {
 	return command == F_SETFL || command == FS_IOC_SETFLAGS || command == FS_IOC_FSSETXATTR;
 }
 
-/* Whether a call that opened a file has cut its contents off: fs/open.c (do_dentry_open) keeps no
- * O_TRUNC in the flags of the open file. Those of openat2 are in the place of their address. */
+/* Whether an open truncated the file: fs/open.c (do_dentry_open) keeps no O_TRUNC in the flags of
+ * the open file. The flags of openat2 replace their address. */
 static __always_inline bool empties(struct task_state *state)
 {
 	__u32 nr = state->nr;
@@ -316,7 +316,7 @@ static __always_inline bool is_step(struct task_state *state, __u32 style, __s64
 		       (state->argument[3] & MAP_SHARED);
 	if (state->call & CALL_COMMAND)
 		return is_changing(state->argument[1]);
-	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* only to read changes nothing */
+	if (state->call & (CALL_FD_RETURNED | CALL_CLOSES)) /* an open for reading changes nothing */
 		return regular &&
 		       ((state->file_mode & (FMODE_WRITE | FMODE_CREATED)) || empties(state));
 	return 1;

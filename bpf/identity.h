@@ -1,4 +1,4 @@
-/* Which file an inode stands for: the life of one inode in one file system. */
+/* The file of an inode: one life of one inode in one file system. */
 #pragma once
 #include "offsets.h"
 #include "overlay.h"
@@ -6,8 +6,8 @@
 /* include/uapi/linux/magic.h */
 #define ANON_INODE_SUPER_MAGIC 0x09041934
 
-/* The device that stat(2) shows: each btrfs subvolume has one of its own, and inode numbers are
- * those of the subvolume (btrfs_getattr, fs/btrfs/inode.c). */
+/* The device that stat(2) shows: each btrfs subvolume has its own, with its own inode numbers
+ * (btrfs_getattr, fs/btrfs/inode.c). */
 static __always_inline __u32 subvolume_device(__u64 inode)
 {
 	__u64 own, root;
@@ -42,7 +42,7 @@ static __always_inline int take_whole(__u64 address, struct file_key *key)
 	return 0;
 }
 
-/* File systems on which the numbers of an inode are not enough. */
+/* File systems on which the inode number does not identify a file. */
 APART int identify_deeper(__u64 address, struct file_key *key)
 {
 	struct inode *inode = (struct inode *)address, *upper, *lower;
@@ -54,7 +54,7 @@ APART int identify_deeper(__u64 address, struct file_key *key)
 		take_whole(address, key);
 		return 0;
 	}
-	/* A directory of several layers is none of them, and has a number of its own. */
+	/* A merged directory belongs to no single layer, and has its own number. */
 	if ((READ(inode, i_mode) & S_IFMT) == S_IFDIR)
 		return 0;
 	upper = upper_inode(address);
@@ -87,8 +87,8 @@ static __always_inline __u64 identify(struct inode *inode, struct file_key *key)
 	return identify_in(READ(inode, i_sb), inode, key);
 }
 
-/* Eventfd, epoll, timers and their like share one inode (fs/anon_inodes.c): what they are says the
- * name. */
+/* Eventfd, epoll, timers and the like share one inode (fs/anon_inodes.c): only the name
+ * distinguishes them. */
 static __noinline int identify_anonymous(__u64 open_file, struct file_key *key)
 {
 	struct file *file = (struct file *)open_file;
@@ -101,7 +101,7 @@ static __noinline int identify_anonymous(__u64 open_file, struct file_key *key)
 	return 0;
 }
 
-/* The file that an open file stands for; returns its mode. */
+/* The file of an open file description; returns its mode. */
 static __always_inline __u32 identify_file(struct file *file, struct file_key *key)
 {
 	struct inode *inode = READ(file, f_inode);

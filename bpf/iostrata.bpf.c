@@ -1,4 +1,4 @@
-/* iostrata's kernel side: programs at tracepoints, and at functions where there are none, each
+/* iostrata's kernel side: programs on tracepoints, and on functions where there are none, each
  * loadable without the others. */
 #include "calls.h"
 #include "page_cache.h"

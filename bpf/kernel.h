@@ -213,11 +213,11 @@ typedef struct {
 	__s64 counter;
 } atomic64_t;
 typedef struct {
-	atomic64_t refcnt; /* of those besides the first (include/linux/file_ref.h) */
+	atomic64_t refcnt; /* of references besides the first (include/linux/file_ref.h) */
 } file_ref_t;
 struct file {
 	file_ref_t f_ref;   /* since Linux 6.13, */
-	atomic64_t f_count; /* ... and before: of all */
+	atomic64_t f_count; /* ... and before: of all references */
 	__u32 f_mode;
 	__u32 f_flags;
 	long long f_pos;
@@ -398,7 +398,7 @@ struct request {
 };
 struct io_ring_ctx;
 struct io_cqe {
-	int fd; /* until it has ended */
+	int fd; /* valid until it has ended */
 };
 struct io_wq_work {
 	int cancel_seq;

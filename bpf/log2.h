@@ -2,8 +2,8 @@
 #pragma once
 #include "kernel.h"
 
-/* The last eight bits from a table: the verifier follows each way through branches, and would
- * come with 64 different powers to what uses them. */
+/* The last eight bits come from a table: the verifier follows each path through branches, and
+ * would reach the code that uses the result with 64 different powers. */
 static const __u8 LOG2[256] = {
 	[2 ... 3] = 1,	 [4 ... 7] = 2,	  [8 ... 15] = 3,    [16 ... 31] = 4,
 	[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,

@@ -5,41 +5,41 @@
 #include <bpf/bpf_tracing.h>
 #include "read.h"
 
-/* A function that the verifier reads once, as it is not static, and not at each call on each
- * way there: a program of many ways takes seconds to load otherwise. */
+/* A global function, which the verifier checks once, and not at each call on each path to it:
+ * otherwise a program with many paths takes seconds to load. */
 #define APART __noinline
 
-/* KEYS: what a function that is not static is given by address is plain memory to the verifier, of
- * which before Linux 6.2 neither the key of a table may be nor what is put there
- * (map_key_value_types, kernel/bpf/verifier.c). So such functions copy keys to the stack, of which
- * all functions under way have 512 bytes together, and put in what is here. */
+/* KEYS: memory passed to a global function by address is plain memory to the verifier. Before
+ * Linux 6.2 neither the key of a map nor a value for it may be in such memory
+ * (map_key_value_types, kernel/bpf/verifier.c). So such functions copy keys to the stack, which
+ * has 512 bytes for the whole call chain, and use the values below. */
 static const volatile struct call_value NO_CALLS = {};
 
-/* What one system call means, by number (CALL_* bits). */
+/* The meaning of each system call, by number (CALL_* bits). */
 const volatile __u32 CALLS[SYSCALLS] = {};
 
 /* Which of its arguments are paths, by number (PATH_*). */
 const volatile __u8 PATHS[SYSCALLS] = {};
 
-/* What else of its arguments lies in memory, by number (EXTRA_*). */
+/* Its other arguments in memory, by number (EXTRA_*). */
 const volatile __u16 EXTRAS[SYSCALLS] = {};
 
 /* Whether names, tasks and the history are wanted. */
 const volatile __u32 HISTORY = 0;
 
-/* Whether the payload of writes is wanted. In an object without it there is no code for that, which
- * would be removed at each start of a trace. */
+/* Whether the payload of writes is wanted. An object without it has no code for it, so that the
+ * verifier need not remove such code at each start of a trace. */
 #ifdef WITHOUT_LOG
 #define RECORD 0
 #else
 const volatile __u32 RECORD = 0;
 #endif
 
-/* Bytes in the ring from which on processes are stopped instead of events lost. */
+/* Bytes in the ring above which processes are stopped, so that no event is lost. */
 const volatile __u64 HIGH_WATER = 0;
 
-/* A run of equal calls is summed here and merged into `calls` when another call
- * takes its slot: a loop of writes costs no hash look-up. Where a transfer ended is known until then. */
+/* A run of equal calls is summed here and merged into `calls` when another call takes its slot: a
+ * loop of writes costs no hash lookup. Until then the end of the last transfer is known. */
 #define SLOTS 8
 #define HOMES 16
 ASSERT_MASK(SLOTS);
@@ -50,17 +50,17 @@ struct call_slot {
 	__u64 end; /* of the last transfer, */
 	__u64 has_end; /* if there was one */
 	__u64 used;    /* the task's number of calls then */
-	__u8 buckets[FEW]; /* of the last calls, by their number: indices of value.histogram, */
+	__u8 buckets[FEW]; /* of the last calls, by index: buckets of value.histogram, */
 	__u8 sizes[FEW];   /* and of value.sizes, SIZE_BUCKETS for none */
 };
 
-/* What the task does in the pages of one inode. */
+/* The task's activity in the pages of one inode. */
 struct cache_sum {
 	struct cache_key key;
 	struct cache_value value;
 };
 
-/* Writes that follow each other in one file. */
+/* Consecutive writes to one file. */
 struct run {
 	struct file_key file;
 	__u64 started_ns;
@@ -75,20 +75,20 @@ struct run {
 	__u32 flags; /* RUN_* */
 };
 
-/* Reports to the outside that are not handed over yet. */
+/* Reports to the outside that were not sent yet. */
 struct reports {
 	__u64 started_ns;
 	__u64 ended_ns;
 	__u64 count; /* 0: none */
 	__u64 sent_ns;
 	__u32 nr;
-	__u32 news; /* the task has changed something since the last was handed over */
+	__u32 news; /* the task has changed something since the last one was sent */
 };
 
-/* Inodes that one change of names concerns: two directories and two files, twice on overlayfs. */
+/* Inodes affected by one name change: two directories and two files, twice on overlayfs. */
 #define TOUCHED 8
 
-/* Where a task was whose memory is another's by now. */
+/* Owner of a place whose task memory was reused. */
 #define NO_TASK 1
 
 struct task_state {
@@ -103,27 +103,27 @@ struct task_state {
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
-	__u32 mode;           /* ... what is behind it, S_IFMT and permissions, */
-	__u32 file_mode;      /* ... and FMODE_* and O_* of it */
+	__u32 mode;           /* ... the mode of its inode, S_IFMT and permissions, */
+	__u32 file_mode;      /* ... and its FMODE_* and O_* */
 	__u32 file_flags;
 	__u32 touched_count;  /* inodes in touched[] */
-	__u64 lowest;         /* when recorded: the write does not begin before, */
-	__u64 looked_ns;      /* ... when that was read, 0 where nobody else can move it, */
+	__u64 lowest;         /* in recordings: the earliest offset of the write, */
+	__u64 looked_ns;      /* ... when that was read, 0 where no other thread can move it, */
 	__u32 appends;        /* ... and whether it goes to the end of the file */
 	__u32 call_flags;     /* RWF_*, 0 where the call has none */
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;
 	__u32 source_mode;
-	__u32 read_begun;     /* when reads are recorded: the position is known, at which */
-	__u64 read_begins;    /* ... the read began; */
-	__u64 read_lowest;    /* it does not begin before, */
-	__u64 read_looked_ns; /* ... as was read then, 0 where nobody else can move it */
+	__u32 read_begun;     /* in recordings of reads: whether the position is known */
+	__u64 read_begins;    /* ... at which the read began; */
+	__u64 read_lowest;    /* the earliest offset of the read, */
+	__u64 read_looked_ns; /* ... and when that was read, 0 where no other thread can move it */
 	__u32 nr;
 	__u32 call;           /* CALL_* bits of nr */
 	__u64 looked_up_to;   /* pages below are counted for this call */
 	__u64 looked_up_in;   /* ... of this mapping */
-	__u64 awaited_in;     /* inode of which the call waits for pages, 0 for none: */
+	__u64 awaited_in;     /* inode whose pages the call waits for, 0 for none: */
 	__u64 awaited_from;   /* the first */
 	__u64 awaited_to;     /* ... and the one after the last */
 	__u64 faulted_in;     /* inode of the last fault on file contents */
@@ -132,33 +132,33 @@ struct task_state {
 	__u64 minor_base;
 	__u64 major_base;
 	__u64 started_ns;
-	__u64 born;           /* the task's start_time, 0 until all of this is set, and once somebody */
-	__u64 numbers;        /* ... hands it over; and its process and thread */
+	__u64 born;           /* the task's start_time, 0 until all is set, and after a program */
+	__u64 numbers;        /* ... has sent it; its process and thread */
 	__u64 calls;
 	__u64 time_ns;
 	__u64 blocked_sum_ns;
 	__u64 read_bytes;
 	__u64 written_bytes;
-	__u64 site_spent_ns; /* in calls on files since the last stack was taken */
-	__u64 site_due_ns;   /* the next one is taken then; 0: not drawn yet */
+	__u64 site_spent_ns; /* in calls on files since the last stack sample */
+	__u64 site_due_ns;   /* when the next one is due; 0: not drawn yet */
 	__u64 sites;
 	__u32 parent;
 	__u32 parent_pad;
-	struct cache_sum cache[2]; /* of files that are not written to, and of those that are */
+	struct cache_sum cache[2]; /* of source files, and of files that are written to */
 	struct run run;
 	struct reports reports;
 	__u64 moment_ends_ns;
-	__u32 moment; /* that moment_sums belong to */
-	__u32 found_to_map; /* a fault has found pages that it maps */
+	__u32 moment; /* the moment of moment_sums */
+	__u32 found_to_map; /* a fault has found pages to map */
 	struct moment_sum moment_sums[PURPOSES];
-	__u8 home[HOMES]; /* the slot in which calls of these bits were last */
+	__u8 home[HOMES]; /* the last slot of calls with these bits */
 	struct call_slot slot[SLOTS];
 };
 
-/* Where the state of a task is: at the place that its canary gives, if no other task has it. The
- * look-up in an array is a few instructions of the program itself (array_map_gen_lookup,
- * kernel/bpf/arraymap.c); the call that finds a task's storage costs ten times as much, twice
- * for each system call. The last place stays blank. */
+/* The state of a task lies at the index given by its canary, unless another task has that index. A
+ * lookup in an array is a few inlined instructions (array_map_gen_lookup, kernel/bpf/arraymap.c);
+ * the helper for task storage costs ten times as much, twice per system call. The last place stays
+ * blank. */
 #define PLACES 512
 ASSERT_MASK(PLACES);
 struct {
@@ -168,7 +168,7 @@ struct {
 	__type(value, struct task_state);
 } places SEC(".maps");
 
-/* For those whose place is taken. */
+/* For tasks whose place is taken. */
 struct {
 	__uint(type, MAP_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -184,9 +184,9 @@ struct {
 	__type(value, struct call_value);
 } calls SEC(".maps");
 
-/* A new entry, 0 where there is no room. Memory for large ones is refilled by an interrupt when one
- * was taken (irq_work_raise, kernel/bpf/memalloc.c), so an attempt after one that found none may
- * find some. The key is on the stack. */
+/* A new entry, 0 if there is no room. An interrupt refills the memory for large entries after each
+ * allocation (irq_work_raise, kernel/bpf/memalloc.c), so a second attempt may succeed. The key is
+ * on the stack. */
 static __always_inline struct call_value *new_calls(struct call_key *key)
 {
 	for (int i = 0; i < 16; i++) {
@@ -205,8 +205,8 @@ struct {
 	__type(value, struct call_value);
 } other_calls SEC(".maps");
 
-/* Files whose name was handed over. Made in advance, as a program may come to thousands of files:
- * memory for an entry is dear at that moment. */
+/* Files whose name was sent. Preallocated, since a program may open thousands of files: allocating
+ * an entry is expensive at that moment. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, 131072); /* resized */
@@ -214,7 +214,7 @@ struct {
 	__type(value, __u8);
 } named SEC(".maps");
 
-/* Tasks of the tree that live. */
+/* Live tasks of the tree. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);
@@ -257,8 +257,8 @@ struct {
 	__type(value, struct in_flight);
 } in_flight SEC(".maps");
 
-/* Bios submitted by a task of the tree, until they end. A table that drops what was not used for
- * longest would do so without a word. */
+/* Bios submitted by a task of the tree, until they end. An LRU table would drop entries silently.
+ */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -274,7 +274,7 @@ struct {
 	__type(value, struct totals);
 } totals SEC(".maps");
 
-/* Per CPU: a plain shared counter loses increments under SMP. */
+/* One per CPU: a plain shared counter loses increments under SMP. */
 struct {
 	__uint(type, MAP_PERCPU_ARRAY);
 	__uint(max_entries, LOSSES);
@@ -309,7 +309,7 @@ static __always_inline void lose(__u32 what)
 		*count += 1;
 }
 
-/* Whether sums may go through the ring: what is lost without room comes first. */
+/* Whether sums may use the ring: events that would be lost without room come first. */
 static __always_inline bool has_room(void)
 {
 	return HISTORY && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) < HIGH_WATER / 2;
@@ -331,9 +331,9 @@ static __always_inline struct config *configuration(void)
 	return bpf_map_lookup_elem(&config, &zero);
 }
 
-/* The canary is random but for its last byte, and a task keeps it (dup_task_struct,
- * kernel/fork.c). Not its number, which changes: a thread that becomes another program takes
- * that of the first thread (de_thread, fs/exec.c). */
+/* The canary is random except for its last byte, and a task keeps it (dup_task_struct,
+ * kernel/fork.c). Not the task's id, which changes: a thread that executes a program takes the id
+ * of the first thread (de_thread, fs/exec.c). */
 static __always_inline __u32 place_of(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->stack_canary))
@@ -350,8 +350,8 @@ static __always_inline struct task_state *state_in_place(struct task_struct *tas
 	return state && state->owner == (__u64)task ? state : 0;
 }
 
-/* The state of a task of the tree whose place another one has. Every call of every task of the
- * machine comes here: those that are not observed must not pay for a call. */
+/* The state of a task of the tree whose place is taken. Every call of every task on the machine
+ * gets here: unobserved tasks must not pay for a function call. */
 static __always_inline struct task_state *state_in_storage(struct task_struct *task)
 {
 	return WALK(task, bpf_storage) ? bpf_task_storage_get(&tasks, task, 0, 0) : 0;
@@ -373,14 +373,14 @@ static __always_inline struct task_state *current_state(void)
 	return state_of(bpf_get_current_task_btf());
 }
 
-/* Whether it is of the tree, or a thread of io_uring that works for a process of the tree: those
- * are made without an event (create_io_thread, kernel/fork.c). */
+/* Whether it belongs to the tree, or is an io_uring thread that works for a process of the tree:
+ * those are created without an event (create_io_thread, kernel/fork.c). */
 static __always_inline bool is_of_tree(struct task_struct *task)
 {
 	return state_of(task) || ((task->flags & PF_IO_WORKER) && state_of(task->group_leader));
 }
 
-/* What a descriptor stands for, 0 for nothing. */
+/* The file of a descriptor, 0 for none. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table = WALK(task, files, fdt);
@@ -390,8 +390,8 @@ static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 	return (struct file *)word_at((__u64)table->fd + 8ULL * fd);
 }
 
-/* What a descriptor of this task stands for, as a number: a function that the verifier reads
- * apart takes no pointer into the kernel. */
+/* The file of a descriptor of this task, as a number: a function that the verifier checks
+ * separately takes no pointer into the kernel. */
 static __always_inline struct file *number_of_file(__u32 fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

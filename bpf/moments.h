@@ -1,6 +1,6 @@
-/* When calls ended and requests were issued. What a moment is, and how moments fold into a
- * timeline, says crates/core/src/trace/timeline. A task adds to sums of its own, which are
- * merged when the moment is over: a call costs no look-up. */
+/* When calls ended and requests were issued. crates/core/src/trace/timeline defines moments and
+ * how they fold into a timeline. A task adds to its own sums, which are merged when the moment is
+ * over: a call costs no lookup. */
 #pragma once
 #include "maps.h"
 #include "log2.h"
@@ -9,7 +9,7 @@
 #define FIRST_MOMENTS_POWER 12
 #define PER_DOUBLING (1 << (FIRST_MOMENTS_POWER - 1))
 
-/* What each call is for (enum purpose), by number. */
+/* The purpose of each call (enum purpose), by number. */
 const volatile __u8 PURPOSE_OF[SOURCE_BASE] = {};
 
 struct {
@@ -39,8 +39,8 @@ static __always_inline __u32 moment_of(__u64 since_start_ns)
 	return moment < MOMENTS ? moment : MOMENTS - 1;
 }
 
-/* How long the moment is that the time lies in: a power of two, which its begin is a
- * multiple of. */
+/* The length of the moment that contains the time: a power of two, and its start is a multiple of
+ * it. */
 static __always_inline __u64 moment_ns(__u64 since_start_ns)
 {
 	__u32 power = log2_of(since_start_ns);
@@ -72,7 +72,7 @@ APART int merge_moment(struct task_state *state)
 	return 0;
 }
 
-/* What ends before the start of the run is in no moment. */
+/* A call that ends before the start of the run is in no moment. */
 APART int begin_moment(struct task_state *state, __u64 now)
 {
 	struct config *c = configuration();
@@ -93,7 +93,7 @@ APART int begin_moment(struct task_state *state, __u64 now)
 	return 0;
 }
 
-/* A read from a pipe waits for somebody, not for storage. */
+/* A read from a pipe waits for a writer, not for storage. */
 static __always_inline bool is_stored(__u32 mode)
 {
 	return (mode & S_IFMT) == S_IFREG || (mode & S_IFMT) == S_IFBLK;
@@ -125,7 +125,7 @@ static __always_inline void add_to_moment(struct task_state *state, __s64 result
 		sum->bytes += result;
 }
 
-/* An operation of io_uring, which ends in no task's name. */
+/* An io_uring operation, which ends outside the context of its task. */
 static __always_inline void operation_at(__u32 purpose, __s64 result, __u64 took_ns, __u64 now)
 {
 	struct config *c = configuration();
@@ -145,7 +145,7 @@ static __always_inline void operation_at(__u32 purpose, __s64 result, __u64 took
 		__sync_fetch_and_add(&to->of[purpose].bytes, result);
 }
 
-/* A request for a file of the tree, or for none: what is charged to the run. */
+/* A request for a file of the tree, or for none: one that is attributed to the run. */
 static __always_inline void request_at(struct config *c, struct block_key *of, __u64 bytes,
 				       __u64 now)
 {

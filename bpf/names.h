@@ -1,4 +1,4 @@
-/* Names: the path of every file, once, when it is used for the first time. */
+/* Names: the path of every file, once, at its first use. */
 #pragma once
 #include "identity.h"
 
@@ -24,10 +24,11 @@ struct walk {
 	__u32 complete;
 };
 
-/* One component up: over the edge of a mount to where it is mounted. */
+/* One component up: at the root of a mount, to its mount point. */
 static long climb(__u32 index, struct walk *walk)
 {
-	/* Apart from `walk`, which the kernel does not know: no access to it may be relocated. */
+	/* Separate from `walk`, which the kernel does not know: no access to it may be relocated.
+	 */
 	struct dentry *dentry = walk->dentry, *parent;
 	struct mount *mount = walk->mount, *below;
 	struct name_record *record;
@@ -111,7 +112,7 @@ APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32
 	return 0;
 }
 
-/* The name in a directory that has been named. */
+/* The name in a directory whose name was sent. */
 static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 				struct dentry *dentry, struct inode *inode)
 {
@@ -142,7 +143,7 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 #define NAMED_AS_BASE 1
 #define NAMED 2
 
-/* Whether it is to be named now; at most once for each file and reason. */
+/* Whether to name it now; at most once for each file and reason. */
 static __noinline int is_new(const struct file_key *key, __u8 reason)
 {
 	struct file_key own;
@@ -180,7 +181,7 @@ APART int name_path(__u64 path, struct file_key *key)
 
 	if (!key)
 		return 0;
-	/* Numbers for the verifier, which global functions take. */
+	/* Numbers for the verifier, as global functions require. */
 	dentry = BPF_CORE_READ(at, dentry);
 	mount = BPF_CORE_READ(at, mnt);
 	inode = READ(dentry, d_inode);

@@ -1,10 +1,10 @@
-/* Numbers of processes and threads, as whoever runs iostrata sees them: those of its own PID
- * namespace. A task has one in its namespace and in each above (struct pid, include/linux/pid.h). */
+/* Ids of processes and threads in iostrata's own PID namespace. A task has one in its namespace
+ * and in each above (struct pid, include/linux/pid.h). */
 #pragma once
 #include "maps.h"
 
-/* In which namespace the loader is. Every task of the tree has a number there: a task can only
- * enter its own namespace or one below (pidns_install, kernel/pid_namespace.c). */
+/* The loader's namespace. Every task of the tree has an id there: a task can only enter its own
+ * namespace or one below (pidns_install, kernel/pid_namespace.c). */
 static __always_inline struct observer *observer(void)
 {
 	__u32 zero = 0;
@@ -58,8 +58,8 @@ APART int number_of(__u64 address)
 	return READ(number, nr);
 }
 
-/* The process in the upper half and the thread in the lower, as bpf_get_current_pid_tgid has
- * them. The numbers of the first namespace are in the task itself. */
+/* The process in the upper half and the thread in the lower, as in bpf_get_current_pid_tgid. The
+ * ids of the first namespace are in the task itself. */
 static __always_inline __u64 numbers_of(struct task_struct *task)
 {
 	struct observer *known = observer();

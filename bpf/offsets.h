@@ -2,8 +2,8 @@
 #pragma once
 #include "maps.h"
 
-/* include/uapi/linux/magic.h: file systems whose files are the kernel's answers. A write to one
- * of them stores nothing, and may leave the position of the open file where it was. */
+/* include/uapi/linux/magic.h: file systems whose files the kernel generates. A write to one of
+ * them stores nothing, and may leave the position of the open file unchanged. */
 static __always_inline bool is_answer(__u64 magic)
 {
 	switch (magic) {
@@ -25,8 +25,8 @@ static __always_inline bool is_answer(__u64 magic)
 	return 0;
 }
 
-/* The mode of a file. What lies in no file system that a program can reach (anonymous inodes, memfd,
- * pidfd) is no regular file, whatever its inode says. */
+/* The mode of a file. A file outside all file systems that a program can reach (anonymous inodes,
+ * memfd, pidfd) is not a regular file, whatever its inode says. */
 static __always_inline __u32 named_mode(struct inode *inode)
 {
 	__u32 mode = READ(inode, i_mode);
@@ -36,7 +36,8 @@ static __always_inline __u32 named_mode(struct inode *inode)
 	return mode;
 }
 
-/* The same of a file in this file system; without its kind also where a regular file has no bytes. */
+/* The same for a file in this file system; without its type also where a regular file has no
+ * bytes. */
 static __always_inline __u32 mode_in(struct super_block *superblock, __u64 magic,
 				     struct inode *inode)
 {

@@ -1,12 +1,12 @@
-/* Operations that end elsewhere than the call that handed them over: those of io_uring and of
- * libaio. They are counted like system calls, with their file and time. */
+/* Operations that end outside the call that submitted them: those of io_uring and libaio. They are
+ * counted like system calls, with their file and time. */
 #pragma once
 #include "moments.h"
 #include "history.h"
 #include "reads.h"
 #include "offsets.h"
 
-/* One that has ended. `offset` is negative where it is not known. */
+/* A completed operation. `offset` is negative if it is unknown. */
 struct ended {
 	__u64 entered_ns;
 	__u64 now;

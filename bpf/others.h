@@ -1,13 +1,13 @@
-/* Whose work requests without a file can be: who changed or synced which file system, and which
- * disks tasks outside the tree sent requests to.
+/* Possible owners of requests without a file: who changed or synced which file system, and which
+ * disks received requests from tasks outside the tree.
  *
- * A journal commits for all who changed something, and a device flushes for all at once. Neither
- * request says for whom it is made, so the only way to know is that nobody else was there.
+ * A journal commits for all who changed something, and a device flush serves all at once. Neither
+ * request names its owner, so only the absence of others proves it.
  */
 #pragma once
 #include "maps.h"
 
-/* An entry for each that was seen; how often does not matter. */
+/* An entry for each use seen; the number of times does not matter. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(max_entries, USES);
@@ -20,14 +20,14 @@ static __always_inline void note(__u32 device, __u32 use)
 	struct use_key key = { .device = device, .using = use };
 	__u8 yes = 1;
 
-	/* A full table is seen by its length. */
+	/* A full table is recognised by its length. */
 	if (!bpf_map_lookup_elem(&uses, &key))
 		bpf_map_update_elem(&uses, &key, &yes, BPF_ANY);
 }
 
-/* Work queues write back for whoever dirtied the pages, and the file of those says for whom.
- * Threads of the kernel that are no work queues (an NFS server, ext4's lazy initialisation)
- * work for others. */
+/* Work queues write back for the task that dirtied the pages, and the file of the pages identifies
+ * it. Kernel threads outside work queues (an NFS server, ext4's lazy initialisation) work for
+ * others. */
 static __always_inline void note_change(struct super_block *sb)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -40,8 +40,8 @@ static __always_inline void note_change(struct super_block *sb)
 		note(READ(sb, s_dev), USE_OTHERS_CHANGED);
 }
 
-/* A bio of a task that is not of the tree. What the kernel's threads submit (a journal's
- * commits, write-back) is for whoever changed the file system. */
+/* A bio of a task outside the tree. Bios from kernel threads (a journal's commits, write-back) are
+ * for whichever task changed the file system. */
 static __always_inline void note_bio(struct bio *bio)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -58,9 +58,9 @@ static __always_inline void note_bio(struct bio *bio)
 								: USE_OTHERS_WROTE);
 }
 
-/* Raw tracepoints, which are found by their name also in a module: their arguments have no types. */
+/* Raw tracepoints, found by name also in a module: their arguments are untyped. */
 
-/* Every change of an ext4 file system begins a handle, also where there is no journal
+/* Every change of an ext4 file system starts a handle, even without a journal
  * (__ext4_journal_start_sb, fs/ext4/ext4_jbd2.c). */
 SEC("raw_tp/ext4_journal_start_inode")
 int BPF_PROG(ext4_changed, struct inode *inode)

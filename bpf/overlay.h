@@ -1,7 +1,7 @@
-/* Files of overlayfs. What is cached and written belongs to the inode of a layer, and numbers of
- * overlay inodes are those of the layers, which may be alike in two of them (ovl_map_ino,
- * fs/overlayfs/inode.c). So a file is that of the layer which holds it, and one that is copied to the
- * upper layer remains that of the layer which held it before: as in stat(2) (ovl_getattr). */
+/* Files of overlayfs. Cached and written pages belong to the inode of a layer, and overlay inodes
+ * have the numbers of their layers, which may coincide in two layers (ovl_map_ino,
+ * fs/overlayfs/inode.c). So a file is identified by the layer that holds it, and after copy-up it
+ * keeps the identity from its previous layer: as in stat(2) (ovl_getattr). */
 #pragma once
 #include "maps.h"
 
@@ -14,7 +14,7 @@ static __always_inline bool is_same_file(const struct file_key *one, const struc
 	       one->generation == other->generation;
 }
 
-/* Copies in upper layers, and what they are copies of. */
+/* Copies in upper layers, and their originals. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -23,7 +23,7 @@ struct {
 	__type(value, struct file_key);
 } copies SEC(".maps");
 
-/* Whether there is one: else nothing is looked for. */
+/* Whether there is one: otherwise no search is made. */
 static volatile __u32 copied_up = 0;
 
 static __always_inline struct inode *upper_inode(__u64 overlay)
@@ -38,7 +38,7 @@ static __always_inline struct inode *upper_inode(__u64 overlay)
 	return upper ? READ(upper, d_inode) : 0;
 }
 
-/* Of the layers below the uppermost: address of its struct ovl_path, 0 for none. Before Linux 6.5
+/* For the layers below the uppermost: address of the struct ovl_path, 0 for none. Before Linux 6.5
  * it lies in the inode (fs/overlayfs/ovl_entry.h). */
 static __always_inline __u64 lowest_path(__u64 overlay)
 {
@@ -65,7 +65,7 @@ static __always_inline struct inode *lower_inode(__u64 overlay)
 	return lower ? READ(lower, d_inode) : 0;
 }
 
-/* A file of several names becomes several when it is copied up (ovl_getattr). */
+/* A file with several names becomes several files when it is copied up (ovl_getattr). */
 static __always_inline bool is_origin(struct inode *lower)
 {
 	return READ(lower, i_nlink) == 1;
@@ -97,7 +97,7 @@ APART int find_original(struct file_key *key)
 	return 0;
 }
 
-/* Of struct ovl_sb (fs/overlayfs/ovl_entry.h): a pointer, a number of a device and two flags. */
+/* From struct ovl_sb (fs/overlayfs/ovl_entry.h): a pointer, a device number and two flags. */
 #define OVERLAY_LAYER_BYTES 16
 
 struct shown {
@@ -106,8 +106,8 @@ struct shown {
 };
 
 /* The numbers that stat(2) shows for a file of an overlay (ovl_map_dev_ino). Its device is the
- * overlay's own where all layers are of one file system, or where free bits of the number say which
- * layer it is; else one that stands for the layer. */
+ * overlay's own if all layers are on one file system, or if free bits of the inode number identify
+ * the layer; otherwise a device that stands for the layer. */
 APART int take_shown(__u64 address, struct shown *shown)
 {
 	struct inode *inode = (struct inode *)address;

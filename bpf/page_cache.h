@@ -1,4 +1,4 @@
-/* Page cache: what reads asked for, waited for, brought in; what writes dirtied. */
+/* Page cache: pages that reads look up, wait for and bring in; pages that writes dirty. */
 #pragma once
 #include "calls.h"
 
@@ -63,8 +63,8 @@ static __always_inline bool is_metadata(struct inode *inode, __u64 number)
 		READ(inode, i_sb, s_magic) == BTRFS_SUPER_MAGIC);
 }
 
-/* The task's running sum for this inode; merged when the inode changes. A program that copies goes
- * back and forth between what it reads and what it writes. */
+/* The task's running sum for this inode; merged when the inode changes. A program that copies
+ * alternates between its source and its destination. */
 static __always_inline struct cache_value *cache_of(struct task_state *state, struct inode *inode)
 {
 	bool writes = state->entered_ns && (state->call & CALL_WRITES);
@@ -81,7 +81,7 @@ static __always_inline struct cache_value *cache_of(struct task_state *state, st
 	return &sum->value;
 }
 
-/* A read of 1 MiB from a 1 KiB file asks for 256 pages, of which one exists. */
+/* A read of 1 MiB from a 1 KiB file requests 256 pages, one of which exists. */
 static __always_inline __u64 last_page(struct inode *inode)
 {
 	long long size = READ(inode, i_size);
@@ -89,11 +89,10 @@ static __always_inline __u64 last_page(struct inode *inode)
 	return size > 0 ? (size - 1) >> PAGE_SHIFT : 0;
 }
 
-/* The first page of the range that a call has not been counted for. A call that reads takes
- * one page after the other, but not every batch is announced: one whose last folio is still
- * being filled is given out without it, and without the event (filemap_get_pages,
- * mm/filemap.c). So the pages since the last event, or since the position at which the call
- * began, were looked up as well. */
+/* The first uncounted page of a call's range. A reading call takes one page after the other, but
+ * not every batch is announced: a batch whose last folio is still being read is returned without
+ * it, and without the event (filemap_get_pages, mm/filemap.c). So the pages since the last event,
+ * or since the start position of the call, were looked up as well. */
 static __always_inline __u64 not_counted(struct task_state *state, struct address_space *mapping,
 					 struct inode *inode, __u64 index)
 {
@@ -112,8 +111,8 @@ static __always_inline __u64 not_counted(struct task_state *state, struct addres
 	return begin < index ? begin : index;
 }
 
-/* Comes once per batch: when a batch is shorter than the request, again with the rest
- * of the same range. Only pages above the highest one counted in this call are new. */
+/* Comes once per batch: after a batch shorter than the request, again with the rest of the same
+ * range. Only pages above the highest one counted in this call are new. */
 static __always_inline int on_lookup(struct address_space *mapping, __u64 index, __u64 last)
 {
 	struct task_state *state = current_state();
@@ -148,16 +147,16 @@ int BPF_PROG(looked_up, struct address_space *mapping, unsigned long index, unsi
 	return on_lookup(mapping, index, last);
 }
 
-/* Synchronous read-ahead is what a read waits for: its first page was not resident. `wanted`
- * goes to the end of what the call reads, but of the pages after the first some may be
- * resident, and read-ahead may bring fewer: which are missed is known when they are added. */
+/* A read waits for synchronous read-ahead: its first page was not resident. `wanted` reaches to
+ * the end of the call's range, but some pages after the first may be resident, and read-ahead may
+ * bring fewer: the missed pages are known when they are added. */
 static __always_inline int on_miss(struct inode *inode, __u64 index, __u64 wanted)
 {
 	struct task_state *state = current_state();
 
 	if (!state || !state->entered_ns)
 		return 0;
-	/* That of a fault brings one page that the program waits for: is_faulted. */
+	/* For a fault it brings one page that the program waits for: is_faulted. */
 	if (state->faulted_in == (__u64)inode && state->faulted_page == index)
 		return 0;
 	state->awaited_in = (__u64)inode;
@@ -173,7 +172,7 @@ int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_st
 	return on_miss(inode, index, wanted);
 }
 
-/* From here on pages are brought in before anybody waits for them. */
+/* From this page on, pages are read before any call waits for them. */
 static __always_inline int on_fetch_ahead(void)
 {
 	struct task_state *state = current_state();
@@ -189,7 +188,7 @@ int BPF_PROG(fetched_ahead)
 	return on_fetch_ahead();
 }
 
-/* A fault on a mapped file looks one page up (filemap_fault, mm/filemap.c). */
+/* A fault on a mapped file looks up one page (filemap_fault, mm/filemap.c). */
 static __always_inline int on_fault(struct address_space *mapping, __u64 index)
 {
 	struct task_state *state = current_state();
@@ -214,7 +213,7 @@ int BPF_PROG(faulted, struct address_space *mapping, unsigned long index)
 	return on_fault(mapping, index);
 }
 
-/* Pages around a fault that are resident are mapped with it, and fault no more
+/* Resident pages around a fault are mapped with it, and cause no further faults
  * (filemap_map_pages, mm/filemap.c). */
 static __always_inline int on_map(struct address_space *mapping, __u64 first, __u64 last)
 {
@@ -238,8 +237,8 @@ int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigne
 	return on_map(mapping, first, last);
 }
 
-/* Whether the folio has the page of the fault that the task is in: the page that the
- * program waits for. Outside of calls only: inside one, reads say what they miss. */
+/* Whether the folio contains the page of the task's current fault: the page that the program waits
+ * for. Outside of calls only: inside one, reads report their misses. */
 static __always_inline bool is_faulted(struct task_state *state, struct folio *folio)
 {
 	__u64 first = READ(folio, index);
@@ -266,8 +265,8 @@ static __always_inline __u64 awaited_pages(struct task_state *state, struct foli
 	return from < to ? to - from : 0;
 }
 
-/* Whether the call that the task is in writes to the inode: folios that it adds are about
- * to be overwritten, not read. */
+/* Whether the task's current call writes to the inode: the folios that it adds will be
+ * overwritten, not read. */
 static __always_inline bool overwrites(struct task_state *state, struct inode *inode)
 {
 	struct file_key file = {};
@@ -304,7 +303,7 @@ int BPF_PROG(filled, struct folio *folio)
 	return 0;
 }
 
-/* Fires on the change from clean to dirty, in the context of who dirtied. */
+/* Fires on the change from clean to dirty, in the context of the task that dirtied the page. */
 SEC("tp_btf/writeback_dirty_folio")
 int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
 {

@@ -1,15 +1,14 @@
-/* The operation log's payload: what was written, in order, and nothing lost.
+/* The operation log's payload: the written bytes, in order, without losses.
  *
- * User memory is read when the call returns: the kernel has just read it, so it is
- * resident also where it came from a cold mapping, and what it held is what was written
- * unless another thread changed it meanwhile. What can not be read here, would fill the
- * ring, or has no buffer in user memory, is handed over by its address; the process is
- * then stopped until the reader has fetched it.
+ * User memory is read when the call returns: the kernel has just read it, so it is resident even
+ * if it came from a cold mapping, and it holds the written bytes unless another thread changed it
+ * meanwhile. Payload that cannot be read here, would fill the ring, or has no buffer in user
+ * memory, is sent as an address; the process is then stopped until the reader has fetched it.
  */
 #pragma once
 #include "reads.h"
 
-/* One read goes anywhere below FILLED, and is at most STRIDE long. */
+/* One read stays below FILLED, and is at most STRIDE long. */
 #define FILLED 0x4000
 ASSERT_MASK(FILLED);
 #define STRIDE (PAYLOAD_BYTES - FILLED)
@@ -17,19 +16,19 @@ ASSERT_MASK(FILLED);
 #define SMALL 512
 
 struct gather {
-	__u64 buffer;  /* where the current buffer goes on */
-	__u64 left;    /* ... and what is left of it */
+	__u64 buffer;  /* the rest of the current buffer starts here */
+	__u64 left;    /* ... and has this length */
 	__u64 vector;  /* the next struct iovec */
-	__u64 vectors; /* how many are left */
-	__u64 wanted;  /* bytes of payload not taken yet */
+	__u64 vectors; /* number of the remaining ones */
+	__u64 wanted;  /* bytes of payload still to be taken */
 	__u64 filled;  /* bytes in the scratch */
-	__u64 at;      /* bytes handed over */
-	__u32 late;    /* hand over addresses only */
-	__u32 stop;    /* an address was handed over */
+	__u64 at;      /* bytes sent */
+	__u32 late;    /* send addresses only */
+	__u32 stop;    /* an address was sent */
 };
 
 struct payload_record {
-	struct gather gather; /* here and not on the stack: the verifier follows no table */
+	struct gather gather; /* not on the stack, where the verifier cannot follow a table */
 	struct payload_event event;
 	char bytes[PAYLOAD_BYTES];
 };
@@ -43,8 +42,8 @@ struct {
 	__type(value, struct payload_record);
 } payload_scratch SEC(".maps");
 
-/* How often each process was stopped. The reader continues it only when it has seen
- * as many stops. */
+/* The number of stops of each process. The reader continues it only after it has seen as many
+ * stops. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -53,7 +52,7 @@ struct {
 	__type(value, __u64);
 } stops SEC(".maps");
 
-/* Whether nobody is to be stopped any more: nobody is left who would continue them. */
+/* Whether stopping is over: no reader is left to continue stopped processes. */
 struct {
 	__uint(type, MAP_ARRAY);
 	__uint(max_entries, 1);
@@ -68,7 +67,7 @@ static __always_inline struct payload_record *payload_record(void)
 	return bpf_map_lookup_elem(&payload_scratch, &zero);
 }
 
-/* Hands over a part: `bytes` of them behind the event, or where they are. */
+/* Sends a part: its `bytes` follow the event, or its location does. */
 APART int send_part(struct payload_record *record, __u32 form, __u64 address, __u64 part)
 {
 	__u64 behind = form == PAYLOAD_HERE ? part : 0;
@@ -97,7 +96,7 @@ static __always_inline void take(struct gather *gather, __u64 bytes)
 	gather->wanted -= bytes;
 }
 
-/* A part that the reader has to fetch, after what was copied before it. */
+/* A part that the reader must fetch, after the bytes copied before it. */
 APART int send_late(struct payload_record *record, __u32 form, __u64 bytes)
 {
 	if (!record)
@@ -162,8 +161,8 @@ static long gather_some(__u32 index, void *unused)
 	return !gather->wanted;
 }
 
-/* What tells later where the write went: others may move the position of the open file, or the end
- * of the file, before the call and until it has ended. */
+/* Values that later determine the offset of the write: other threads may move the position of the
+ * open file, or the end of the file, before the call and during it. */
 static __always_inline void prepare_write(struct task_state *state)
 {
 	struct file *file = (struct file *)state->open_file;
@@ -201,7 +200,7 @@ static __always_inline __u64 payload_offset(struct payload_record *record,
 	if (is_moved(state)) {
 		if (state->call & CALL_OFFSET) /* ioctl(FICLONERANGE) */
 			return state->argument[3];
-		/* copy_file_range(2), splice(2): the kernel has moved *off_out on. */
+		/* copy_file_range(2), splice(2): the kernel has advanced *off_out. */
 		if ((state->call & CALL_FD_THIRD) && state->argument[3] &&
 		    !bpf_probe_read_user(&position, sizeof position, (void *)state->argument[3]))
 			return position - moved;
@@ -218,7 +217,7 @@ static __always_inline __u64 payload_offset(struct payload_record *record,
 	return position - moved;
 }
 
-/* Most writes of programs that write often: one read, one event. */
+/* Most writes of programs with frequent writes: one read, one event. */
 static __always_inline bool send_small(struct payload_record *record, __u64 address, __u64 bytes)
 {
 	if (bytes > SMALL || bpf_probe_read_user(record->bytes, bytes, (void *)address))
@@ -234,7 +233,7 @@ static __always_inline bool send_small(struct payload_record *record, __u64 addr
 	return 1;
 }
 
-/* Returns whether the process has to be stopped. `used` is what is in the ring. */
+/* Returns whether the process must be stopped. `used` is the number of bytes in the ring. */
 APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 used)
 {
 	struct payload_record *record = payload_record();
@@ -255,7 +254,7 @@ APART int send_payload(struct task_state *state, __s64 result, __u64 now, __u64 
 	record->event.looked_ns = state->looked_ns ? state->looked_ns : state->entered_ns;
 	record->event.flags = state->file_flags;
 	record->event.call_flags = state->call_flags;
-	/* Somebody else has moved the position of the open file meanwhile. */
+	/* Another thread has moved the position of the open file meanwhile. */
 	if ((state->mode & S_IFMT) == S_IFREG && record->event.landing == LANDED_AT &&
 	    (__s64)record->event.offset < 0) {
 		lose(LOSS_PAYLOAD);
@@ -303,13 +302,13 @@ APART int stop_process(void)
 	none = bpf_map_lookup_elem(&no_stops, &zero);
 	if (none && *none)
 		return 0;
-	/* A process without a number could not be continued: 0 stands for iostrata itself. */
+	/* A process without an id could not be continued: 0 stands for iostrata itself. */
 	if (!process) {
 		lose(LOSS_PAYLOAD);
 		return 0;
 	}
 	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
-	/* Nobody would ever continue it. */
+	/* Nothing would ever continue it. */
 	if (!event) {
 		lose(LOSS_PAYLOAD);
 		return 0;
@@ -330,7 +329,7 @@ APART int stop_process(void)
 	return 0;
 }
 
-/* What the program tells its user. */
+/* The program's output to its user. */
 static __always_inline bool is_output(struct task_state *state)
 {
 	return (state->mode & S_IFMT) != S_IFREG && (state->argument[0] == 1 ||

@@ -1,4 +1,4 @@
-/* Shared mappings of files that may be stored to since a call that is no mmap. */
+/* Shared file mappings that became writable through a call other than mmap. */
 #pragma once
 #include "operations.h"
 
@@ -17,7 +17,7 @@ struct vm_area_struct {
 
 struct area {
 	__u64 to;
-	__u64 file; /* that it shares and may be stored to, 0 for none */
+	__u64 file; /* the shared, writable file, 0 for none */
 };
 
 static long look_at_area(struct task_struct *task, struct vm_area_struct *vma, struct area *area)
@@ -37,8 +37,8 @@ struct areas {
 	__u64 to;
 };
 
-/* Areas that are looked at, and how often one is while the map is being changed: that takes some
- * microseconds, unless who changes it has to wait. */
+/* Maximum number of areas to check, and of attempts per area while the map is being changed: a
+ * change takes some microseconds, unless the changing thread has to wait. */
 #define LOOKS (1 << 16)
 
 static __always_inline void send_mapped(struct task_state *state, struct file_key *key)
@@ -77,7 +77,7 @@ static long next_area(__u32 index, struct areas *areas)
 		break;
 	case -16: /* EBUSY: another thread is changing the map of memory */
 		return 0;
-	default: /* another thread has taken the page away: nobody can store to it any more */
+	default: /* another thread has removed the page: no store to it is possible any more */
 		areas->at = (at & ~(PAGE_SIZE - 1)) + PAGE_SIZE;
 		return 0;
 	}
@@ -90,17 +90,17 @@ static long next_area(__u32 index, struct areas *areas)
 	name_file((__u64)file, &state->file);
 	state->open_file = (__u64)file;
 	state->mode = S_IFREG;
-	/* Several files: the call is counted at the last, whose step is sent with the call. */
+	/* Several files: the call is counted for the last, whose step is sent with the call. */
 	if (before.inode && !is_same_file(&before, &state->file))
 		send_mapped(state, &before);
 	return 0;
 }
 
-/* Whether the tree has mapped a file so that stores can be allowed later: shared, and open for
- * writing (mprotect(2), EACCES). Only then is the map of memory looked at: allocators call mprotect
- * too, and many programs map files that they only read. */
+/* Whether the tree has a file mapping that may become writable later: shared, and open for writing
+ * (mprotect(2), EACCES). Only then is the memory map checked: allocators call mprotect too, and
+ * many programs map files only for reading. */
 #define MAPPED 1         /* one: mremap may move it */
-#define MAPPED_TO_READ 2 /* one that cannot be stored to yet: mprotect may change that */
+#define MAPPED_TO_READ 2 /* one that is not writable yet: mprotect may change that */
 
 struct {
 	__uint(type, MAP_ARRAY);
@@ -125,7 +125,7 @@ APART int map_shares(struct task_state *state)
 	return 0;
 }
 
-/* What lies in a range may be stored to. */
+/* The mappings in a range become writable. */
 APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes, __u32 told)
 {
 	__u32 zero = 0;
@@ -146,7 +146,7 @@ APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes,
 	bpf_loop(LOOKS, next_area, &areas, 0);
 	if (areas.at < areas.to)
 		lose(LOSS_ARGUMENTS);
-	/* The call itself is on no file: what stands there was found. */
+	/* The call itself has no file: the mapped file was found. */
 	if (state->file.inode)
 		state->call = CALL_FD_FIFTH | CALL_STEP; /* like an mmap */
 	else

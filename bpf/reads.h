@@ -1,9 +1,9 @@
-/* Reads of regular files, for the operation log where they are asked for: where and how many bytes.
- * Each is an event of the kind that payload has, without any. */
+/* Reads of regular files, for operation logs that record them: offset and number of bytes. Each is
+ * a payload event without payload. */
 #pragma once
 #include "history.h"
 
-/* Whether they are wanted. */
+/* Whether reads are wanted. */
 #ifdef WITHOUT_LOG
 #define READS 0
 #else
@@ -16,8 +16,8 @@ static __always_inline bool is_moved(struct task_state *state)
 	return state->call & (CALL_SOURCE_FIRST | CALL_SOURCE_SECOND);
 }
 
-/* Whether nobody but this task can use the open file: no other descriptor, no other thread. A
- * process that ends gives its descriptors back long after its last call. */
+/* Whether only this task can use the open file: no other descriptor, no other thread. A process
+ * that ends releases its descriptors long after its last call. */
 static __always_inline bool is_own(struct file *file)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -51,14 +51,14 @@ static __always_inline struct payload_event *read_event(__u32 form, __u32 nr, __
 	return event;
 }
 
-/* At the entry: from here on others may move the position of the open file. `sixth` is the last
- * argument of the call. */
+/* At the entry: from here on other threads may move the position of the open file. `sixth` is the
+ * last argument of the call. */
 static __always_inline void prepare_read(struct task_state *state, __u64 sixth)
 {
 	struct file *file;
 
 	state->read_begun = 0;
-	if (state->call & CALL_FD_FIFTH) { /* mmap: where in the file */
+	if (state->call & CALL_FD_FIFTH) { /* mmap: the offset in the file */
 		state->read_lowest = sixth;
 		return;
 	}
@@ -71,8 +71,8 @@ static __always_inline void prepare_read(struct task_state *state, __u64 sixth)
 	state->read_lowest = READ(file, f_pos);
 }
 
-/* Inside of a read that begins at the position of the open file. Whoever shares that waits for the
- * call to end before it moves the position, which is set then (fdget_pos, fs/file.c; ksys_read,
+/* Inside a read that starts at the position of the open file. Threads that share the position wait
+ * for the call to end before they move it; it is set then (fdget_pos, fs/file.c; ksys_read,
  * fs/read_write.c). */
 static __always_inline void note_position(struct task_state *state)
 {
@@ -95,8 +95,8 @@ static __always_inline void read_position(struct task_state *state, struct paylo
 		event->landing = LANDED_POSITION;
 }
 
-/* sendfile(2), copy_file_range(2) and splice(2) may be given the place in memory, and have moved
- * it on. */
+/* sendfile(2), copy_file_range(2) and splice(2) may get a pointer to the offset, and have advanced
+ * it. */
 static __always_inline void source_position(struct task_state *state, struct payload_event *event,
 					    __s64 moved)
 {
@@ -167,8 +167,8 @@ APART int send_mapping(struct task_state *state, __u64 address, __u64 now)
 	return 0;
 }
 
-/* The memory of a struct file is used again: without this the next one is taken for the last. Those
- * that are opened to be written to are steps. */
+/* The memory of a struct file is reused: without this event the next one is mistaken for the last.
+ * Opens for writing are steps. */
 APART int send_opened(struct task_state *state, __u64 now)
 {
 	struct payload_event *event;
@@ -185,7 +185,7 @@ APART int send_opened(struct task_state *state, __u64 now)
 	return 0;
 }
 
-/* What the call that ends has read, opened to be read, or mapped so that it can be read. */
+/* What the ending call has read, opened for reading, or mapped readable. */
 static __always_inline void record_read(struct task_state *state, __s64 result, __u64 now)
 {
 	bool regular = (state->mode & S_IFMT) == S_IFREG;
@@ -203,7 +203,7 @@ static __always_inline void record_read(struct task_state *state, __s64 result, 
 	if (!(state->call & CALL_MOVES))
 		return;
 	if (is_moved(state)) {
-		if (!(state->call & CALL_OFFSET) && state->source_file && /* no clone */
+		if (!(state->call & CALL_OFFSET) && state->source_file && /* not a clone */
 		    (state->source_mode & S_IFMT) == S_IFREG)
 			send_read(state, result, now);
 	} else if (!(state->call & CALL_WRITES) && regular) {

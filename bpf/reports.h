@@ -1,13 +1,14 @@
-/* What a program tells the outside: writes to standard output that is no file, and sends on
- * sockets. Not sent one by one: whether a write or a sync was before or after a report is all that
- * matters. So one is handed over when the thread has changed something since the last; those
- * without news come with its next step, and once in a while, as another thread may have. */
+/* Reports of a program to the outside: writes to standard output other than files, and sends on
+ * sockets. Not sent one by one: it only matters whether a write or a sync came before or after a
+ * report. So a report is sent if the thread has changed something since the last one; others are
+ * sent with the thread's next step, and from time to time, since another thread may have changed
+ * something. */
 #pragma once
 #include "numbers.h"
 
 #define REPORTS_APART_NS 100000000ULL
 
-/* `id` is the process and the thread that reported. */
+/* `id` is the process and thread that reported. */
 APART int end_reports(struct task_state *state, __u64 id)
 {
 	struct report_event *event;

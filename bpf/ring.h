@@ -1,5 +1,5 @@
-/* io_uring: operations counted like system calls, with their file and time. The call
- * that submits them says nothing about them. */
+/* io_uring: operations counted like system calls, with their file and time. The submitting call
+ * says nothing about them. */
 #pragma once
 #include "calls.h"
 #include "ring_names.h"
@@ -7,7 +7,7 @@
 #include "ring_payload.h"
 #include "ring_types.h"
 
-/* Gives it another number where its arguments tell that it is something else. */
+/* Changes the number if the arguments identify another operation. */
 #define OPCODE_REMOVE RING_OPERATIONS
 
 static __always_inline void look_at_transfer(struct operation *operation, struct io_kiocb *request)
@@ -15,7 +15,7 @@ static __always_inline void look_at_transfer(struct operation *operation, struct
 	struct io_rw *transfer = (struct io_rw *)request;
 
 	operation->at = READ(transfer, kiocb.ki_pos);
-	/* Then the position is where the file ends, and known when the operation has ended. */
+	/* Then the position is the end of the file, and known when the operation has ended. */
 	if (READ(transfer, flags) & RWF_APPEND)
 		operation->at = -1;
 }
@@ -29,7 +29,7 @@ static __always_inline void look_at_closed(struct operation *operation, struct f
 	name_file((__u64)file, &operation->closes);
 }
 
-/* What the operation's own field of the request says; it is lost when the request has ended. */
+/* The operation's own field of the request, which is lost when the request has ended. */
 static __noinline int look_at_request(struct operation *operation, struct io_kiocb *request)
 {
 	struct io_sync *sync = (struct io_sync *)request;
@@ -101,15 +101,15 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	struct operation operation = {};
 	__u64 key = (__u64)request, id = current_numbers();
 	struct task_state *state = state_of(task);
-	__u64 number = 0; /* the same, which global functions take */
+	__u64 number = 0; /* the same as a number, for global functions */
 
-	/* A submission thread of the kernel belongs to the process whose ring it serves. */
+	/* A kernel submission thread belongs to the process whose ring it serves. */
 	if (!state && task->group_leader)
 		state = state_of(task->group_leader);
 	if (!state || !request)
 		return 0;
 	state->reports.news = 1;
-	/* What the thread has written comes before what it hands over. */
+	/* Writes of the thread precede its submissions. */
 	if (HISTORY && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)) && state_of(task) == state)
 		end_run(&state->run, id);
 	operation.entered_ns = bpf_ktime_get_ns();
@@ -126,7 +126,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	switch (bpf_map_update_elem(&operations, &key, &operation, BPF_NOEXIST)) {
 	case 0:
 		break;
-	case -17: /* EEXIST: the one before in this memory has ended without telling */
+	case -17: /* EEXIST: the end of the previous operation in this memory was not seen */
 		lose(LOSS_COMPLETIONS);
 		bpf_map_update_elem(&operations, &key, &operation, BPF_ANY);
 		break;
@@ -136,7 +136,7 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 	return 0;
 }
 
-/* A step that is told by the arguments that the system call of that name has. */
+/* A step described by the arguments of the system call with that name. */
 static __always_inline void ring_step(struct operation *operation, struct ended *ended,
 				      __u64 open_file, __u64 request)
 {
@@ -177,8 +177,8 @@ static __always_inline void ring_step(struct operation *operation, struct ended 
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-/* Where a write began. The position that the request was given is -1 for that of the open file,
- * and has no meaning where that appends; when it has ended, it is the end. */
+/* The start of a write. The position in the request is -1 for that of the open file, and is
+ * meaningless for appends; after the end it is the end of the write. */
 static __always_inline __s64 ring_offset(struct operation *operation, struct file *file,
 					 struct io_kiocb *request, __s64 result)
 {
@@ -256,14 +256,14 @@ static __always_inline void ring_history(struct operation *operation, struct end
 	}
 }
 
-/* In which place of the ring's own table an opened file stands (io_fixed_fd_install,
- * io_uring/filetable.c): in the one that was asked for, or the result says where. */
+/* The slot of the ring's own table for an opened file (io_fixed_fd_install, io_uring/filetable.c):
+ * the requested one, or the one in the result. */
 static __always_inline __u32 slot_of_opened(struct operation *operation, __s64 result)
 {
 	return (__u32)operation->bytes == IORING_FILE_INDEX_ALLOC ? result : operation->bytes - 1;
 }
 
-/* The file that was opened: the result is its descriptor, or it stands in the ring's own table. */
+/* The opened file: the result is its descriptor, or the file is in the ring's own table. */
 static __always_inline void ring_opened(struct operation *operation, struct ended *ended,
 					struct io_kiocb *request)
 {
@@ -330,8 +330,8 @@ APART int finish(__u64 request, __s64 result)
 	return 0;
 }
 
-/* Up to Linux 6.12 the result is the fourth argument of the event; the kernel refuses
- * this program where there are but three. */
+/* Up to Linux 6.12 the result is the fourth argument of the event; the kernel refuses this program
+ * where there are only three. */
 SEC("tp_btf/io_uring_complete")
 int ring_completed_old(__u64 *context)
 {

@@ -1,8 +1,8 @@
-/* Operations of io_uring that change names, open files or set attributes. Their paths are told when
- * they are submitted, since they are lost when they have ended, and what they led to is read off
- * the inodes whose change time they set, as for system calls (touched.h). A worker thread carries
- * them out and none other does: io_uring/fs.c and io_uring/xattr.c set REQ_F_FORCE_ASYNC. Which
- * request that is says the worker. */
+/* io_uring operations that change names, open files or set attributes. Their paths are sent at
+ * submission, since they are freed at completion, and their targets are derived from the inodes
+ * whose change time they set, as for system calls (touched.h). A worker thread executes them, and
+ * only these: io_uring/fs.c and io_uring/xattr.c set REQ_F_FORCE_ASYNC. The worker identifies its
+ * request. */
 #pragma once
 #include "history.h"
 #include "operations.h"
@@ -15,7 +15,7 @@ struct touched_list {
 
 static const volatile struct touched_list NONE_TOUCHED = {};
 
-/* By the request, while it is under way. */
+/* By request, while it is under way. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -24,7 +24,7 @@ struct {
 	__type(value, struct touched_list);
 } ring_touched SEC(".maps");
 
-/* The request that a worker of io_uring carries out (io_worker_handle_work, io_uring/io-wq.c). */
+/* The request that an io_uring worker executes (io_worker_handle_work, io_uring/io-wq.c). */
 static __always_inline __u64 carried_out(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -38,7 +38,7 @@ static __always_inline __u64 carried_out(void)
 	return work ? work - bpf_core_field_offset(struct io_kiocb, work) : 0;
 }
 
-/* Sends an inode of the list: read from there it is a number, which is what global functions take. */
+/* Sends an inode of the list: read from there it is a number, as global functions require. */
 APART int send_listed(struct touched_list *list, __u32 at, __u32 flags, __u64 request)
 {
 	if (!list || at >= TOUCHED)
@@ -46,7 +46,7 @@ APART int send_listed(struct touched_list *list, __u32 at, __u32 flags, __u64 re
 	return send_touched(list->inode[at], flags, request);
 }
 
-/* Not APART: tracepoints hand inodes over as pointers, where global functions take numbers only. */
+/* Not APART: tracepoints pass inodes as pointers, while global functions take only numbers. */
 static __always_inline int touch_of_worker(__u64 inode)
 {
 	__u64 request = carried_out();
@@ -70,18 +70,18 @@ static __always_inline int touch_of_worker(__u64 inode)
 	return 0;
 }
 
-/* What a request's own part of memory says of its arguments. */
+/* The arguments in a request's own memory. */
 struct arguments {
 	__u64 path[2]; /* struct filename, 0 for none */
 	__u32 fd[2];
-	__u64 second;  /* text in the kernel's memory that is no path */
-	__u64 extra;   /* ... and what else is there, */
-	__u64 bytes;   /* ... as long as this */
-	__u64 argument[3]; /* of the call of that name, from the third on */
+	__u64 second;  /* text in kernel memory other than a path */
+	__u64 extra;   /* ... other data, */
+	__u64 bytes;   /* ... and its length */
+	__u64 argument[3]; /* of the call with that name, from the third on */
 };
 
-/* Since Linux 7.0 a path is read when the operation begins, and is of another type
- * (struct delayed_filename): then it is not told. */
+/* Since Linux 7.0 a path is read when the operation begins, and has another type (struct
+ * delayed_filename): then it is not sent. */
 #define HAS_PATH(type, field)                                                            \
 	(bpf_core_type_exists(struct type) && bpf_core_field_exists(((struct type *)0)->field))
 
@@ -119,7 +119,7 @@ static __noinline int take_names(struct arguments *to, __u64 request, __u32 opco
 		to->path[0] = (__u64)BPF_CORE_READ(mkdir, filename);
 		to->argument[0] = BPF_CORE_READ(mkdir, mode);
 		return 1;
-	case IORING_OP_SYMLINKAT: /* the name first, then what the link says */
+	case IORING_OP_SYMLINKAT: /* the name first, then the target of the link */
 		if (!HAS_PATH(io_link, oldpath))
 			return 0;
 		to->fd[0] = BPF_CORE_READ(link, new_dfd);
@@ -148,7 +148,7 @@ static __noinline int take_names(struct arguments *to, __u64 request, __u32 opco
 	return 0;
 }
 
-/* setxattr(2) copies name and value when it is submitted (io_uring/xattr.c, __io_setxattr_prep). */
+/* setxattr(2) copies name and value at submission (io_uring/xattr.c, __io_setxattr_prep). */
 static __noinline int take_attribute(struct arguments *to, __u64 request, __u32 opcode)
 {
 	struct io_xattr *xattr = (struct io_xattr *)request;
@@ -197,7 +197,7 @@ APART int copy_names(struct arguments *from)
 		if (first)
 			begin_of(from->fd[0], 0, start);
 	}
-	if (first >= TEXT) /* no room: no path is that long but by intent */
+	if (first >= TEXT) /* no room: only a hostile program has such paths */
 		return 0;
 	if (from->path[1]) {
 		record->event.bytes[1] = copy_text(record, first, text_of(from->path[1]));
@@ -216,7 +216,7 @@ APART int copy_names(struct arguments *from)
 	return 0;
 }
 
-/* The arguments of a request on its way into the kernel. */
+/* The arguments of a request being submitted. */
 APART int send_asked(__u64 request, __u32 opcode)
 {
 	struct arguments arguments = {};
@@ -246,7 +246,7 @@ APART int send_asked(__u64 request, __u32 opcode)
 	return 0;
 }
 
-/* Where everything is when the request has ended. */
+/* The final names when the request has ended. */
 APART int send_ring_places(__u64 request)
 {
 	struct touched_list *list = bpf_map_lookup_elem(&ring_touched, &request);
@@ -262,8 +262,8 @@ APART int send_ring_places(__u64 request)
 	return 0;
 }
 
-/* What stands in a place of the ring's own table (io_uring/rsrc.h, io_slot_file): the lowest bits
- * are flags. */
+/* The file in a slot of the ring's own table (io_uring/rsrc.h, io_slot_file): the lowest bits are
+ * flags. */
 static __always_inline __u64 slot_file(struct io_kiocb *request, __u32 slot)
 {
 	struct io_ring_ctx *ring = BPF_CORE_READ(request, ctx);

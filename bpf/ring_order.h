@@ -1,6 +1,6 @@
-/* When an operation of io_uring begins: one that is linked to another when that has ended, one that
- * drains when all before it have (io_uring_enter(2), IOSQE_IO_LINK and IOSQE_IO_DRAIN). What a sync
- * covers depends on it. */
+/* The start of an io_uring operation: a linked one starts when its predecessor has ended, a
+ * draining one when all before it have (io_uring_enter(2), IOSQE_IO_LINK and IOSQE_IO_DRAIN). The
+ * writes that a sync covers depend on it. */
 #pragma once
 #include "operations.h"
 #include "ring_types.h"
@@ -17,7 +17,7 @@ struct {
 	__type(value, struct operation);
 } operations SEC(".maps");
 
-/* When the last operation ended, by ring: of those in which one has drained. */
+/* The end of the last operation, by ring: for rings in which one has drained. */
 struct {
 	__uint(type, MAP_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -35,8 +35,8 @@ static __always_inline void expect_drain(struct io_kiocb *request)
 	bpf_map_update_elem(&draining, &ring, &never, BPF_NOEXIST);
 }
 
-/* An operation has ended: corrects its begin, and that of the one that waits for it. The chain is
- * taken apart after the event (io_queue_next, io_uring/io_uring.c). */
+/* An operation has ended: corrects its start, and that of the operation that waits for it. The
+ * chain is taken apart after the event (io_queue_next, io_uring/io_uring.c). */
 static __always_inline void take_order(struct io_kiocb *request, struct operation *operation,
 				       __u64 now)
 {

@@ -1,5 +1,6 @@
-/* What operations of io_uring wrote, for the operation log. The program may use its buffer again when
- * it sees the completion, which the event of it precedes (io_fill_cqe_req, io_uring/io_uring.h). */
+/* The bytes that io_uring operations wrote, for the operation log. The program may reuse its
+ * buffer when it sees the completion, and the event precedes the completion (io_fill_cqe_req,
+ * io_uring/io_uring.h). */
 #pragma once
 #include "operations.h"
 #include "payload.h"
@@ -10,7 +11,7 @@
 
 #define NO_DESCRIPTOR (~0U)
 
-/* An operation in the form of a call that writes: one for each CPU. */
+/* An operation in the form of a writing call: one per CPU. */
 struct {
 	__uint(type, MAP_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -35,15 +36,15 @@ APART int record_ring_write(struct ended *ended, __u64 request, __u64 open_file,
 	__u32 zero = 0;
 	__u64 used;
 
-	/* Those of several buffers are not taken: the array of them may be gone. What splice moves is
-	 * in no buffer, and a worker cannot stop the program before it goes on. */
+	/* Operations with several buffers are left out: their array may be gone. Bytes moved by
+	 * splice are in no buffer, and a worker cannot stop the program before it continues. */
 	if (!ended || (ended->nr != RING_BASE + IORING_OP_WRITE &&
 		       ended->nr != RING_BASE + IORING_OP_WRITE_FIXED))
 		return 0;
 	writer = bpf_map_lookup_elem(&ring_writers, &zero);
 	if (!writer || ended->result <= 0)
 		return 0;
-	/* What is left of a ring is ended by the kernel, which has none of the program's memory. */
+	/* The kernel ends the rest of a ring, without access to the program's memory. */
 	if (current_numbers() >> 32 != ended->process) {
 		lose(LOSS_PAYLOAD);
 		return 0;
@@ -55,7 +56,7 @@ APART int record_ring_write(struct ended *ended, __u64 request, __u64 open_file,
 	writer->mode = ended->mode;
 	writer->open_file = open_file;
 	writer->file_flags = READ(file, f_flags);
-	writer->appends = 0; /* where it began is known, as the position is the request's own */
+	writer->appends = 0; /* its start is known, since the position belongs to the request */
 	writer->lowest = 0;
 	writer->looked_ns = 0;
 	writer->argument[0] = descriptor;

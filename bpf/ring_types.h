@@ -1,5 +1,5 @@
-/* io_uring's requests: the kernel's structures, reduced to the fields that are read. Each of
- * these begins where the request does (struct io_cmd_data, include/linux/io_uring_types.h). */
+/* io_uring's requests: the kernel's structures, reduced to the fields that are read. Each of these
+ * begins at the start of the request (struct io_cmd_data, include/linux/io_uring_types.h). */
 #pragma once
 #include "kernel.h"
 

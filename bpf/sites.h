@@ -1,17 +1,17 @@
-/* Call sites: from time to time the stack of the program, as it stands in its memory.
+/* Call sites: from time to time a copy of the program's stack.
  *
- * A stack is taken whenever a thread has spent so much time in calls on files. So what it
- * costs is a share of that time, whatever the program does, and a call is caught as often
- * as it takes time. The stack is unwound in user space, where the unwind tables of the
- * program can be read: most programs have no frame pointers. */
+ * A stack is taken each time a thread has spent a fixed time in calls on files. So the cost is a
+ * share of that time, whatever the program does, and a call is sampled in proportion to its time.
+ * The stack is unwound in user space, where the unwind tables of the program are readable: most
+ * programs have no frame pointers. */
 #pragma once
 #include "numbers.h"
 
 /* Taking a stack costs one or two microseconds, so this is about one per cent. */
 #define SITE_FIRST_NS 200000ULL
 
-/* After so many of a thread the distance doubles, up to 2^7 of the first: a run of hours
- * costs what a run of seconds does. */
+/* After this many samples of a thread the interval doubles, up to 2^7 of the first: a run of hours
+ * costs as much as a run of seconds. */
 #define SITES_PER_STEP 64
 #define SITE_STEPS 7
 
@@ -27,7 +27,7 @@ struct {
 	__type(value, struct site_record);
 } site_scratch SEC(".maps");
 
-/* Page by page: one that is not resident, or not there, ends it. */
+/* Page by page: a page that is not resident, or unmapped, ends it. */
 static __always_inline __u32 copy_stack(struct site_record *record, __u64 sp)
 {
 	__u32 bytes = 0;
@@ -70,7 +70,7 @@ APART int send_site(struct task_state *state)
 	record->event.bytes = bytes;
 	if (bytes > STACK)
 		return 0;
-	/* Without room the time waits for the next one: nothing that is counted is lost. */
+	/* Without room the time counts towards the next sample: nothing counted is lost. */
 	if (!bpf_ringbuf_output(&events, record, sizeof record->event + AT_MOST(STACK, bytes),
 				 BPF_RB_NO_WAKEUP))
 		state->site_spent_ns = 0;
@@ -82,12 +82,13 @@ static __always_inline void take_site(struct task_state *state, __u64 took_ns)
 	__u64 steps;
 
 	state->site_spent_ns += took_ns;
-	/* The first distance is drawn, so that many short processes have their share. */
+	/* The first interval is random, so that many short processes get their share. */
 	if (!state->site_due_ns)
 		state->site_due_ns = 1 + bpf_get_prandom_u32() % SITE_FIRST_NS;
 	if (state->site_spent_ns < state->site_due_ns)
 		return;
-	/* A stack can wait and a step cannot: most of the ring is for what is lost without room. */
+	/* A stack can wait and a step cannot: most of the ring is reserved for events that would
+	 * be lost without room. */
 	if (bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > HIGH_WATER / 4)
 		return;
 	steps = ++state->sites / SITES_PER_STEP;

@@ -1,4 +1,4 @@
-/* Calls of which only the arguments tell what they are, or what they hand over. */
+/* Calls that only their arguments identify, or whose arguments list what they submit. */
 #pragma once
 #include "aio.h"
 #include "clone.h"
@@ -7,7 +7,7 @@
 /* By number (TOLD_BY_*). Set by the loader. */
 const volatile __u8 TOLD_BY[SYSCALLS] = {};
 
-/* Apart from what is done at every call. May change state->nr, state->call and arguments. */
+/* Separate from the code for every call. May change state->nr, state->call and arguments. */
 APART int told_at_entry(struct task_state *state)
 {
 	__u32 by;

@@ -1,7 +1,8 @@
-/* What a change of names concerned. The path that a program gave may lead through symbolic links, a
- * chroot, or directories that have been moved since: which directory it meant, only the kernel
- * knows. It sets the change time of every inode whose names change, while the names are still what
- * they were, and has tracepoints there since Linux 6.13 (fs/inode.c, inode_set_ctime_current). */
+/* The inodes affected by a name change. The path that a program passed may lead through symbolic
+ * links, a chroot, or directories that have been moved since: only the kernel knows which
+ * directory it meant. It sets the change time of every inode whose names change, while the names
+ * are still the old ones, and has tracepoints there since Linux 6.13 (fs/inode.c,
+ * inode_set_ctime_current). */
 #pragma once
 #include "names.h"
 #include "numbers.h"
@@ -18,10 +19,10 @@ struct {
 	__type(value, struct touched_record);
 } touched_scratch SEC(".maps");
 
-/* Mounts of one file system that are looked at. */
+/* Mounts of one file system to search. */
 #define MOUNTS 32
 
-/* In the list that a file system had of its mounts before Linux 6.17. */
+/* In the list that a file system kept of its mounts before Linux 6.17. */
 static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
 {
 	struct mount *mount;
@@ -30,7 +31,7 @@ static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
 	if (!HAS(struct super_block___before_6_17, s_mounts) || !HAS(struct mount, mnt_instance))
 		return 0;
 	list = ADDRESS_OF(struct super_block___before_6_17, superblock, s_mounts);
-	/* The first field of a list is the next. */
+	/* The first field of a list is the next pointer. */
 	bpf_probe_read_kernel(&at, sizeof at, (void *)list);
 	for (int i = 0; i < MOUNTS && at && at != list; i++) {
 		mount = (void *)at - bpf_core_field_offset(struct mount, mnt_instance);
@@ -41,9 +42,8 @@ static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
 	return 0;
 }
 
-/* The mount through which the task sees the file system: that of its working directory, else the
- * first in its namespace; 0 where the kernel does not tell. A number, as all that global functions
- * take and return. */
+/* The mount through which the task sees the file system: that of its working directory, otherwise
+ * the first in its namespace; 0 if unknown. A number, as global functions require. */
 APART __u64 mount_of(__u64 address)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -67,7 +67,7 @@ APART __u64 mount_of(__u64 address)
 	return 0;
 }
 
-/* Its first name; of a directory the only one. */
+/* Its first name; a directory has only one. */
 static __always_inline struct dentry *first_name(struct inode *inode)
 {
 	__u64 first = (__u64)BPF_CORE_READ(inode, i_dentry.first);
@@ -99,7 +99,7 @@ APART int add_name(struct touched_record *record, __u64 address)
 	return 0;
 }
 
-/* `request`: the operation of io_uring that touches it, 0 for a call of this thread. */
+/* `request`: the io_uring operation that touches it, 0 for a call of this thread. */
 APART int send_touched(__u64 address, __u32 flags, __u64 request)
 {
 	struct inode *inode = (struct inode *)address;
@@ -133,8 +133,8 @@ APART int send_touched(__u64 address, __u32 flags, __u64 request)
 	return 0;
 }
 
-/* Sends the inode at a place of state->touched: read from there it is a number, which is what
- * global functions take. */
+/* Sends the inode at an index of state->touched: read from there it is a number, as global
+ * functions require. */
 APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 {
 	if (!state || at >= TOUCHED)
@@ -142,7 +142,7 @@ APART int send_at(struct task_state *state, __u32 at, __u32 flags)
 	return send_touched(state->touched[at], flags, 0);
 }
 
-/* Whether overlayfs is at work in one of its layers: in another's name (ovl_override_creds,
+/* Whether overlayfs is working in one of its layers, under other credentials (ovl_override_creds,
  * fs/overlayfs/util.c). */
 static __always_inline bool is_below_overlay(struct inode *inode)
 {
@@ -152,7 +152,7 @@ static __always_inline bool is_below_overlay(struct inode *inode)
 	       READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC;
 }
 
-/* The file that a call names by its path alone is the call's file. */
+/* A file that a call identifies only by path is the call's file. */
 APART int take_node(struct task_state *state, __u32 at)
 {
 	struct dentry *dentry;
@@ -199,14 +199,14 @@ static __always_inline int touch(__u64 inode)
 		}
 		if (state->touched[i] != inode)
 			continue;
-		/* When it was looked up it had no name yet. */
+		/* It had no name when it was looked up. */
 		return state->call & CALL_NODE ? take_node(state, i) : 0;
 	}
 	lose(LOSS_HISTORY);
 	return 0;
 }
 
-/* Where everything is when the call has ended: what it made has a name now. */
+/* The final names when the call has ended: a created file has its name now. */
 APART int send_places(struct task_state *state)
 {
 	if (!state)
@@ -219,7 +219,7 @@ APART int send_places(struct task_state *state)
 	return 0;
 }
 
-/* For all three places that set a change time: the inode is the first argument of each. */
+/* For all three attachment points for change times: the inode is the first argument of each. */
 SEC("raw_tp/inode_set_ctime_to_ts")
 int BPF_PROG(touched, struct inode *inode)
 {

@@ -1,4 +1,4 @@
-/* Structures of user space that calls are given by their address. */
+/* User-space structures that calls get by address. */
 #pragma once
 
 /* include/uapi/linux/aio_abi.h */

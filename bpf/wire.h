@@ -1,5 +1,5 @@
-/* What crosses between the kernel and the loader. crates/tracer/src/ebpf/wire.rs has
- * the same structures; both sides assert their sizes.
+/* The data shared by the kernel side and the loader. crates/tracer/src/ebpf/wire.rs has the same
+ * structures; both sides assert their sizes.
  */
 #pragma once
 #include "kernel.h"
@@ -9,9 +9,9 @@
 #define PIECES 8
 #define SYSCALLS 512
 
-/* Numbers of what is counted like a system call: operations of io_uring, what only the
- * arguments of a call tell (enum told), and, above all of these, the file that a call reads
- * from when it is counted at the file that it writes to. */
+/* Numbers of operations counted like system calls: io_uring operations, calls that only their
+ * arguments identify (enum told), and, above all of these, the file that a call reads from when it
+ * is counted for the file that it writes to. */
 #define RING_BASE SYSCALLS
 #define RING_OPERATIONS 128
 #define TOLD_BASE (RING_BASE + RING_OPERATIONS)
@@ -19,13 +19,13 @@
 #define SOURCE_BASE (TOLD_BASE + TOLDS)
 #define NUMBERS (2 * SOURCE_BASE)
 
-/* Operations of libaio are TOLD_BASE + their opcode (IOCB_CMD_*, below AIO_OPERATIONS). */
+/* libaio operations are TOLD_BASE + their opcode (IOCB_CMD_*, below AIO_OPERATIONS). */
 #define AIO_OPERATIONS 16
 enum told {
 	TOLD_CLONE = AIO_OPERATIONS, /* ioctl(FICLONE) */
 	TOLD_CLONE_RANGE,
 	TOLD_DEDUPE,
-	TOLD_MPROTECT,      /* of a shared mapping of a file that may be stored to since then */
+	TOLD_MPROTECT,      /* of a shared file mapping that becomes writable */
 	TOLD_PKEY_MPROTECT,
 	TOLD_MREMAP,
 	TOLD_REMOVE,        /* madvise(MADV_REMOVE) */
@@ -35,33 +35,34 @@ enum told {
 	TOLD_SUBVOLUME,     /* ... btrfs subvolumes and snapshots */
 };
 
-/* What the first argument, or the result, of a system call says. Set by the loader,
- * because numbers differ between architectures. */
+/* The meaning of a system call's first argument, or result. Set by the loader, because numbers
+ * differ between architectures. */
 #define CALL_FD_FIRST 1     /* argument 0 is the file */
 #define CALL_FD_RETURNED 2  /* the result is the file */
 #define CALL_FD_THIRD 4     /* argument 2 is the file written to (copy_file_range, splice) */
-#define CALL_READS 8        /* fills pages because somebody reads */
-#define CALL_CLOSES 16      /* may change what a descriptor stands for */
+#define CALL_READS 8        /* fills pages for a reader */
+#define CALL_CLOSES 16      /* may change the file of a descriptor */
 #define CALL_STREAMED 32    /* one event per call when calls are streamed */
 #define CALL_VECTORED 64    /* argument 1 is an iovec array, argument 2 its length */
 #define CALL_FD_FIFTH 128   /* argument 4 is the file (mmap) */
-#define CALL_WRITES 256     /* a success lengthens the run of writes */
+#define CALL_WRITES 256     /* a success extends the run of writes */
 #define CALL_OFFSET 512     /* argument 3 is the offset in the file */
-#define CALL_POSITION 1024  /* begins at the position of the open file */
+#define CALL_POSITION 1024  /* starts at the position of the open file */
 #define CALL_STEP 2048      /* a success is a step of the history */
 #define CALL_SOURCE_FIRST 4096  /* argument 0 is the file read from */
 #define CALL_SOURCE_SECOND 8192 /* argument 1 is the file read from */
 #define CALL_MOVES 16384    /* returns the bytes it moved */
-#define CALL_STOPS 32768    /* when recorded: the reader has to look before the program goes on */
-#define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are handed over, */
-#define CALL_PLACES (1 << 21)  /* ... and where they are afterwards */
+#define CALL_STOPS 32768    /* in recordings: the reader must look before the program continues */
+#define CALL_TOUCHES (1 << 20) /* the inodes whose change time it sets are sent, */
+#define CALL_PLACES (1 << 21)  /* ... and their names afterwards */
 #define CALL_NODE (1 << 22)    /* the file among them is the call's */
 #define CALL_SENDS (1 << 23)   /* sends on a socket */
-#define CALL_COMMAND (1 << 24) /* argument 1 says what it does: few commands are steps */
-#define CALL_TOLD 65536     /* its arguments tell what it is, or what it hands over (told.h) */
+#define CALL_COMMAND (1 << 24) /* argument 1 is its request: few requests are steps */
+#define CALL_TOLD 65536     /* its arguments identify it, or list what it submits (told.h) */
 #define CALL_FLAGS 131072   /* argument 5 is RWF_* (preadv2, pwritev2) */
 
-/* What tells what a call is, or hands over, where CALL_TOLD says so. Set by the loader. */
+/* How the arguments identify a call, or what they list, when CALL_TOLD is set. Set by the loader.
+ */
 #define TOLD_BY_IOCTL 1      /* argument 1 is the request */
 #define TOLD_BY_SUBMITTING 2 /* arguments 1 and 2 are control blocks of libaio */
 #define TOLD_BY_FETCHING 3   /* argument 3 is filled with results of libaio */
@@ -82,9 +83,9 @@ enum told {
 #define PATH_AND_NAME 7     /* argument 0; argument 1 is the name of an attribute */
 #define PATH_ONLY_NAME 8    /* none; argument 1 is the name of an attribute */
 
-/* What else of a call's arguments lies in memory, when recorded: the argument that points there,
- * from 1, and in the higher byte how many bytes, or EXTRA_LENGTH and the argument that says so.
- * Set by the loader. */
+/* Other arguments in memory, for recordings: the number of the argument with the address, from 1,
+ * and in the higher byte the length in bytes, or EXTRA_LENGTH and the argument that has the
+ * length. Set by the loader. */
 #define EXTRA_LENGTH 0x80
 #define EXTRA_BYTES 4096
 
@@ -100,7 +101,7 @@ enum cause {
 	CAUSES,
 };
 
-/* What a call on files is for; 0 for calls that are not on files. */
+/* The purpose of a call on files; 0 for calls that are not on files. */
 enum purpose {
 	PURPOSE_READ = 1,
 	PURPOSE_WRITE,
@@ -123,11 +124,11 @@ enum loss {
 	LOSS_HISTORY,
 	LOSS_PAYLOAD,
 	LOSS_MOMENTS, /* requests that are not in the timeline */
-	LOSS_ARGUMENTS, /* what a call was given in memory, or did to memory, and could not be read */
+	LOSS_ARGUMENTS, /* arguments in memory, or memory operations, that could not be read */
 	LOSS_COMPLETIONS, /* operations of io_uring that ended without a completion */
 	LOSS_RESULTS, /* operations of libaio whose results were fetched without a call */
 	LOSS_ORPHANS, /* processes that ended as the observation began, and had children */
-	LOSS_ENDS, /* requests that were made anew, in the same memory, before their end was seen */
+	LOSS_ENDS, /* requests created again in the same memory before their end was seen */
 	LOSSES,
 };
 
@@ -137,11 +138,10 @@ struct file_key {
 	__u32 generation;
 };
 
-/* Every key of a table that grows with the files names the CPU: each CPU adds to its
- * own entry, without atomics. Tables of the kernel's per-CPU kind cannot be used: they
- * take new entries from reserves of per-CPU memory that a burst of new files exhausts
- * (mm/percpu.c, pcpu_alloc_noprof with is_atomic), and made in advance they would need
- * too much memory. */
+/* Every key of a table that grows with the files contains the CPU: each CPU adds to its own entry,
+ * without atomics. Per-CPU maps cannot be used: they take new entries from reserves of per-CPU
+ * memory that a burst of new files exhausts (mm/percpu.c, pcpu_alloc_noprof with is_atomic), and
+ * preallocated they would need too much memory. */
 struct call_key {
 	struct file_key file;
 	__u32 nr;
@@ -154,9 +154,9 @@ struct call_value {
 	__u64 returned; /* bytes; 0 for calls that return something else */
 	__u64 time_ns;
 	__u64 blocked_ns;
-	__u64 pairs;      /* transfers whose predecessor is known; of these: */
-	__u64 sequential; /* begin where it ended */
-	__u64 backward;   /* begin before its end */
+	__u64 pairs;      /* transfers with a known predecessor; of these: */
+	__u64 sequential; /* start where it ended */
+	__u64 backward;   /* start before its end */
 	__u64 empty;      /* of 0 bytes */
 	__u64 furthest;   /* largest offset plus length */
 	__u64 first_ns;   /* begin of the first */
@@ -194,11 +194,11 @@ struct block_value {
 	__u64 time_ns;
 };
 
-/* What was done to a device, and by whom. */
+/* The use of a device, and by whom. */
 enum use {
 	USE_TREE_CHANGED,   /* a file system was changed or synced by a task of the tree */
 	USE_OTHERS_CHANGED, /* ... by another task */
-	USE_OTHERS_WROTE,   /* a disk was sent other requests than reads by another task */
+	USE_OTHERS_WROTE,   /* another task sent a disk requests other than reads */
 	USE_OTHERS_READ,    /* ... reads */
 };
 
@@ -217,7 +217,7 @@ struct totals {
 	__u64 tasks;
 };
 
-/* Completion functions that tell why a bio was made: indices of config.end_io. */
+/* Completion functions that identify the cause of a bio: indices of config.end_io. */
 enum end_io {
 	END_IO_JOURNAL,      /* jbd2: journal_end_buffer_io_sync */
 	END_IO_FAST_COMMIT,  /* ext4_end_buffer_io_sync */
@@ -253,7 +253,7 @@ struct request_moment {
 };
 
 struct config {
-	__u32 root;   /* thread group to adopt, by its number for the loader */
+	__u32 root;   /* thread group of the root, by its id for the loader */
 	__u32 phase;  /* 0 running, 1 after exit */
 	__u32 stream_calls;
 	__u32 stream_requests;
@@ -300,7 +300,7 @@ struct joined {
 	char name[16];
 };
 
-/* How far the beginning of a session has come. */
+/* Progress of the start of a session. */
 enum adoption {
 	ADOPTION_OVER,
 	ADOPTION_PREPARES, /* the programs are not attached */
@@ -308,13 +308,13 @@ enum adoption {
 	ADOPTION_AGAIN,    /* it is over, and threads that joined with another are looked for */
 };
 
-/* A task, whose memory may have been another's before. */
+/* A task, whose memory may have belonged to another one before. */
 struct claim_key {
 	__u64 task;
 	__u64 started;
 };
 
-/* Of iostrata itself, and what came of the adoption. */
+/* iostrata itself, and the outcome of the search. */
 struct observer {
 	__u64 namespace; /* its PID namespace, */
 	__u32 level;     /* ... and how many are above that */
@@ -341,23 +341,23 @@ enum event_kind {
 	EVENT_CACHE = 10,
 	EVENT_TOUCHED = 11,
 	EVENT_REPORT = 12,
-	EVENT_ASKED = 13, /* a step of which only the arguments are known yet */
+	EVENT_ASKED = 13, /* a step whose arguments alone are known yet */
 	EVENT_SITE = 16,
 };
 
 #define TEXT 4096
 #define LONGEST_NAME 256 /* NAME_MAX and the NUL */
 
-/* How far up the names go. */
+/* How far up the names reach. */
 enum path_end {
 	PATH_CUT,            /* not to the end: the path is too long */
 	PATH_WHOLE,          /* to the base, or to the root of all mounts */
 	PATH_IN_FILE_SYSTEM, /* to the root of the file system, whose own name is the last */
 };
 
-/* A file seen for the first time. Behind it: the names from the file up to `base`, a
- * directory that was named before, or where that is zero up to the root of all mounts;
- * each with its NUL, `bytes` in all. */
+/* A file seen for the first time. It is followed by the names from the file up to `base`, a
+ * directory that was named before, or where that is zero up to the root of all mounts; each with
+ * its NUL, `bytes` in all. */
 struct name_event {
 	__u32 kind;
 	__u32 mode;
@@ -366,21 +366,21 @@ struct name_event {
 	__u64 size;
 	__u32 bytes;
 	__u16 complete;
-	__u16 as_base; /* a directory that is not used itself, but a file in it */
+	__u16 as_base; /* a directory used only through a file in it */
 	__u32 superblock; /* its device: that of a btrfs file is its subvolume's */
-	__u32 shown_device; /* what stat(2) shows of the file */
+	__u32 shown_device; /* the device that stat(2) shows */
 	__u64 shown_inode;
 	char filesystem[16];
 };
 
 #define TOUCHED_AFTER 1   /* seen when the call ended, not when it changed the inode */
-#define TOUCHED_OVERLAY 2 /* of overlayfs: those of its layers are touched too */
-#define TOUCHED_NAMED 4   /* it has a name, which follows: its first, of several */
-#define TOUCHED_HASHED 8  /* ... that can be found */
+#define TOUCHED_OVERLAY 2 /* on overlayfs: the inodes of its layers are touched too */
+#define TOUCHED_NAMED 4   /* it has a name, which follows: the first of several */
+#define TOUCHED_HASHED 8  /* ... that a lookup finds */
 
 /* An inode whose change time a call has set. Calls that change names set that of the directories
- * and of the file (POSIX), so these tell what a path meant, whatever links led there. Comes before
- * the step that the call is. Behind it: the name, with its NUL. */
+ * and of the file (POSIX), so these show the target of a path, whatever links led there. Comes
+ * before the call's step. It is followed by the name, with its NUL. */
 struct touched_event {
 	__u32 kind;
 	__u32 thread;
@@ -389,12 +389,12 @@ struct touched_event {
 	__u32 mode;
 	__u32 flags;            /* TOUCHED_* */
 	__u32 bytes;            /* of the name */
-	__u32 device;           /* that it stands for, if it is one */
+	__u32 device;           /* number of the device node, if it is one */
 	__u64 size;
-	__u64 request;          /* of io_uring, whose operation touched it; 0 for the thread's call */
+	__u64 request;          /* the io_uring request that touched it; 0 for the thread's call */
 };
 
-/* A call that is a step of the history. Behind it: its paths as the program gave them,
+/* A call that is a step of the history. It is followed by its paths as the program passed them,
  * each with its NUL. */
 struct step_event {
 	__u32 kind;
@@ -411,12 +411,12 @@ struct step_event {
 	struct file_key base[2];
 	__u32 bytes[2];   /* of each path, 0 for none */
 	__u64 open_file;  /* the struct file */
-	__u32 inode_mode; /* of what is behind it */
-	__u32 extra;      /* bytes behind the paths, of what else lies in memory */
-	__u64 request;    /* of io_uring, whose arguments came when it was submitted; else 0 */
+	__u32 inode_mode; /* mode of its inode */
+	__u32 extra;      /* length of the other arguments after the paths */
+	__u64 request;    /* of io_uring, whose arguments came at submission; else 0 */
 };
 
-/* Writes to one file by one call that followed each other in one thread. */
+/* Consecutive writes of one thread to one file by one call. */
 struct run_event {
 	__u32 kind;
 	__u32 nr;
@@ -434,7 +434,7 @@ struct run_event {
 	__s32 error; /* of a run of one: errno when it failed */
 };
 
-/* Reports to the outside that followed each other in one thread. */
+/* Consecutive reports of one thread to the outside. */
 struct report_event {
 	__u32 kind;
 	__u32 nr;
@@ -448,7 +448,7 @@ struct report_event {
 #define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */
 #define RUN_DATA_ONLY 2 /* a sync like fdatasync */
 
-/* Of a thread that is gone. */
+/* A thread that has ended. */
 #define NOT_KNOWN (~0ULL)
 
 struct task_event {
@@ -457,7 +457,7 @@ struct task_event {
 	__u32 process;
 	__u32 parent;
 	__u64 started_ns;
-	__u64 ended_ns; /* 0 when it goes on */
+	__u64 ended_ns; /* 0 while it is running */
 	__u64 on_cpu_ns; /* or NOT_KNOWN */
 	__u64 minor_faults;
 	__u64 major_faults;
@@ -469,17 +469,17 @@ struct task_event {
 	char name[16];
 };
 
-/* Most that is behind one payload event. A value of a per-CPU table is at most 32 KiB
+/* Most bytes after one payload event. A value of a per-CPU table is at most 32 KiB
  * (PCPU_MIN_UNIT_SIZE, include/linux/percpu.h). */
 #define PAYLOAD_BYTES 28672
 
-/* Longer writes are handed over by their address: to copy them would keep the CPU from
- * everything else for too long, as it may not be preempted meanwhile. */
+/* Longer writes are sent as an address: copying them, without preemption, would block the CPU for
+ * too long. */
 #define PAYLOAD_AT_ONCE (1 << 20)
 
-/* Where a part of a payload is. */
+/* The location of a part of a payload. */
 enum payload_form {
-	PAYLOAD_HERE,      /* behind the event */
+	PAYLOAD_HERE,      /* after the event */
 	PAYLOAD_IN_MEMORY, /* at `address` of the process, which is stopped */
 	PAYLOAD_IN_FILE,   /* in the file, moved there without a buffer of the program */
 	PAYLOAD_UNKNOWN,
@@ -489,14 +489,14 @@ enum payload_form {
 	PAYLOAD_OPENED,    /* ... or opened to be read */
 };
 
-/* How the offset of a write was learnt. */
+/* How the offset of a write was determined. */
 enum landing {
-	LANDED_AT,       /* it was asked for, or nobody else could move the position */
-	LANDED_POSITION, /* from the position after the call, which others share */
+	LANDED_AT,       /* requested, or no other thread could move the position */
+	LANDED_POSITION, /* from the position after the call, which other threads share */
 	LANDED_END,      /* from the end of the file after the call */
 };
 
-/* A part of what one call wrote. All parts of a call follow each other in its thread. */
+/* A part of the bytes that one call wrote. All parts of a call are consecutive in its thread. */
 struct payload_event {
 	__u32 kind;
 	__u32 nr;
@@ -515,9 +515,9 @@ struct payload_event {
 	__u32 mode;       /* of the inode */
 	__u32 landing;    /* enum landing */
 	__u64 open_file;  /* the struct file, whose position may be shared */
-	__u64 lowest;     /* it does not begin before, */
-	__u64 looked_ns;  /* ... when this was read, unless it landed where it was asked for, */
-	__u64 seen_ns;    /* ... and when the offset was learnt */
+	__u64 lowest;     /* the earliest offset, */
+	__u64 looked_ns;  /* ... when this was read, unless it landed at the requested offset, */
+	__u64 seen_ns;    /* ... and when the offset was determined */
 	__u32 flags;      /* of the struct file: O_* */
 	__u32 call_flags; /* RWF_* */
 };
@@ -526,11 +526,11 @@ struct payload_event {
 struct stop_event {
 	__u32 kind;
 	__u32 process;
-	__u32 thread; /* the one whose call was the reason */
+	__u32 thread; /* the thread whose call was the reason */
 	__s32 error;  /* errno when it could not be stopped */
 };
 
-/* An operation of libaio whose result has not been fetched. */
+/* A libaio operation whose result has not been fetched. */
 struct submission {
 	__u64 entered_ns;
 	__u32 process;
@@ -549,7 +549,7 @@ struct submission_key {
 	__u64 process;
 };
 
-/* An operation of io_uring that has not ended. */
+/* An io_uring operation that has not ended. */
 struct operation {
 	__u64 entered_ns;
 	__u32 process;
@@ -560,20 +560,20 @@ struct operation {
 	__u64 bytes;
 	struct file_key closes;
 	__u32 closes_mode; /* of the file: FMODE_* */
-	__u32 descriptor;  /* that it was given */
+	__u32 descriptor;  /* the descriptor that it got */
 };
 
 #define STACK 16384
 
-/* Where in its program a call was made. Behind it: the stack from `sp` on. */
+/* A call site. It is followed by the stack from `sp` on. */
 struct site_event {
 	__u32 kind;
 	__u32 nr;
 	__u32 process;
 	__u32 parent;
-	__u64 execs; /* programs that the process and its ancestors became */
+	__u64 execs; /* programs that the process and its ancestors executed */
 	struct file_key file;
-	__u64 spent_ns; /* in calls on files since the last one of this thread */
+	__u64 spent_ns; /* in calls on files since this thread's last sample */
 	__u64 ip;
 	__u64 sp;
 	__u64 bp;
@@ -581,8 +581,8 @@ struct site_event {
 	__u32 pad;
 };
 
-/* Calls that one thread made on one file before it went to another: few, so that each can be
- * told by its buckets. What `calls` has of them is to be added. */
+/* Calls of one thread on one file before it went to another: few, so that each is sent by its
+ * buckets. To be added to the sums in `calls`. */
 #define FEW 4
 struct few_event {
 	__u32 kind;
@@ -605,7 +605,7 @@ struct few_event {
 	__u8 sizes[FEW];   /* of call_value.sizes, SIZE_BUCKETS for none */
 };
 
-/* What one thread did in one file's pages before it went to another. */
+/* One thread's activity in one file's pages before it went to another. */
 struct cache_event {
 	__u32 kind;
 	__u32 metadata;
@@ -622,7 +622,7 @@ struct call_event {
 	__u64 took_ns;
 	__s64 result;
 	struct file_key file;
-	__u32 pieces;      /* buffers handed over; may exceed PIECES */
+	__u32 pieces;      /* buffers submitted; may exceed PIECES */
 	__u32 pieces_read; /* how many lengths follow */
 	__u64 piece_bytes[PIECES];
 };
@@ -643,7 +643,7 @@ struct request_event {
 	__u32 pad;
 };
 
-/* Numbers are cut to size by a mask, for the verifier: another count would lose some silently. */
+/* A mask limits numbers, for the verifier: another count would lose some silently. */
 #define ASSERT_MASK(count) _Static_assert(((count) & ((count) - 1)) == 0, #count)
 ASSERT_MASK(CAUSES);
 ASSERT_MASK(PURPOSES);

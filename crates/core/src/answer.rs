@@ -1,4 +1,4 @@
-//! Answers: a claim, the verdict the rows give on it, and why.
+//! Answers: a claim, the verdict that the rows give on it, and why.
 
 use std::ops::RangeBounds;
 
@@ -22,7 +22,7 @@ impl Verdict {
         if holds { Self::Holds } else { Self::Refuted }
     }
 
-    /// By a figure: `Holds` and `Refuted` in these ranges, inconclusive in between.
+    /// By a figure: `Holds` and `Refuted` in these ranges, inconclusive between them.
     pub(crate) fn by(
         figure: f64,
         holds: impl RangeBounds<f64>,
@@ -42,9 +42,9 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Answer {
-    /// The statement that is judged, as a sentence.
+    /// The statement to be judged, as a sentence.
     pub claim: String,
-    /// What the rows say about it.
+    /// The verdict of the rows.
     pub verdict: Verdict,
     /// The figures that decided, with units.
     pub because: String,
@@ -60,7 +60,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Names its rows by their ids, which `id` tells of a number.
+    /// Names its rows by their ids; `id` returns the id of a row number.
     pub(crate) fn cite(&mut self, id: impl Fn(usize) -> Option<String>) {
         self.row_ids = self.rows.iter().filter_map(|row| id(*row)).collect();
     }

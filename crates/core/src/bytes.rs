@@ -21,22 +21,22 @@ pub enum SizeError {
     /// No digits at the start.
     #[error("`{text}` is not a size: it does not start with a number; write 4096, 64KiB or 100kB")]
     NoNumber {
-        /// What was given.
+        /// The text.
         text: String,
     },
     /// A decimal point or comma.
     #[error("`{text}` is not a size: it must be a whole number; write 1536KiB for 1.5MiB")]
     Fraction {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// A unit that is not known, or that could mean two things.
+    /// A unit that is unknown or ambiguous.
     #[error(
         "`{unit}` in `{text}` is not a unit of size; write B, KiB, MiB, GiB or TiB (powers of \
          1024), or kB, MB, GB or TB (powers of 1000)"
     )]
     Unit {
-        /// What was given.
+        /// The text.
         text: String,
         /// The part after the number.
         unit: String,
@@ -44,15 +44,14 @@ pub enum SizeError {
     /// More than 64 bits.
     #[error("`{text}` is too large: the largest size is {max} bytes", max = u64::MAX)]
     TooLarge {
-        /// What was given.
+        /// The text.
         text: String,
     },
 }
 
-/// Reads a size: a whole number, then nothing, `B`, a binary unit (`KiB`, in any
-/// case: its `i` says what is meant) or a decimal one (`kB` or `KB`, `MB` ...),
-/// after at most one space. A bare `K` or `M` is refused, because tools disagree
-/// about it, and so are `mb` and `Mb`, which may be bits.
+/// Parses a size: a whole number, then nothing, `B`, a binary unit (`KiB`, in any case: its `i` is
+/// unambiguous) or a decimal one (`kB` or `KB`, `MB` ...), after at most one space. A bare `K` or
+/// `M` is refused, because tools disagree about it, and so are `mb` and `Mb`, which may be bits.
 pub fn parse(text: &str) -> Result<u64, SizeError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, rest) = text.split_at(digits);
@@ -91,14 +90,14 @@ fn factor(unit: &str) -> Option<u64> {
     }
 }
 
-/// A size without loss, in the unit that needs the fewest digits: `100 kB`,
-/// `64 KiB`, `4097 B`. [`parse`] reads it back.
+/// An exact size, in the unit with the fewest digits: `100 kB`, `64 KiB`, `4097 B`. [`parse`] reads
+/// it back.
 pub fn exact(bytes: u64) -> String {
     UNITS
         .iter()
         .filter(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
         .map(|(name, factor)| (bytes / factor, name))
-        // The first of the smallest: the binary unit where both fit as well.
+        // The first of the smallest: the binary unit when both fit.
         .min_by_key(|(number, _)| number.checked_ilog10())
         .map_or_else(
             || format!("{bytes} B"),
@@ -106,8 +105,7 @@ pub fn exact(bytes: u64) -> String {
         )
 }
 
-/// A size for reading at a glance, rounded to a tenth of a binary unit: `512 B`,
-/// `19.0 KiB`, `1.5 GiB`.
+/// A size rounded to a tenth of a binary unit: `512 B`, `19.0 KiB`, `1.5 GiB`.
 pub fn short(bytes: u64) -> String {
     let mut value = bytes as f64;
     if bytes < 1024 {
@@ -115,7 +113,7 @@ pub fn short(bytes: u64) -> String {
     }
     for unit in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
         value /= 1024.0;
-        // Below the next unit also after rounding to a tenth.
+        // Still below the next unit after rounding to a tenth.
         if value < 1023.95 {
             return format!("{value:.1} {unit}");
         }
@@ -123,7 +121,7 @@ pub fn short(bytes: u64) -> String {
     format!("{:.1} EiB", value / 1024.0)
 }
 
-/// A count with its thousands set apart: `19,456`.
+/// A count with thousands separators: `19,456`.
 pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -136,7 +134,7 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
-/// A path in hexadecimal when it is no text, for which replaced bytes would not do.
+/// A path in hexadecimal if it is not valid text, where replacement characters would be wrong.
 pub fn hex_unless_text(path: &[u8]) -> Option<String> {
     let hex = || {
         path.iter()

@@ -13,7 +13,7 @@ pub struct Environment {
     pub kernel: String,
     /// CPUs this process may use.
     pub cpus: u32,
-    /// Model of the first CPU; `null` where the kernel does not tell.
+    /// Model of the first CPU; `null` where the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
     /// Memory of the machine, bytes.
@@ -22,22 +22,21 @@ pub struct Environment {
     pub virtualization: Option<String>,
     /// The directory that was measured.
     pub target: Target,
-    /// What observed the runs.
+    /// The observer of the runs.
     pub backend: Backend,
     /// Version of iostrata that wrote the result.
     pub iostrata_version: String,
-    /// How each stratum was observed in the kernel; empty where nothing was loaded.
+    /// How each stratum was observed in the kernel; empty if nothing was loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ways: Vec<Way>,
 }
 
 impl Environment {
-    /// `vda-2cpu-6b1f`: the disk under the directory and the number of CPUs, and four digits that
-    /// differ where the kernel, the CPU's model, the hypervisor or the disk's model does.
+    /// `vda-2cpu-6b1f`: the disk under the directory, the number of CPUs, and four digits that
+    /// depend on the kernel, the CPU's model, the hypervisor and the disk's model.
     ///
-    /// Every run on the machine has the same one, and it tells nothing else of the machine:
-    /// neither its name nor a serial number is in it. Machines that are alike in all of this have
-    /// the same one.
+    /// It is the same for every run on the machine, and reveals neither the machine's name nor a
+    /// serial number. Machines with all of these in common share a label.
     pub fn label(&self) -> String {
         let disk = self.target.devices.last();
         let known = |text: &Option<String>| text.clone().unwrap_or_default();
@@ -56,13 +55,13 @@ impl Environment {
         format!("{:.16}-{}cpu-{first:02x}{second:02x}", name, self.cpus)
     }
 
-    /// The label that was saved; of an older result, the one that it would have.
+    /// The saved label; for an older result, the label computed now.
     pub fn machine_label(&self) -> String {
         self.machine.clone().unwrap_or_else(|| self.label())
     }
 }
 
-/// How the kernel tells of one stratum.
+/// How the kernel reports one stratum.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Way {
@@ -73,7 +72,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Whether the kernel has a tracepoint for all of it.
+    /// Whether the kernel has tracepoints for all of it.
     pub fn is_usual(&self) -> bool {
         self.by == TRACEPOINTS
     }
@@ -82,7 +81,7 @@ impl Way {
 /// [`Way::by`] where the kernel has a tracepoint for everything.
 pub const TRACEPOINTS: &str = "tracepoints";
 
-/// What can observe a process tree.
+/// The observers of a process tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -111,15 +110,15 @@ pub struct Target {
     pub devices: Vec<Device>,
 }
 
-/// One block device of the stack. What sysfs does not say is `null`.
+/// One block device of the stack. Attributes missing in sysfs are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Device {
     /// Kernel name, such as `nvme0n1p2`.
     pub name: String,
-    /// Model the device reports.
+    /// Model reported by the device.
     pub model: Option<String>,
-    /// Whether the kernel believes it rotates. Virtual disks often claim so.
+    /// The kernel's `rotational` flag. Virtual disks often set it.
     pub rotational: Option<bool>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
@@ -130,7 +129,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Its name; of a loop device without its number, which is the next free one.
+    /// Its name; a loop device without its number, which is the next free one.
     pub fn kind(&self) -> &str {
         match self.name.strip_prefix("loop") {
             Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => "loop",
@@ -187,7 +186,7 @@ mod tests {
             change(&mut other);
             other.label()
         };
-        // What another run on the same machine may find otherwise.
+        // Values that may differ in another run on the same machine.
         for same in [
             labelled(|one| one.target.path = "/srv/two".to_owned()),
             labelled(|one| one.memory_bytes += 4096),

@@ -1,13 +1,12 @@
-//! Work that a user waits for, split between two threads.
+//! Splits work between two threads while the user waits.
 
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-/// Does two things, at the same time where another thread can be had for the second. A panic in
-/// either goes on here.
+/// Runs two functions, in parallel if a second thread is available. A panic in either propagates.
 pub fn at_once<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
-    // Whoever comes first does it: a thread that cannot be had leaves it here.
+    // The first to take it runs it: without a second thread it stays here.
     let other = Mutex::new(Some(other));
     let rest = || {
         let mut other = other.lock().unwrap_or_else(PoisonError::into_inner);
@@ -28,7 +27,7 @@ pub fn at_once<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + 
     })
 }
 
-/// Does each half of the work: the answers of the first half, then those of the second.
+/// Runs each half of the work: the results of the first half, then those of the second.
 pub fn both<T: Sync, A: Send>(all: &[T], work: impl Fn(&[T]) -> A + Sync) -> [A; 2] {
     let (first, second) = all.split_at(all.len() / 2);
     let (first, second) = at_once(|| work(first), || work(second));

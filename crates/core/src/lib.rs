@@ -1,8 +1,8 @@
 //! The pure part of iostrata: values and the rules that join them.
 //!
-//! Nothing here does I/O, reads a clock, or knows a terminal. The tracer fills
-//! [`Op`]s and [`Evidence`], the lab turns them into rows, the functions here
-//! compute [`Answer`]s from rows, and the report crate draws them.
+//! Nothing here does I/O, reads a clock, or knows a terminal. The tracer fills [`Op`]s and
+//! [`Evidence`], the lab turns them into rows, the functions here compute [`Answer`]s from rows,
+//! and the report crate draws them.
 //!
 //! One vocabulary is used everywhere: application, syscall, page cache, file
 //! system, device. See `docs/glossary.md`.

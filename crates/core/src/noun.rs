@@ -2,12 +2,12 @@
 
 use crate::bytes::grouped;
 
-/// A count and its noun, which is given in the singular: `1 fsync call`, `2 fsync calls`.
+/// A count and its noun, given in the singular: `1 fsync call`, `2 fsync calls`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {}", grouped(count), noun_of(count, noun))
 }
 
-/// The noun of a count that is printed elsewhere, in the number that the count asks for.
+/// The noun for a count that is printed elsewhere, in singular or plural.
 pub fn noun_of(count: u64, noun: &str) -> String {
     if count == 1 {
         noun.to_owned()

@@ -7,7 +7,7 @@ use crate::evidence::{BlockRow, Cause, Phase, RawEvidence};
 use crate::op::{FileId, Gap, Op};
 use crate::trace::Seen;
 
-/// What is streamed event by event besides the aggregates.
+/// Events that are streamed in addition to the aggregates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stream {
     /// Every write and sync call on a file, as [`Op`]s.
@@ -41,55 +41,54 @@ pub struct RequestEvent {
     pub completed_ns: u64,
 }
 
-/// What one session saw.
+/// The observation of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
     /// Aggregates.
     pub raw: RawEvidence,
-    /// Streamed calls, by start time. Empty unless asked for.
+    /// Streamed calls, by start time. Empty unless requested.
     pub ops: Vec<Op>,
-    /// Streamed requests, by issue time. Empty unless asked for.
+    /// Streamed requests, by issue time. Empty unless requested.
     pub requests: Vec<RequestEvent>,
     /// Names, tasks and history; `None` when the observer was opened without them.
     pub seen: Option<Seen>,
-    /// Parts of the observer that failed: what is missing for that, and why. The rest is what
-    /// was seen until then.
+    /// Parts of the observer that failed: the resulting gap, and the reason. The rest was seen
+    /// until then.
     pub failed: Vec<Gap>,
 }
 
-/// Watches one process tree at a time.
+/// Observes one process tree at a time.
 ///
-/// A session is `start`, then the program runs, then `program_ended`, then
-/// whatever lets write-back settle, then `stop`.
+/// A session is `start`, then the program runs, then `program_ended`, then a wait for write-back,
+/// then `stop`.
 pub trait Observer {
-    /// What does the watching.
+    /// The kind of observer.
     fn backend(&self) -> Backend;
 
     /// Strata this observer cannot see, and why.
     fn missing(&self) -> Vec<Gap>;
 
-    /// Begins to watch `root` and all it starts. `root` must be blocked, so that
-    /// nothing it does is missed.
+    /// Starts to observe `root` and all its descendants. `root` must be blocked, so that nothing is
+    /// missed.
     fn start(&mut self, root: u32, stream: Stream) -> Result<(), ObserveError>;
 
-    /// Says that the program is done: what the device does from now on is write-back.
+    /// Marks the end of the program: later device requests are write-back.
     fn program_ended(&mut self) -> Result<(), ObserveError>;
 
-    /// Device requests of the whole machine since the start, while the session goes
-    /// on; `None` when that stratum is not observed. Requests that are on their way
-    /// have no time yet.
+    /// Device requests of the whole machine since the start, during the session; `None` when the
+    /// stratum is not observed. Requests under way have no time yet.
     fn requests_so_far(&mut self) -> Result<Option<Vec<BlockRow>>, ObserveError>;
 
-    /// Ends the session and hands over what was seen.
+    /// Ends the session and returns the observation.
     fn stop(&mut self) -> Result<Observation, ObserveError>;
 }
 
-/// The kernel refused something that had worked when the observer was opened.
+/// The kernel refused an operation that had worked when the observer was opened.
 #[derive(Debug)]
 pub struct ObserveError {
-    /// What was tried.
+    /// The attempted operation.
     pub doing: String,
-    /// What the kernel or the loader said.
+    /// The error of the kernel or the loader.
     pub cause: String,
 }
 

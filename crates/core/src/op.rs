@@ -1,4 +1,4 @@
-//! Calls of a program, the files they are about, and what was not seen of them.
+//! Calls of a program, their files, and gaps in the observation.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// inode number it is not reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileId {
-    /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): of btrfs the subvolume's. A
-    /// file of overlayfs is that of the layer which held it first.
+    /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): for btrfs the subvolume's. A
+    /// file of overlayfs has that of the layer which held it first.
     pub device: u32,
     /// Inode number.
     pub inode: u64,
@@ -27,7 +27,7 @@ impl FileId {
     }
 }
 
-/// What a node is, or what a descriptor stands for. The order of the variants is part of the format
+/// The kind of a node, or of a descriptor's file. The order of the variants is part of the format
 /// of the operation log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -47,7 +47,7 @@ pub enum FileKind {
     CharacterDevice,
     /// A disk or a part of one.
     BlockDevice,
-    /// None of these, or without a place in a file system: epoll, eventfd, timers, io_uring.
+    /// Another kind, or a file outside all file systems: epoll, eventfd, timers, io_uring.
     Anonymous,
 }
 
@@ -66,7 +66,7 @@ impl FileKind {
         }
     }
 
-    /// As the operation log has it.
+    /// Its name in the operation log.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Regular => "regular",
@@ -81,18 +81,18 @@ impl FileKind {
     }
 }
 
-/// Why something was not seen whole.
+/// A part that was not observed completely, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Gap {
-    /// What is missing.
+    /// The missing part.
     pub what: String,
-    /// Why it could not be had.
+    /// The reason.
     pub why: String,
 }
 
 impl Gap {
-    /// A gap from its two sentences.
+    /// A gap with its two texts.
     pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self {
             what: what.into(),
@@ -100,14 +100,14 @@ impl Gap {
         }
     }
 
-    /// A number of things that are missing, by the word for one of them and for several.
+    /// A count of missing items, with the noun for one and for several.
     pub fn counted(count: u64, one: &str, several: &str, why: impl Into<String>) -> Self {
         let things = if count == 1 { one } else { several };
         Self::new(format!("{count} {things}"), why)
     }
 }
 
-/// One system call as it was seen, or one io_uring operation or libaio.
+/// One observed system call, or one operation of io_uring or libaio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     /// Process (thread group).
@@ -116,11 +116,11 @@ pub struct Call {
     pub thread: u32,
     /// Its begin, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// Its end, same clock; of writes that followed each other, the end of the last.
+    /// Its end, same clock; for consecutive writes, the end of the last.
     pub ended_ns: u64,
     /// The system call, `io_uring.<operation>` or `aio.<operation>`.
     pub name: &'static str,
-    /// What it returned, or the `errno`.
+    /// Its result, or the `errno`.
     pub outcome: Result<u64, i32>,
 }
 
@@ -131,15 +131,15 @@ impl Call {
     }
 }
 
-/// A write or a sync, with the buffers that were handed over.
+/// A write or a sync, with its buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Op {
     /// The call.
     pub call: Call,
-    /// The file it acted on; `None` when that is not known.
+    /// The file of the call; `None` when unknown.
     pub file: Option<FileId>,
-    /// Length of each buffer, in order: one for `write`, none for a sync. Those behind the
-    /// eighth, and those that could not be read, are not among them.
+    /// Length of each buffer, in order: one for `write`, none for a sync. Buffers after the eighth,
+    /// and unreadable ones, are left out.
     pub pieces_bytes: Vec<u64>,
 }
 

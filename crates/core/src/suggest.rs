@@ -1,13 +1,13 @@
 //! Suggestions for unknown names.
 
-/// Names less alike are not offered. Measure and bound are those of the command line's own
-/// suggestions (clap, `parser/features/suggestions.rs`), so that one slip is judged alike.
+/// Less similar names are not suggested. Measure and bound are those of the command line's own
+/// suggestions (clap, `parser/features/suggestions.rs`), so that both judge a typing error alike.
 const ALIKE: f64 = 0.7;
 
-/// Shorter names are told apart by a single letter.
+/// Shorter names differ by a single letter.
 const SHORTEST: usize = 4;
 
-/// The known name most like `name`; `None` when nothing is like it.
+/// The known name most similar to `name`; `None` when none is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -18,8 +18,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Whether one may have been typed for the other: with more than half of its letters wrong, or of
-/// so few letters, it is another word.
+/// Whether one may be a typing error of the other: with more than half of its letters wrong, or
+/// with so few letters, it is another word.
 pub fn is_slip(name: &str, known: &str) -> bool {
     let letters = name.chars().count().max(known.chars().count());
     name.chars().count() >= SHORTEST && 2 * strsim::osa_distance(name, known) <= letters
@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(nearest("mkdir", known), None);
         assert_eq!(nearest("", known), None);
         assert_eq!(nearest("fsync", []), None);
-        // As alike, by the measure, as fsink and fsync.
+        // By the measure, fsink is as similar as fsync.
         assert_eq!(nearest("barrier", ["base", "cache"]), None);
         assert_eq!(nearest("zfs", ["xfs", "ext4"]), None);
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::{self, Ends};
 
-/// What one run of a case took.
+/// The times of one run of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Sample {
@@ -35,12 +35,12 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// What `low_s` and `high_s` are.
+    /// The meaning of `low_s` and `high_s`.
     pub fn ends(&self) -> Ends {
         Ends::of(self.samples_s.len())
     }
 
-    /// Summarises runs; `None` when there is none.
+    /// Summarises runs; `None` without runs.
     pub fn from_samples(samples: &[Sample]) -> Option<Self> {
         let real: Vec<f64> = samples.iter().map(|s| s.real_s).collect();
         let user: Vec<f64> = samples.iter().map(|s| s.user_s).collect();
@@ -56,7 +56,7 @@ impl Timing {
         })
     }
 
-    /// Width of the interval as a share of the median, the figure the engine stops on.
+    /// Width of the interval as a share of the median, which the engine's stopping rule uses.
     pub fn relative_width(&self) -> f64 {
         if self.median_s > 0.0 {
             (self.high_s - self.low_s) / self.median_s

@@ -1,4 +1,4 @@
-//! `docs/calls.md` shows the table of all calls as it is in the code.
+//! `docs/calls.md` contains the table of all calls as in the code.
 
 use iostrata_core::trace::calls::{Counted, Effect, Following, GROUPS, Group};
 

@@ -33,7 +33,7 @@ fn answers(experiment: &Experiment) -> Vec<Answer> {
     experiment.shared().answers.to_vec()
 }
 
-/// Whatever the words: those of older results are of the version that made them.
+/// Without the words: those of older results come from the version that wrote them.
 #[test]
 fn the_same_rows_have_the_same_answers() {
     for path in SAVED {
@@ -52,7 +52,7 @@ fn said(answer: &Answer) -> (Verdict, &[usize], Option<&str>) {
     (answer.verdict, &answer.rows, answer.machine.as_deref())
 }
 
-/// Of each row, the values of its case and its target, joined by hand.
+/// The values of each row's case and target, joined by hand.
 #[test]
 fn rows_have_ids_that_answers_cite() {
     for path in SAVED {
@@ -91,7 +91,8 @@ fn rows_have_ids_that_answers_cite() {
     assert_eq!(id, "sync/fsync/append/1024/1/ext4");
 }
 
-/// Whether all of `before` is in `after` with the same names, values and order; fields may be added.
+/// Whether `after` contains all of `before` with the same names, values and order; fields may be
+/// added.
 fn is_kept(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Object(before), Value::Object(after)) => {

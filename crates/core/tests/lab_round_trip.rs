@@ -32,7 +32,7 @@ fn target() -> Target {
 }
 
 fn timing() -> Option<Timing> {
-    // The first comes back as ...688 from a parser that does not round correctly.
+    // A parser with incorrect rounding returns the first one as ...688.
     Timing::from_samples(&[
         Sample {
             real_s: 0.907_303_832_202_868_9,
@@ -211,7 +211,7 @@ fn a_saved_result_reads_back_equal() {
     assert_eq!(serde_json::from_str::<LabResult>(&pretty).unwrap(), result);
 }
 
-/// Names and shapes of the contract, at the places where serde attributes decide them.
+/// Names and shapes of the contract, where serde attributes determine them.
 #[test]
 fn the_json_has_the_names_of_the_contract() {
     let json = serde_json::to_value(result()).unwrap();

@@ -1,4 +1,4 @@
-//! Operation logs that somebody has changed: each is read to an end, within its limits.
+//! Damaged operation logs: each is read to its end, within its limits.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -17,7 +17,7 @@ mod operations;
 use mutation::{Step, changed, inputs, limited, steps};
 use operations::operations;
 
-/// The head of a frame, and where the sums are in it (`record/frame.rs`).
+/// The head of a frame, and the position of its checksums (`record/frame.rs`).
 const PREFIX: usize = 20;
 const HEAD: usize = 24;
 
@@ -26,13 +26,13 @@ const LIMITS: Limits = Limits {
     memory_bytes: 128 << 20,
 };
 
-/// So that thousands of logs can come to them.
+/// Small, so that thousands of logs can reach them.
 const LOW: Limits = Limits {
     expanded_bytes: 2 << 20,
     memory_bytes: 4 << 20,
 };
 
-/// Reads all that there is, as the exports and `rebuild` do.
+/// Reads everything, as the exports and `rebuild` do.
 fn read_all(log: &[u8], limits: Limits) -> Result<u64, String> {
     let mut reader = Reader::within(Cursor::new(log), limits).map_err(|e| e.to_string())?;
     let (mut tree, mut paths) = (Some(Tree::within(limits)), Paths::default());
@@ -65,7 +65,7 @@ fn read_all(log: &[u8], limits: Limits) -> Result<u64, String> {
     Ok(operations)
 }
 
-/// Puts the sums right that a change has made wrong, so that what is behind them is read.
+/// Corrects the checksums after a change, so that the data behind them is read.
 fn summed(mut log: Vec<u8>) -> Vec<u8> {
     let mut at = PREFIX;
     while let Some(head) = log.get(at..at + HEAD) {
@@ -93,13 +93,13 @@ fn a_log_that_was_changed_is_read_to_an_end() {
             } else {
                 log
             };
-            // Whether it could be read is not the matter.
+            // Whether it could be read does not matter.
             watch.input(|| read_all(&log, LOW)).ok();
         });
     });
 }
 
-/// The frames of a log: kind, and body as it was before it was compressed.
+/// The frames of a log: kind, and uncompressed body.
 fn frames(log: &[u8]) -> Vec<(u32, Vec<u8>)> {
     let word = |at: usize| u32::from_le_bytes(log[at..at + 4].try_into().unwrap());
     let mut frames = Vec::new();
@@ -121,7 +121,7 @@ fn frames(log: &[u8]) -> Vec<(u32, Vec<u8>)> {
     frames
 }
 
-/// The log of these frames, with sums that are right.
+/// The log of these frames, with correct checksums.
 fn framed(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
     let mut log = b"iostrata record\n\x02\0\0\0".to_vec();
     for (kind, body) in frames {
@@ -136,7 +136,7 @@ fn framed(frames: &[(u32, Vec<u8>)]) -> Vec<u8> {
     log
 }
 
-/// What is inside of the sums and the compression, changed.
+/// Changes inside checksums and compression.
 fn changed_inside(frames: &[(u32, Vec<u8>)], which: usize, steps: &[Step]) -> Vec<u8> {
     let mut frames = frames.to_vec();
     frames[which].1 = changed(&frames[which].1, steps);

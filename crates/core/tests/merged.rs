@@ -1,5 +1,5 @@
-//! Results of several machines, merged: every row knows its machine and is judged among the rows
-//! of that machine alone.
+//! Results of several machines, merged: every row knows its machine and is judged only among the
+//! rows of that machine.
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -18,8 +18,8 @@ fn quick() -> LabResult {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The same of a machine whose answers differ: times are longer by a factor that grows from row to
-/// row, and whatever moved an access time does not.
+/// The same for a machine with other answers: times are longer by a factor that grows from row to
+/// row, and operations that changed an access time do not.
 fn other() -> LabResult {
     let mut result = quick();
     "6.12.0".clone_into(&mut result.environment.kernel);
@@ -124,7 +124,7 @@ fn ids_are_unique_and_say_the_machine() {
     assert_eq!(sync[10]["id"], "sync/fsync/append/1024/1/host@web2");
 }
 
-/// An answer with the numbers of its rows taken out of its words: a merged result counts further.
+/// An answer without the row numbers in its text: a merged result numbers rows consecutively.
 fn without_numbers(answer: &Answer, machine: Option<&str>) -> (String, &'static str, String) {
     let mut words: Vec<String> = Vec::new();
     for word in answer.because.split(' ') {
@@ -174,7 +174,7 @@ fn each_machine_has_the_answers_that_it_has_alone() {
             verdicts_differ += usize::from(same && pair[0].verdict != pair[1].verdict);
         }
     }
-    // Else nothing would have told the machines apart.
+    // Otherwise nothing would distinguish the machines.
     assert!(verdicts_differ >= 5, "{verdicts_differ}");
 }
 

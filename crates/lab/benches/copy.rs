@@ -1,4 +1,4 @@
-//! The quickest way of copying 100 MB here beside `cp`, interleaved in one series.
+//! The fastest way of copying 100 MB here compared with `cp`, interleaved in one series.
 //!
 //! `make bench` runs it on the build directory's file system. Every copy is compared with
 //! its source.

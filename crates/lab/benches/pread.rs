@@ -1,9 +1,9 @@
-//! What measuring single reads costs: the loop of `lab page-cache --reader pread_random`, with
-//! its clock and its histogram, beside a loop in C that does nothing but read, and fio.
+//! The cost of measuring single reads: the loop of `lab page-cache --reader pread_random`, with its
+//! clock and its histogram, compared with a loop in C that only reads, and with fio.
 //!
-//! `make bench` runs it. Blocks of 4 KiB of a file of 512 MiB that is wholly in the page cache,
-//! in random order; interleaved rounds, medians. A read that hits the page cache does not wait,
-//! so the CPU time is what it takes; the elapsed time has also what other processes took.
+//! `make bench` runs it. Blocks of 4 KiB of a fully cached file of 512 MiB, in random order;
+//! interleaved rounds, medians. A read that hits the page cache does not wait, so the CPU time is
+//! the cost of the read; the elapsed time includes other processes.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -29,10 +29,10 @@ const FILE_BYTES: u64 = BLOCKS * BLOCK_BYTES as u64;
 const OPERATIONS: u64 = 200_000;
 const ROUNDS: usize = 31;
 
-/// Most that a clock reading and a histogram entry may take together.
+/// Maximum cost of a clock reading and a histogram entry together.
 const ALLOWED_NS: f64 = 100.0;
 
-/// Nanoseconds an operation.
+/// Nanoseconds per operation.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     elapsed_ns: f64,
@@ -74,7 +74,7 @@ fn main() {
     );
 }
 
-/// A file without holes, written back, so that nothing happens to it meanwhile.
+/// A file without holes, written back, so that no write-back disturbs the reads.
 fn make(path: &Path) -> File {
     let mut file = File::create_new(path).unwrap();
     let block: Vec<u8> = (0..=250).cycle().take(1 << 20).collect();
@@ -131,8 +131,8 @@ fn cpu_ns() -> f64 {
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// Random offsets by the generator of the C loop, drawn before the clock starts as the
-/// experiment does.
+/// Random offsets from the generator of the C loop, drawn before the clock starts as in the
+/// experiment.
 fn offsets() -> Vec<u64> {
     let mut random = 88_172_645_463_325_252_u64;
     let draw = || {
@@ -146,7 +146,7 @@ fn offsets() -> Vec<u64> {
         .collect()
 }
 
-/// The defaults, but that it must not evict the file first. Its own clock starts after its
+/// The defaults, except that it must not evict the file first. Its own clock starts after its
 /// start-up.
 fn run_fio(path: &Path) -> Cost {
     let bytes = OPERATIONS * BLOCK_BYTES as u64;
@@ -208,7 +208,7 @@ fn line(name: &str, costs: &[Cost], bare: &[Cost]) {
     );
 }
 
-/// What a round's CPU time exceeds that of the bare loop by.
+/// The difference of a round's CPU time from that of the bare loop.
 fn over(costs: &[Cost], bare: &[Cost]) -> Interval {
     let rounds = costs.iter().zip(bare);
     let differences: Vec<f64> = rounds

@@ -1,34 +1,34 @@
-//! Properties of this machine, detected at run time, that limit what the rows of any experiment
-//! mean.
+//! Properties of this machine, detected at run time, that limit the meaning of any experiment's
+//! rows.
 
 use iostrata_core::lab::Row;
 
 use crate::session::Session;
 use crate::target::Target;
 
-/// Share of a row's time that the measuring loop may cost before it is said.
+/// Share of a row's time that the measuring loop may cost before a caveat reports it.
 const OWN_COST_LIMIT: f64 = 0.05;
 
-/// Share of a row's time that the hypervisor may take before it is said.
+/// Share of a row's time that the hypervisor may take before a caveat reports it.
 const STEAL_LIMIT: f64 = 0.05;
 
-/// What it means for times and requests of writes that a target is an image.
+/// The effect of an image as target on times and write requests.
 pub(crate) const IMAGE_WRITES: &str = "their times include the file system that holds the images; \
     their requests are counted at the loop device";
 
-/// The caveats of a run, beginning with what a virtual machine means for its rows.
+/// The caveats of a run, starting with the effect of a virtual machine on its rows.
 pub(crate) fn begun(session: &Session<'_>, meaning: &str) -> Vec<String> {
     let virtualization = session.run.virtualization.as_deref();
     guest(virtualization, meaning).into_iter().collect()
 }
 
-/// What a virtual machine means. A container alone shares the kernel that is measured.
+/// The effect of a virtual machine. A container alone shares the measured kernel.
 fn guest(virtualization: Option<&str>, meaning: &str) -> Option<String> {
     let kind = virtualization.filter(|kind| kind.contains("virtual machine"))?;
     Some(format!("{kind}: {meaning}"))
 }
 
-/// What it means for the rows that some of these targets are images.
+/// The effect on the rows of targets that are images.
 pub(crate) fn images<'a>(
     targets: impl IntoIterator<Item = &'a Target>,
     meaning: &str,
@@ -37,8 +37,7 @@ pub(crate) fn images<'a>(
     has_image.then(|| format!("images are files behind loop devices: {meaning}"))
 }
 
-/// What it means that a target lives in memory, and what `goes` to the file system below one that
-/// is overlayfs.
+/// The effect of a target in memory, and what `goes` to the file system below an overlayfs.
 pub(crate) fn of_target(target: &Target, in_memory: &str, goes: &str) -> Option<String> {
     let (name, filesystem) = (&target.name, &target.storage.filesystem);
     if target.is_memory() {
@@ -54,11 +53,11 @@ pub(crate) fn of_target(target: &Target, in_memory: &str, goes: &str) -> Option<
     })
 }
 
-/// What of a target limits what rows of writes mean.
+/// Properties of a target that limit the meaning of rows of writes.
 pub(crate) fn of_written(target: &Target) -> Option<String> {
     let in_memory = "every sync returns at once and nothing survives a restart";
     of_target(target, in_memory, "the writes go").or_else(|| {
-        // btrfs has none either, but commits trees instead.
+        // btrfs has no journal either, but commits trees instead.
         let is_ext = target.storage.filesystem.starts_with("ext");
         (is_ext && target.storage.journal == Some(false)).then(|| {
             format!(
@@ -70,7 +69,7 @@ pub(crate) fn of_written(target: &Target) -> Option<String> {
     })
 }
 
-/// Says of how many `rows`, or what they are called, the hypervisor took time.
+/// Reports how many `rows`, or items with another name, lost time to the hypervisor.
 pub(crate) fn stolen<'a, C: 'a>(
     rows: impl IntoIterator<Item = &'a Row<C>>,
     called: &str,
@@ -91,7 +90,8 @@ pub(crate) fn stolen<'a, C: 'a>(
     })
 }
 
-/// Says of how many rows the measuring loop costs much of the `part`, whose nanoseconds these are.
+/// Reports how many rows have a high cost of the measuring loop in `part`; the values are its
+/// nanoseconds.
 pub(crate) fn own_cost(
     doing: &str,
     own_ns: Option<f64>,

@@ -11,7 +11,7 @@ use crate::engine::EngineError;
 /// Fact, cause and remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// What was asked for makes no sense.
+    /// The choice makes no sense.
     #[error("{0}")]
     Usage(String),
     /// The largest case does not fit.
@@ -23,9 +23,9 @@ pub enum LabError {
     NoSpace {
         /// Target's directory.
         dir: PathBuf,
-        /// What the largest case takes, with a reserve.
+        /// Space for the largest case, with a reserve.
         needed_bytes: u64,
-        /// What the file system gives to this user.
+        /// Space available to this user.
         free_bytes: u64,
     },
     /// The directory cannot be written to.
@@ -33,23 +33,23 @@ pub enum LabError {
     Denied {
         /// Target's directory.
         dir: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The largest case does not fit into memory.
     #[error("{0}")]
     NoMemory(String),
-    /// This kernel, or the file system that was chosen, has nothing that can be measured.
+    /// This kernel, or the chosen file system, supports none of the cases.
     #[error("{0}")]
     Impossible(String),
-    /// A copy is not what it was made from.
+    /// A copy differs from its source.
     #[error(
         "the copy {} made by {method} differs from its source; this run is not reported: check \
          memory and disk, and report it to the file system's developers",
         .copy.display()
     )]
     Differs {
-        /// Which method.
+        /// The method.
         method: &'static str,
         /// The copy.
         copy: PathBuf,
@@ -60,34 +60,33 @@ pub enum LabError {
     /// The observer failed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// Anything else the kernel refused.
+    /// Any other kernel error.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 impl LabError {
-    /// Whether the user asked for something that cannot be, as opposed to a
-    /// machine that cannot do it.
+    /// Whether the user's choice is impossible, as opposed to a machine that cannot do it.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Usage(_))
     }
 
-    /// Whether nothing that was measured can be believed.
+    /// Whether no measurement can be trusted.
     pub(crate) fn spoils_all(&self) -> bool {
         matches!(self, Self::Differs { .. })
     }
 
-    /// What was asked for makes no sense.
+    /// The choice makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    /// What the kernel refused to do with `path`.
+    /// A kernel error for an operation on `path`.
     pub(crate) fn at(doing: &str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::io(format!("{doing} {}", path.display()), source)
     }

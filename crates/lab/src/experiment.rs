@@ -1,5 +1,5 @@
-//! What an experiment is, and what is done for each: space is checked, the duration is estimated,
-//! and a session is started.
+//! An experiment, and the steps common to all: check the space, estimate the duration, start a
+//! session.
 
 use iostrata_core::lab;
 use iostrata_core::observe::Observer;
@@ -11,12 +11,12 @@ use crate::scratch::ImageKind;
 use crate::session::{Effort, RunSettings, Session};
 use crate::target::{Target, check_room};
 
-/// An experiment with what was chosen of it.
+/// An experiment with its chosen cases.
 pub trait Experiment {
     /// Said when there is nothing to measure.
     fn nothing(&self) -> &'static str;
 
-    /// The images that a run as root makes for it unless told otherwise.
+    /// The images that a run as root creates for it by default.
     fn usual_images(&self, effort: Effort) -> &'static [ImageKind] {
         match effort {
             Effort::Quick => &[ImageKind::Ext4],
@@ -26,28 +26,28 @@ pub trait Experiment {
         }
     }
 
-    /// Whether it is usually measured on a tmpfs too.
+    /// Whether it also runs on a tmpfs by default.
     fn usual_tmpfs(&self) -> bool {
         false
     }
 
-    /// Rows that it may have on a target.
+    /// Maximum number of rows on a target.
     fn rows_on(&self, target: &Target) -> usize;
 
     /// Bytes that must be free on each target.
     fn needed_bytes(&self) -> u64;
 
-    /// Fails when this machine cannot do it, however much room a target has.
+    /// Fails when this machine cannot run it, however much space a target has.
     fn check(&self) -> Result<(), LabError> {
         Ok(())
     }
 
-    /// When one of its cases has been timed often enough.
+    /// The stopping rule of its cases.
     fn stopping(&self, usual: StoppingRule) -> StoppingRule {
         usual
     }
 
-    /// How long it takes on a target.
+    /// Its duration on a target.
     fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected;
 
     /// Measures, with both passes over its items; what is finished is returned when an end is
@@ -55,14 +55,14 @@ pub trait Experiment {
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError>;
 }
 
-/// A target, and how fast it is.
+/// A target, and its speed.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// Target.
     pub target: &'a Target,
     /// Its pace.
     pub pace: Pace,
-    /// Whether it is the first: some things are done there alone.
+    /// Whether it is the first: some work is done only there.
     pub is_first: bool,
 }
 
@@ -123,12 +123,12 @@ pub fn expected(
         .sum()
 }
 
-/// What was chosen, or what is usual when nothing was.
+/// The user's choice, or the default if there is none.
 pub(crate) fn chosen_or<'a, T>(chosen: &'a [T], usual: &'a [T]) -> &'a [T] {
     if chosen.is_empty() { usual } else { chosen }
 }
 
-/// Each once, in the order in which they first come.
+/// Each once, in the order of first occurrence.
 pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for one in all {

@@ -1,10 +1,9 @@
-//! Ending in an orderly way on every signal that would end the process and can be caught.
+//! Orderly end on every catchable signal that would end the process.
 //!
-//! The signal only sets a flag and kills the child processes being waited for;
-//! whoever waited then asks [`Interrupt::check`] and returns its error, so that
-//! scratch directories and mounts are removed by their `Drop`. A second signal
-//! during that cleanup does nothing more: it cannot cut the removal short. Only
-//! SIGKILL can, and what it leaves the next run removes.
+//! The signal handler only sets a flag and kills the child processes being waited for; the waiting
+//! code then calls [`Interrupt::check`] and returns its error, so that `Drop` removes scratch
+//! directories and mounts. A second signal during that cleanup has no effect: it cannot cut the
+//! removal short. Only SIGKILL can, and the next run removes what it leaves.
 
 use std::fmt;
 use std::fs;
@@ -24,13 +23,13 @@ use signal_hook::consts::{
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::signal_name;
 
-/// Signals that end a process which does not catch them (signal(7)), apart from those of its own
-/// faults, SIGPIPE, which is an error of a write, and SIGXFSZ, which is one too.
+/// Signals that end a process unless caught (signal(7)), except those of its own faults, SIGPIPE
+/// and SIGXFSZ, which are errors of a write.
 const ENDING: [i32; 11] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU,
 ];
 
-/// The user or the system asked for an end.
+/// The user or the system requested an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted by {}", SignalName(*.signal))]
 pub struct Interrupted {
@@ -49,7 +48,7 @@ impl fmt::Display for SignalName {
     }
 }
 
-/// Says whether an end was asked for. Clones share one state.
+/// Reports whether an end was requested. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
     shared: Arc<Shared>,
@@ -59,18 +58,18 @@ pub struct Interrupt {
 struct Shared {
     /// 0 until a signal arrives.
     signal: AtomicI32,
-    /// Children that have not been reaped, so that their numbers are still theirs.
+    /// Children that have not been reaped, so that their ids are still valid.
     children: Mutex<Vec<Pid>>,
 }
 
 impl Interrupt {
-    /// One that no signal sets.
+    /// A value that no signal sets.
     pub fn never() -> Self {
         Self::default()
     }
 
-    /// Catches what [`caught`] says for the rest of the process. Starts a thread: make a private
-    /// mount namespace before.
+    /// Catches the signals of [`caught`] for the rest of the process. Starts a thread: create a
+    /// private mount namespace before.
     pub fn install() -> io::Result<Self> {
         let mut signals = Signals::new(caught()?)?;
         let interrupt = Self::default();
@@ -85,7 +84,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Fails once a signal has arrived. To be asked between runs.
+    /// Fails once a signal has arrived. Call it between runs.
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.shared.signal.load(Ordering::SeqCst) {
             0 => Ok(()),
@@ -93,12 +92,11 @@ impl Interrupt {
         }
     }
 
-    /// Has `child` killed when a signal arrives, or now if one has.
+    /// Kills `child` when a signal arrives, or now if one has.
     ///
-    /// The whole process group is killed if the child leads one
-    /// (`CommandExt::process_group(0)`), which also keeps a terminal's Ctrl-C
-    /// from reaching the child first. The guard must end before the child is
-    /// reaped, because its number may then belong to another process:
+    /// The whole process group is killed if the child leads one (`CommandExt::process_group(0)`),
+    /// which also keeps a terminal's Ctrl-C from reaching the child first. The guard must end
+    /// before the child is reaped, because its id may then belong to another process:
     /// [`Watched::wait_exit`] does that.
     pub fn watch(&self, child: &Child) -> Watched<'_> {
         let pid = Pid::from_child(child);
@@ -118,7 +116,7 @@ impl Interrupt {
 
 impl Shared {
     fn end(&self, signal: i32) {
-        // The first signal names the reason; a later one changes nothing.
+        // The first signal is the reason; later ones change nothing.
         _ = self
             .signal
             .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
@@ -128,7 +126,7 @@ impl Shared {
     }
 
     fn children(&self) -> MutexGuard<'_, Vec<Pid>> {
-        // A list of numbers is whole at every step, whoever panicked.
+        // A list of numbers is consistent at every step, even after a panic.
         self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,7 +140,7 @@ pub struct Watched<'i> {
 }
 
 impl Watched<'_> {
-    /// Waits until the child has ended and leaves it to be reaped (`wait`, `wait4`).
+    /// Waits until the child has ended, without reaping it (`wait`, `wait4` do).
     pub fn wait_exit(self) -> io::Result<()> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         retry_on_intr(|| waitid(WaitId::Pid(self.pid), options))?;
@@ -157,15 +155,15 @@ impl Drop for Watched<'_> {
 }
 
 fn kill(pid: Pid) {
-    // The child is not reaped, so neither number can belong to somebody else. A
-    // failure means that it has ended already.
+    // The child is not reaped, so neither id can belong to another process. A failure means that it
+    // has ended already.
     if kill_process_group(pid, Signal::KILL).is_err() {
         _ = kill_process(pid, Signal::KILL);
     }
 }
 
-/// The signals that ask for an end. One that was ignored when the process started stays ignored,
-/// as `nohup(1)` and shells without job control want it.
+/// The signals that request an end. One that was ignored when the process started stays ignored, as
+/// `nohup(1)` and shells without job control require.
 pub fn caught() -> io::Result<Vec<i32>> {
     let ignored = ignored_signals()?;
     let is_ignored = |signal: &i32| ignored & (1 << (signal - 1)) != 0;

@@ -1,8 +1,8 @@
 //! Real I/O: the experiments, the engine that times and observes them, and the
 //! directories and file systems they may write to.
 //!
-//! Every experiment does its work in a child process ([`engine`]), so that timing
-//! and evidence come from the same code, and only below a scratch directory.
+//! Every experiment does its work in a child process ([`engine`]), so that timing and evidence come
+//! from the same code, and only below a scratch directory.
 #![forbid(unsafe_code)]
 
 pub mod atime;
@@ -33,7 +33,7 @@ use crate::page_cache::ReadFileTask;
 use crate::replay::ReplayTask;
 use crate::sync::{DirectTask, SyncTask};
 
-/// All that a workload process can be asked to do.
+/// All jobs of a workload process.
 const TASKS: [Kind; 12] = [
     Kind::of::<WriteTask>(),
     Kind::of::<NullTask>(),
@@ -49,11 +49,11 @@ const TASKS: [Kind; 12] = [
     Kind::of::<ReplayTask>(),
 ];
 
-/// The whole life of a workload process; returns its exit code.
+/// The main function of a workload process; returns its exit code.
 ///
-/// The binary calls this from a hidden subcommand and does nothing else. The
-/// process ends with its parent: at the end of its input, or, in the middle of
-/// the work, by the signal its parent asked the kernel for.
+/// The binary calls this from a hidden subcommand and does nothing else. The process ends with its
+/// parent: at the end of its input or, during work, by the signal that it requested for its
+/// parent's death.
 pub fn child_main() -> i32 {
     engine::child_main(&TASKS)
 }

@@ -1,8 +1,8 @@
-//! How long a run will take, said before it begins.
+//! Estimates the duration of a run before it begins.
 //!
-//! A moment of each kind of work is timed on each target, and every experiment adds up its
-//! runs from that. It is right to a factor of two or so: files grow, disks tire, and how
-//! many runs a case needs is seen only when they are done.
+//! A sample of each kind of work is timed on each target, and every experiment computes its
+//! duration from that. The estimate is right within a factor of about two: files grow, disks slow
+//! down, and the number of runs that a case needs is known only at the end.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -18,25 +18,25 @@ const SYNCS: u32 = 30;
 const RECORD_BYTES: usize = 1024;
 const BULK_BYTES: usize = 16 << 20;
 
-/// Taken for starting a workload process, its preparation and its end, seconds: it is some
-/// thousandths on most machines and little beside the work.
+/// Assumed cost of starting a workload process, its preparation and its end, seconds: some
+/// milliseconds on most machines, and little compared with the work.
 pub(crate) const START_S: f64 = 0.01;
 
-/// How fast a target and this machine are.
+/// The speed of a target and of this machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// A system call that finds its data in memory, seconds.
+    /// A system call on cached data, seconds.
     pub call_s: f64,
     /// An append of 1 KiB and its fsync, seconds.
     pub sync_s: f64,
-    /// Seconds a byte, written and synced.
+    /// Seconds per byte, written and synced.
     pub stored_byte_s: f64,
-    /// Seconds a byte, copied into new memory.
+    /// Seconds per byte, copied into new memory.
     pub copied_byte_s: f64,
 }
 
 impl Pace {
-    /// Measures, with files in the target's directory, which are removed.
+    /// Measures with files in the target's directory, which it removes afterwards.
     pub fn measure(target: &Target) -> Result<Self, LabError> {
         let path = target.dir.join("pace");
         let measured = time_files(&path);
@@ -78,17 +78,17 @@ fn time_files(path: &Path) -> io::Result<Pace> {
     })
 }
 
-/// Seconds that something will take, at least and at most.
+/// Estimated seconds, minimum and maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Expected {
-    /// With as few runs as a case may have.
+    /// With the minimum number of runs of a case.
     pub least_s: f64,
-    /// With as many.
+    /// With the maximum.
     pub most_s: f64,
 }
 
 impl Expected {
-    /// What is done once.
+    /// Work that is done once.
     pub fn once(seconds: f64) -> Self {
         Self {
             least_s: seconds,
@@ -96,8 +96,8 @@ impl Expected {
         }
     }
 
-    /// A case: a warm-up, its timing runs, and one that is observed. `run_s` is measured
-    /// in a run and counts towards the budget; `around_s` comes with each run and does not.
+    /// A case: a warm-up, its timing runs, and one observed run. `run_s` is measured in a run and
+    /// counts towards the budget; `around_s` is added to each run and does not.
     pub fn case(stopping: &StoppingRule, run_s: f64, around_s: f64) -> Self {
         let in_budget = (stopping.budget_s / run_s.max(1e-9)).ceil() - 1.0;
         let all = |runs: usize| {

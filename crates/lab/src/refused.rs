@@ -1,10 +1,10 @@
-//! What a target or this kernel refuses of an experiment's cases, found before anything is timed.
+//! Cases that a target or this kernel refuses, found before anything is timed.
 
 use iostrata_core::Gap;
 
 use crate::target::Target;
 
-/// What cases may have and here cannot, with the reasons.
+/// Features that cases need and this target lacks, with the reasons.
 pub(crate) struct Refused<C> {
     parts: Vec<Part<C>>,
 }
@@ -21,7 +21,7 @@ impl<C> Refused<C> {
         Self { parts: Vec::new() }
     }
 
-    /// Adds what is refused, and which cases have it.
+    /// Adds a refused feature, and the cases that need it.
     pub(crate) fn add(
         &mut self,
         what: &'static str,
@@ -46,7 +46,7 @@ impl<C> Refused<C> {
         cases.iter().filter(|case| self.why(case).is_none())
     }
 
-    /// What is left out of these cases on this target.
+    /// The cases left out on this target.
     pub(crate) fn gaps(&self, target: &Target, cases: &[C]) -> Vec<Gap> {
         let asked = self
             .parts

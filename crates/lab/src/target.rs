@@ -10,21 +10,21 @@ use crate::error::LabError;
 
 const PASSED_ON: &str = "overlayfs passes the data to files on another file system";
 
-/// A directory to measure, and what is under it.
+/// A directory to measure, and its storage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Name in rows: `host`, `ext4`, `xfs` ...
     pub name: String,
     /// Directory for the experiment's files. It exists and is empty.
     pub dir: PathBuf,
-    /// Whether the file system was made for this run, so that all its requests
-    /// are the experiment's.
+    /// Whether the file system was created for this run, so that all its requests belong to the
+    /// experiment.
     pub image: bool,
-    /// Whether the image's file is itself in memory ([`crate::scratch::Image::backing_cached`]):
-    /// a read that misses the page cache here still asks no disk. `false` without an image.
+    /// Whether the image's file is itself in memory ([`crate::scratch::Image::backing_cached`]): a
+    /// read that misses the page cache then still reads no disk. `false` without an image.
     pub backing_cached: bool,
-    /// Disks (kernel `dev_t`) whose requests are this file system's traffic.
-    /// Empty when it has none, or when they are not known.
+    /// Disks (kernel `dev_t`) whose requests are this file system's traffic. Empty if there are
+    /// none, or if they are unknown.
     pub disks: Vec<u32>,
     /// Block device of the file system, if it has one.
     pub device_path: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// The part that goes into a result.
+    /// The part that is stored in a result.
     pub fn measured(&self) -> MeasuredTarget {
         MeasuredTarget {
             name: self.name.clone(),
@@ -42,22 +42,22 @@ impl Target {
         }
     }
 
-    /// Whether the file system lives in memory, so that no device is expected.
+    /// Whether the file system is in memory, so that no device is expected.
     pub fn is_memory(&self) -> bool {
         matches!(self.storage.filesystem.as_str(), "tmpfs" | "ramfs")
     }
 
-    /// Whether the pages and blocks of its files belong to files of a file system below.
+    /// Whether the pages and blocks of its files belong to files of an underlying file system.
     fn is_overlay(&self) -> bool {
         self.storage.filesystem == "overlay"
     }
 
-    /// Why the page cache of its files cannot be told; `None` when it can.
+    /// Why the page cache of its files is unknown; `None` if it is known.
     pub fn unknown_cache(&self) -> Option<&'static str> {
         self.is_overlay().then_some(PASSED_ON)
     }
 
-    /// Why its block requests cannot be charged to it; `None` when they can.
+    /// Why its block requests cannot be attributed to it; `None` if they can.
     pub fn unchargeable(&self) -> Option<&'static str> {
         if self.is_memory() {
             None
@@ -71,8 +71,7 @@ impl Target {
     }
 }
 
-/// Fails before anything is written if a target cannot be written to, or has no room for
-/// `needed_bytes`.
+/// Fails before anything is written if a target is not writable, or has no room for `needed_bytes`.
 pub(crate) fn check_room(targets: &[Target], needed_bytes: u64) -> Result<(), LabError> {
     for Target { dir, .. } in targets {
         access(dir, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| LabError::Denied {

@@ -1,4 +1,4 @@
-//! Programs of this machine that a part of an experiment needs, and parts that cannot be done.
+//! Programs on this machine that a part of an experiment needs, and parts that cannot be done.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -13,11 +13,11 @@ use crate::error::LabError;
 /// Why a part of an experiment was not done.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// It cannot be done here; the reason is for the user.
+    /// It is not possible here; the reason is for the user.
     Unusable(String),
-    /// The program of this name does not exist.
+    /// The program with this name does not exist.
     NotInstalled(String),
-    /// The run is to end.
+    /// The run must end.
     Stop(LabError),
 }
 
@@ -33,7 +33,7 @@ impl From<EngineError> for Trouble {
     }
 }
 
-/// What was done of a part, or that `what` is missing and why.
+/// The result of a part, or that `what` is missing and why.
 pub(crate) fn or_gap<T>(
     outcome: Result<T, Trouble>,
     what: impl Into<String>,
@@ -49,11 +49,11 @@ pub(crate) fn or_gap<T>(
     }
 }
 
-/// Runs a program to its end, without input, and gives its standard output.
+/// Runs a program to its end, without input, and returns its standard output.
 pub(crate) fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<String, Trouble> {
     let name = command.get_program().to_string_lossy().into_owned();
     let unusable = |error: io::Error| Trouble::Unusable(format!("cannot run {name}: {error}"));
-    // Files, not pipes: nobody has to read while the program runs.
+    // Files, not pipes: nothing has to read while the program runs.
     let file = || memfd_create(&*name, MemfdFlags::CLOEXEC).map(File::from);
     let opened = file().and_then(|output| Ok((output, file()?)));
     let (mut output, mut errors) = opened.map_err(|errno| unusable(errno.into()))?;
@@ -84,7 +84,7 @@ fn text(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first line of what was said, after a colon; empty when nothing was.
+/// The first line of the output, after a colon; empty if there was none.
 pub(crate) fn first_line(said: &str) -> String {
     let line = said.lines().next().map(|line| format!(": {line}"));
     line.unwrap_or_default()

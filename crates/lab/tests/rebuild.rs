@@ -1,4 +1,4 @@
-//! Rebuilding from a log, and from logs that a stranger has made.
+//! Rebuilds from a log, and from hostile logs.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -71,7 +71,7 @@ fn created(inode: u64, parent: u64, called: &str) -> Change {
     }
 }
 
-/// A log, and where it may be rebuilt.
+/// A log, and its destination.
 struct Ground {
     dir: tempfile::TempDir,
     log: Writer<BufWriter<fs::File>>,
@@ -222,7 +222,7 @@ fn each_name_of_a_special_file_counts() {
 fn nothing_is_made_outside() {
     let outside = tempfile::tempdir().unwrap();
     let target = outside.path().to_str().unwrap().to_owned();
-    // A symbolic link is planted, and a directory of the same name used.
+    // A symbolic link is planted, and a directory with the same name used.
     let planted = Ground::new()
         .with([
             root(),
@@ -234,7 +234,7 @@ fn nothing_is_made_outside() {
     let (dir, result) = planted.rebuild();
     assert!(result.unwrap().missing[0].what.contains("do not"));
     assert_eq!(text(dir.path().join("into/door/file")), "inside");
-    // A file is made in what is a symbolic link.
+    // A file is created in a symbolic link.
     let through = Ground::new().with([
         root(),
         made(2, FileKind::Symlink, 1, "door", &target),
@@ -252,7 +252,7 @@ fn nothing_is_made_outside() {
         );
         assert!(!dir.path().join("into").exists());
     }
-    // A link to what was never in the log.
+    // A link to a node that was never in the log.
     let linked = Ground::new().with([
         root(),
         Change::Linked {
@@ -301,7 +301,8 @@ fn what_the_file_system_refuses_leaves_nothing_behind() {
             .wrote(2, 0, b"first")
             .wrote(3, offset, b"far")
     };
-    // ext4 ends at 16 TiB, tmpfs at 8 EiB: the last place of all is refused or a sparse file.
+    // ext4 ends at 16 TiB, tmpfs at 8 EiB: a write at the last offset is refused, or makes a sparse
+    // file.
     let (dir, result) = far(i64::MAX as u64 - 3).rebuild();
     match result {
         Err(error) => {
@@ -383,7 +384,7 @@ fn a_hundred_thousand_names_are_made() {
     assert_eq!(last.count(), 1_000);
 }
 
-/// All below a directory, without following a link.
+/// Everything below a directory, without following a link.
 fn below(directory: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut left = vec![directory.to_owned()];
@@ -398,7 +399,7 @@ fn below(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Whatever a log says, only `into` is made, and that whole or not at all.
+/// Whatever a log contains, only `into` is created, completely or not at all.
 #[test]
 fn what_nobody_has_made_is_rebuilt_or_refused() {
     limited("what_nobody_has_made_is_rebuilt_or_refused", |watch| {
@@ -428,7 +429,7 @@ fn what_nobody_has_made_is_rebuilt_or_refused() {
     });
 }
 
-/// Deeper than a path is long, and than there are descriptors.
+/// Deeper than the longest path, and than the limit of descriptors.
 #[test]
 fn directories_may_be_as_deep_as_a_stranger_likes() {
     let directories =

@@ -1,4 +1,4 @@
-//! Parts of results that are made by hand: what is the same in most of them.
+//! Parts of results that tests build by hand and share.
 
 use iostrata_core::environment::{Backend, Device, Environment, Target};
 use iostrata_core::evidence::{DeviceCounts, RequestCount};
@@ -36,7 +36,7 @@ pub(crate) fn measured(name: &str, image: bool, storage: Target) -> MeasuredTarg
     }
 }
 
-/// A machine of two CPUs whose kernel is observed.
+/// A machine with two CPUs whose kernel is observed.
 pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Target) -> Environment {
     Environment {
         machine: None,
@@ -52,7 +52,7 @@ pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Target) -> Envi
     }
 }
 
-/// Runs of so many seconds, with their CPU time in user and kernel mode.
+/// Runs with these seconds, and their CPU time in user and kernel mode.
 pub(crate) fn timing(times_s: &[f64], cpu_s: impl Fn(f64) -> (f64, f64)) -> Timing {
     let samples = times_s.iter().map(|real_s| {
         let (user_s, system_s) = cpu_s(*real_s);

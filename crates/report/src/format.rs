@@ -1,11 +1,11 @@
-//! Figures as text: the only place of this crate that makes text of them.
-//! Sizes and counts are [`iostrata_core::bytes`]'s.
+//! Figures as text: the only place in this crate that formats them.
+//! [`iostrata_core::bytes`] formats sizes and counts.
 
 use iostrata_core::{bytes, duration};
 use textwrap::core::display_width;
 
-/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`,
-/// `1,234`. What is not nothing is not shown as 0.
+/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`. A value above 0
+/// is never shown as 0.
 pub(crate) fn number(value: f64) -> String {
     match value {
         none if none <= 0.0 => "0".to_owned(),
@@ -17,7 +17,7 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A count per record: [`number`], and whole where it is whole: `1`, `2.04`.
+/// A count per record: [`number`], or a whole number: `1`, `2.04`.
 pub(crate) fn rate(per_record: f64) -> String {
     let text = number(per_record);
     let whole = text.strip_suffix(".00").or_else(|| text.strip_suffix(".0"));
@@ -44,16 +44,16 @@ pub(crate) fn mebibytes(size_bytes: u64) -> String {
     }
 }
 
-/// Seconds with as many decimals as the shortest time of a column needs, so that
-/// the decimal points stand under each other.
+/// Seconds with as many decimals as the shortest time of a column needs, so that the decimal points
+/// are aligned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seconds {
     decimals: usize,
 }
 
 impl Seconds {
-    /// Two digits of the shortest, but nothing below the microsecond, which is
-    /// what `getrusage`(2) counts in.
+    /// Two digits of the shortest, but nothing below the microsecond, the resolution of
+    /// `getrusage`(2).
     pub(crate) fn showing(times_s: impl Iterator<Item = f64>) -> Self {
         let shortest = times_s.filter(|time| *time > 0.0).fold(1.0, f64::min);
         let decimals = (2..6).find(|decimals| shortest * 10_f64.powi(*decimals) >= 9.95);
@@ -77,7 +77,7 @@ pub(crate) fn milliseconds(seconds: f64) -> String {
     number(seconds * 1e3)
 }
 
-/// A time for reading at a glance, kept on one line: `2.90 s`, `71.0 µs`.
+/// A rounded time, kept on one line: `2.90 s`, `71.0 µs`.
 pub(crate) fn time(seconds: f64) -> String {
     if seconds > 0.0 {
         glued(&duration(seconds))
@@ -99,8 +99,7 @@ pub(crate) fn size(size_bytes: u64) -> String {
     glued(&bytes::short(size_bytes))
 }
 
-/// A figure, or that it lies between the least and the most: `3.1 MiB`, `0 to 1,414`. Bounds that
-/// read alike are one figure.
+/// A figure, or its range: `3.1 MiB`, `0 to 1,414`. Bounds that read alike are one figure.
 pub(crate) fn between<T>(least: T, most: T, text: impl Fn(T) -> String) -> String {
     let (least, most) = (text(least), text(most));
     if least == most {
@@ -114,8 +113,8 @@ fn glued(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// Text of at most `columns`: of a longer one the end, which says most of a path, from a
-/// slash on where one is near.
+/// Text of at most `columns`: of a longer one the end, which matters most in a path, starting at a
+/// slash if one is near.
 pub(crate) fn ending(text: &str, columns: usize) -> String {
     let safe = printable(text);
     if display_width(&safe) <= columns {
@@ -175,7 +174,7 @@ pub(crate) fn run(first: usize, last: usize) -> String {
     }
 }
 
-/// Row numbers in ascending order, runs drawn together: `rows 1–3, 7`.
+/// Row numbers in ascending order, with runs as ranges: `rows 1–3, 7`.
 pub(crate) fn rows(numbers: &[usize]) -> String {
     let text: Vec<String> = row_runs(numbers)
         .iter()
@@ -222,8 +221,8 @@ fn escaped(text: &str) -> String {
         })
 }
 
-/// Zero-width characters, direction marks and line separators (Unicode 16,
-/// general categories Cf, Zl and Zp, as far as they change what a line shows).
+/// Zero-width characters, direction marks and line separators (Unicode 16, general categories Cf,
+/// Zl and Zp, as far as they change the appearance of a line).
 fn is_invisible(char: char) -> bool {
     matches!(
         char,

@@ -1,7 +1,6 @@
-//! Results as JSON: as they are saved and read again.
+//! Results as JSON, saved and read back.
 //!
-//! The code that does this is made once, here: it is most of what the command line would
-//! otherwise be compiled from.
+//! This code is compiled once, here: otherwise it would be most of the command line's compilation.
 
 use std::io::{self, BufWriter, Write};
 
@@ -15,20 +14,21 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::{Result, Serializer};
 
-/// A result that is saved as JSON.
+/// A result that can be saved as JSON.
 pub trait Json: Sized {
-    /// The text of a file, with its last newline.
+    /// The text of a file, including the final newline.
     fn to_json(&self) -> Result<String> {
         let mut text = Vec::new();
         self.write_json(&mut text).map_err(serde_json::Error::io)?;
-        // serde_json writes nothing but UTF-8.
+        // serde_json writes only UTF-8.
         String::from_utf8(text).map_err(serde::ser::Error::custom)
     }
 
-    /// The same, piece by piece: a result of many files is larger as text than all else.
+    /// The same, piece by piece: the text of a result with many files exceeds everything else in
+    /// memory.
     fn write_json(&self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// The result in the bytes of a file.
+    /// The result in a file's bytes.
     fn from_json(bytes: &[u8]) -> Result<Self>;
 }
 
@@ -73,8 +73,8 @@ fn compact<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
     value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
-/// A layout in which nothing is nothing: the sum of no fractions is -0.0, which no figure of a
-/// result means.
+/// A formatter that writes 0 without a sign: an empty sum of fractions is -0.0, which no figure of
+/// a result means.
 struct Unsigned<F>(F);
 
 macro_rules! as_it_is {

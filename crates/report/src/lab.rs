@@ -1,4 +1,4 @@
-//! What the results of all experiments have in common, for every output.
+//! Common parts of all experiments' results, for every output.
 
 pub(crate) use iostrata_core::lab::Facts;
 use iostrata_core::lab::{Experiment, MeasuredTarget, OwnCost};
@@ -6,20 +6,20 @@ use iostrata_core::{Answer, Gap};
 
 use crate::format::number;
 
-/// An experiment's result without what only it has.
+/// An experiment's result without its specific parts.
 pub(crate) struct Whole<'a> {
-    /// As in the JSON.
+    /// The name in the JSON.
     pub(crate) name: &'static str,
     pub(crate) question: &'a str,
     pub(crate) targets: &'a [MeasuredTarget],
     pub(crate) answers: &'a [Answer],
     pub(crate) caveats: &'a [String],
     pub(crate) missing: &'a [Gap],
-    /// Runs before the samples.
+    /// Warm-up runs.
     pub(crate) warm_up_runs: usize,
-    /// Rows that were asked for, where the run was interrupted.
+    /// Rows requested, if the run was interrupted.
     pub(crate) interrupted: Option<usize>,
-    /// What measuring costs: `25 ns per record`.
+    /// The cost of measuring: `25 ns per record`.
     pub(crate) own_cost: Option<String>,
     pub(crate) rows: Vec<Facts<'a>>,
 }
@@ -52,11 +52,11 @@ fn cost(own: &OwnCost, of: &str) -> Option<String> {
     Some(format!("{} ns per {of}", number(cost_ns)))
 }
 
-/// What a row is called.
+/// The label of a row.
 pub(crate) trait Named {
-    /// What was done, in a word or two.
+    /// The operation, in a word or two.
     fn name(&self) -> String;
 
-    /// What rows have in common that stand in one table.
+    /// The common value of rows in one table.
     fn title(&self) -> String;
 }

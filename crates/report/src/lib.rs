@@ -1,4 +1,4 @@
-//! Draws results. Formats what the other crates found out; computes nothing.
+//! Renders results. Formats what the other crates computed; computes nothing.
 #![forbid(unsafe_code)]
 
 mod compared;

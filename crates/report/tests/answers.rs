@@ -1,4 +1,4 @@
-//! The answers of `iostrata lab` on one screen: that they fit, lose nothing, and follow the rows.
+//! The answers of `iostrata lab` on one screen: they fit, lose nothing, and follow from the rows.
 
 use std::path::Path;
 
@@ -118,7 +118,7 @@ fn without_the_kernel_there_are_times_only() {
     insta::assert_snapshot!(text(&result, 80));
 }
 
-/// What an ordinary user has: no evidence in any row.
+/// The output for an ordinary user: no evidence in any row.
 fn unobserved(value: &mut serde_json::Value) {
     use serde_json::Value;
     if let Value::Object(fields) = value {
@@ -245,7 +245,7 @@ fn lines_fit_and_no_word_is_cut() {
                 let lines = draw(result, width, &far).lines().count();
                 assert!(lines <= 45, "{width}: {lines} lines with a long path");
             }
-            // Every answer is there whole, whatever was left out after it.
+            // Every answer is complete, whatever was left out after it.
             for experiment in &result.experiments {
                 for reply in experiment.replies().iter().filter(|reply| reply.leads) {
                     let answer: Vec<&str> = reply.answer.split_whitespace().collect();
@@ -285,7 +285,7 @@ fn what_is_open_says_so_and_nothing_else_does() {
     }
 }
 
-/// Each question that leads, with its answer beside it, and nothing about files of who made it.
+/// Each leading question, with its answer next to it, and no paths of the machine that made it.
 #[test]
 fn the_answers_as_markdown() {
     let result = quick();

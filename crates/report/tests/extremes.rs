@@ -1,5 +1,5 @@
-//! Saved results can be changed by anybody: whatever figures a file holds, drawing it ends in
-//! text and not in a panic.
+//! Saved results can be changed by any user: whatever figures a file contains, drawing it produces
+//! text and never panics.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -13,10 +13,10 @@ use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Of a page.
+/// Width of a page.
 const WIDTHS: [usize; 3] = [1, 80, 300];
 
-/// Every place of a result that holds a figure or a text.
+/// Every place of a result that contains a figure or a text.
 fn places(value: &Value, at: String, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -42,7 +42,7 @@ fn survives<T: DeserializeOwned>(saved: &str, draw: impl Fn(&T, usize)) {
     for place in &found {
         let mut one = saved.clone();
         *one.pointer_mut(place).unwrap() = json!(u64::MAX);
-        // Some places do not take it: then it is no result.
+        // Some places do not accept it: then it is not a result.
         if let Ok(result) = serde_json::from_value::<T>(one) {
             draw(&result, 80);
         }
@@ -136,7 +136,7 @@ fn a_setting_may_be_long() {
     assert!(text.contains("xxx") && text.contains("yyy"));
 }
 
-/// Holds a saved result against itself with its figures changed, and draws what is found.
+/// Compares a saved result with itself after its figures were changed, and draws the result.
 fn compared<T: DeserializeOwned>(
     saved: &'static str,
     compare: impl Fn(Sides<String>, &T, &T) -> Comparison,

@@ -1,5 +1,5 @@
-//! Pages of HTML as a browser would take them: every name in them stays text, every part of the
-//! text for terminals is there, and links and labels lead somewhere.
+//! HTML pages as a browser would parse them: every name in them stays text, every part of the
+//! terminal text is there, and links and labels have targets.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -21,7 +21,7 @@ const LAB: &str = include_str!("saved/lab.json");
 const TRACE: &str = include_str!("saved/trace.json");
 const DOCTOR: &str = include_str!("saved/doctor.json");
 
-/// What names may hold that a page must not act on.
+/// Names with contents that a page must not act on.
 const HOSTILE: &str = "</script><script>acted=1</script><img src=x onerror=acted=1>\" onload=\"acted=1' \
      ]]>--><!--&lt;&#60;\u{0}\u{1b}[2J\r\n\u{202e}\u{2028}";
 
@@ -32,8 +32,8 @@ struct Tag {
     attributes: BTreeMap<String, String>,
 }
 
-/// The tags of a document in their order, and the text between them. Contents of `style` and
-/// `script` count as text of those.
+/// The tags of a document in order, and the text between them. Contents of `style` and `script`
+/// count as their text.
 fn parse(page: &str) -> Vec<(Option<Tag>, String)> {
     let mut pieces = Vec::new();
     let mut rest = page;
@@ -53,7 +53,7 @@ fn parse(page: &str) -> Vec<(Option<Tag>, String)> {
     pieces
 }
 
-/// Attributes are all in double quotes, and none holds a `>`.
+/// Attributes are all in double quotes, and none contains a `>`.
 fn tag_of(text: &str) -> Tag {
     let (name, mut rest) = text.split_once(' ').unwrap_or((text, ""));
     let mut attributes = BTreeMap::new();
@@ -337,7 +337,7 @@ fn texts(page: &str) -> (BTreeSet<String>, String) {
         match (&mut cell, tag.as_ref().map(|tag| tag.name.as_str())) {
             (_, Some("td" | "th")) => cell = Some(String::new()),
             (Some(_), Some("/td" | "/th")) => cells.extend(cell.take()),
-            // Leads and their texts stand side by side.
+            // Leads and their texts are side by side.
             (None, Some("dd")) => prose.push(' '),
             (Some(cell), None) => cell.push_str(&text),
             (None, None) => prose.push_str(&text.replace('\u{a0}', " ")),
@@ -348,15 +348,16 @@ fn texts(page: &str) -> (BTreeSet<String>, String) {
     (cells.map(|cell| cell.trim().to_owned()).collect(), prose)
 }
 
-/// Whether the page has all that the text has. The text must be so wide that nothing wraps.
+/// Whether the page contains everything in the text. The text must be wide enough that nothing
+/// wraps.
 #[track_caller]
 fn assert_complete(page: &str, text: &str) {
     let (cells, prose) = texts(page);
-    // What a terminal has between backticks is code on a page.
+    // Text between backticks on a terminal is code on a page.
     let text = text.replace('`', "");
     let has = |piece: &str| cells.contains(piece) || prose.contains(piece);
     for line in text.lines() {
-        // What tells how to see more is for those who do not see all.
+        // Hints about showing more apply only to shortened output.
         if line.contains("--all-rows") || line.contains("shows all") {
             continue;
         }
@@ -370,7 +371,7 @@ fn assert_complete(page: &str, text: &str) {
     }
 }
 
-/// Columns that no line of a saved result reaches.
+/// More columns than any line of a saved result.
 const WIDE: usize = 5_000;
 
 #[test]

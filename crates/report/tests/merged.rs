@@ -1,4 +1,4 @@
-//! A result of several machines: the machine is a column, and nothing of two machines is mixed up.
+//! A result of several machines: the machine is a column, and rows of two machines are never mixed.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -39,7 +39,7 @@ fn lines<'t>(text: &'t str, begin: &[&str]) -> Vec<Vec<&'t str>> {
 #[test]
 fn rows_of_one_case_stand_below_each_other_with_their_machine() {
     let text = drawn(false);
-    // The first table in which they are: rates and latencies.
+    // The first table with them: rates and latencies.
     let ours = lines(&text, &["1", "fsync", "append"]).remove(0);
     let theirs = lines(&text, &["11", "fsync", "append"]).remove(0);
     assert_eq!((ours[3], theirs[3]), ("web1", "web2"));
@@ -91,7 +91,7 @@ fn all_tables_of_a_page_are_drawn() {
     assert!(!text.contains("more rows; --all-rows"), "{text}");
 }
 
-/// Rows of a table as CSV, by the names of the columns.
+/// Rows of a table as CSV, by column name.
 fn csv(table: export::Table<'_>) -> Vec<Vec<String>> {
     let mut written = Vec::new();
     table.write(Format::Csv, &mut written).unwrap();

@@ -1,7 +1,7 @@
-//! What being observed costs, beside the bare run and strace, interleaved in one series.
+//! The cost of being observed, compared with the bare run and strace, interleaved in one series.
 //!
-//! `make bench` runs it. Figures are medians over rounds; the machine's noise is in the
-//! range printed beside them.
+//! `make bench` runs it. Figures are medians over rounds; the range printed beside them shows the
+//! machine's noise.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ fn main() {
         all.push(seen.work);
         starts.push(seen.start);
         if streamed.is_empty() {
-            // Later the process also holds what the caller asked to be streamed.
+            // Later the process also holds the events that the caller wants streamed.
             memory = (resident_mib(), maps_mib());
         }
         let stream = Stream {
@@ -88,7 +88,7 @@ struct Run {
     start: f64,
 }
 
-/// From the release of the blocked program to its end, and what starting the observer took.
+/// From the release of the blocked program to its end, and the time to start the observer.
 fn run(program: &Path, file: &Path, observer: Option<(&mut EbpfObserver, Stream)>) -> Run {
     let mut child = Command::new("/bin/sh")
         .args(["-c", "read go; exec \"$0\" \"$@\""])

@@ -1,4 +1,4 @@
-//! What a program left: the disks under its files, and bytes that nobody has written yet.
+//! The state that a program leaves: the disks under its files, and bytes not yet written back.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -19,8 +19,8 @@ use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
 
-/// The storage under the named files, and under the file systems that somebody changed.
-/// A file system whose files cannot be reached from here is not listed.
+/// The storage under the named files, and under the file systems that any program changed. File
+/// systems whose files cannot be reached from here are left out.
 pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
     let mut storage = Storage::default();
     let roots = Roots::default();
@@ -48,9 +48,9 @@ pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
     storage
 }
 
-/// Names of files that were used without a descriptor and are mapped here as well: the
-/// dynamic linker, which the kernel maps into every program (`load_elf_interp`,
-/// `fs/binfmt_elf.c`), and libraries of a program that ran before it was adopted.
+/// Names of files that were used without a descriptor and that iostrata maps as well: the dynamic
+/// linker, which the kernel maps into every program (`load_elf_interp`, `fs/binfmt_elf.c`), and
+/// libraries of a program that started before iostrata attached to it.
 pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let paths = maps
@@ -84,9 +84,8 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
     }
 }
 
-/// Bytes dirty or under write-back now, of each file that was dirtied and can be asked:
-/// it must have the last name that the run gave it, and the caller may write it
-/// (`cachestat(2)`).
+/// Bytes dirty or under write-back now, for each dirtied file that can be queried: it must still
+/// have the last name from the run, and the caller must be allowed to write it (`cachestat(2)`).
 pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
     let wanted: BTreeMap<FileId, u64> = dirtied
         .iter()
@@ -112,27 +111,27 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
         .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
         .filter(|named| !is_in_memory(&named.filesystem))
         .collect();
-    // Asking for each of many files takes the kernel some microseconds, and the user waits.
+    // Querying many files takes the kernel some microseconds each, and the user waits.
     let answers = halves::both(&asked, |files| -> Vec<_> {
         files.iter().filter_map(dirty).collect()
     });
     answers.into_iter().flatten().collect()
 }
 
-/// Files of a run whose residency is reported: those that took most time.
+/// How many files have their residency reported: those with the most time.
 const MAPPED_FILES: usize = 20;
 
-/// Ranges of their maps.
+/// How many ranges each of their maps has.
 const MAP_RANGES: u64 = 64;
 
-/// No map is begun later: the user waits, and the cache changes meanwhile.
+/// After this time no further map starts: the user waits, and the cache changes meanwhile.
 const MAPS_TIME: Duration = Duration::from_millis(50);
 
-/// Where opening a file may ask another machine or a program, which may never answer.
+/// Opening a file here may involve another machine or a program, which may never answer.
 const FAR: [&str; 8] = ["nfs", "fuse", "cifs", "smb", "9p", "ceph", "afs", "autofs"];
 
-/// What is resident now of the regular files that took most time, as far as they still have
-/// their last name and `cachestat(2)` tells this user.
+/// Resident ranges of the regular files with the most time, if they still have their last name and
+/// `cachestat(2)` is permitted for this user.
 pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, ResidencyMap> {
     let mut time_ns: HashMap<FileId, u64> = HashMap::new();
     for row in calls {
@@ -175,7 +174,7 @@ fn path_of(path: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(path))
 }
 
-/// The path or the nearest directory above that is there.
+/// The path, or the nearest directory above it that exists.
 fn existing(path: &Path) -> PathBuf {
     path.ancestors()
         .find(|above| above.exists())

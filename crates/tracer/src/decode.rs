@@ -1,5 +1,5 @@
-//! What a call did to files, from its name, its arguments and its result: for the history and for
-//! the operation log, of system calls and of io_uring operations.
+//! The effect of a call on files, from its name, arguments and result: for the history and the
+//! operation log, from system calls and io_uring operations.
 
 use iostrata_core::op::{Call, FileId, FileKind};
 use iostrata_core::record::{Change, Description, Durability, Payload};
@@ -25,32 +25,33 @@ const MS_SYNC: u64 = 4;
 pub(crate) struct Ended {
     pub(crate) call: Call,
     pub(crate) argument: [u64; 5],
-    /// The file of its descriptor, or that it opened.
+    /// The file of its descriptor, or the file that it opened.
     pub(crate) file: Option<FileId>,
     pub(crate) open: Option<OpenFile>,
     /// Whether it created the file that it opened.
     pub(crate) created: bool,
     /// `st_mode` of that file.
     pub(crate) mode: u32,
-    /// Its paths as the kernel understood them.
+    /// Its paths as the kernel resolved them.
     pub(crate) first: Option<Located>,
     pub(crate) second: Option<Located>,
-    /// The second path as it was given: what a symbolic link says, or the name of an attribute.
+    /// The second path as the program passed it: the target of a symbolic link, or the name of an
+    /// attribute.
     pub(crate) second_text: Vec<u8>,
-    /// The file that was renamed, linked, removed, made, or changed through its path.
+    /// The file that was renamed, linked, removed, created, or changed through its path.
     pub(crate) node: Option<FileId>,
     pub(crate) inode: Option<Inode>,
-    /// What else the call was given in memory.
+    /// Other arguments that the call passed in memory.
     pub(crate) extra: Vec<u8>,
 }
 
-/// What an inode says about itself.
+/// Attributes of an inode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Inode {
     /// Type and permissions.
     pub(crate) mode: u32,
     pub(crate) size_bytes: u64,
-    /// The device that it stands for, as the kernel numbers it.
+    /// The device that it represents, in the kernel's numbering.
     pub(crate) device: u32,
 }
 
@@ -64,8 +65,8 @@ pub(crate) fn system_call(call: &str) -> &str {
     }
 }
 
-/// The event that a call was, which takes its paths; `None` for what changes nothing, and when what
-/// it acted on is not known.
+/// The event for a call, which consumes its paths; `None` for a call that changes nothing, or whose
+/// target is unknown.
 pub(crate) fn event(ended: &mut Ended) -> Option<Event> {
     let call = ended.call;
     let name = system_call(call.name);
@@ -85,7 +86,7 @@ pub(crate) fn event(ended: &mut Ended) -> Option<Event> {
     Some(Event { call, open, did })
 }
 
-/// What the operation log has of a call.
+/// What the operation log records of a call.
 pub(crate) fn logged(ended: &mut Ended) -> Option<Event> {
     let call = ended.call;
     let is_on_names = effect(call.name) == Some(Effect::Names) || call.name == "truncate";
@@ -100,7 +101,7 @@ pub(crate) fn logged(ended: &mut Ended) -> Option<Event> {
     }
     let event = event(ended)?;
     let is_recorded = match event.did {
-        // Of what changes nothing.
+        // Calls that change nothing.
         Did::Changed(Change::Attempted { .. }) => false,
         Did::Changed(Change::Mapped { .. }) | Did::Named(NameChange::Opened { .. }) => {
             group(call.name).is_some_and(|group| group.following == Following::Both)
@@ -110,7 +111,7 @@ pub(crate) fn logged(ended: &mut Ended) -> Option<Event> {
     is_recorded.then_some(event)
 }
 
-/// Stands for the description until the open file is looked up.
+/// Placeholder for the description until the open file is looked up.
 const NOT_YET: Description = Description(0);
 
 fn node_of(ended: &Ended) -> Option<NodeSeen> {
@@ -122,13 +123,13 @@ fn node_of(ended: &Ended) -> Option<NodeSeen> {
     })
 }
 
-/// Where the file is that a path led to, and what it is.
+/// The location of the file that a path led to, and its kind.
 pub(crate) fn reached(ended: &Ended) -> Option<(Located, NodeSeen)> {
     let at = ended.first.as_ref().filter(|at| at.directory.is_some())?;
     Some((at.clone(), node_of(ended)?))
 }
 
-/// Calls that change names; `None` when the names are not known.
+/// Calls that change names; `None` when the names are unknown.
 fn on_names(call: &str, ended: &mut Ended) -> Option<NameChange> {
     let argument = ended.argument;
     let node = node_of(ended);
@@ -182,7 +183,7 @@ fn on_names(call: &str, ended: &mut Ended) -> Option<NameChange> {
     })
 }
 
-/// Calls that open a file; `None` when that is not known.
+/// Calls that open a file; `None` when the file is unknown.
 fn opened(call: &str, ended: &mut Ended) -> Option<NameChange> {
     Some(NameChange::Opened {
         file: ended.file?,
@@ -193,7 +194,7 @@ fn opened(call: &str, ended: &mut Ended) -> Option<NameChange> {
     })
 }
 
-/// `O_*` of a call that opens. Of `openat2` the back end has put them in the place of their
+/// The `O_*` flags of an open call. For `openat2` the back end has stored them in place of their
 /// address.
 pub(crate) fn opening_flags(call: &str, argument: &[u64]) -> u64 {
     match call {
@@ -274,7 +275,7 @@ fn attribute(call: &str, ended: &Ended) -> Option<Change> {
     Some(Change::Changed { node, attribute })
 }
 
-/// Calls that failed, but for those on names: of some the path is known, of the others the file.
+/// Failed calls, except those on names: for some the path is known, for the others the file.
 fn failed(call: &str, ended: &mut Ended) -> Option<Change> {
     Some(match (call, ended.first.take()) {
         (
@@ -300,7 +301,7 @@ fn failed(call: &str, ended: &mut Ended) -> Option<Change> {
     })
 }
 
-/// A sync of which only the file is told, and whether it is of data alone.
+/// A sync of which only the file is known, and whether it covers data alone.
 pub(crate) fn synced(node: Option<FileId>, data_only: bool) -> Change {
     Change::Synced {
         node,

@@ -1,19 +1,19 @@
-//! Parts of iostrata that fail while a program runs: what they said, and, in tests, how they
-//! are made to.
+//! Parts of iostrata that fail while a program runs: their messages and, in tests, how failures are
+//! injected.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use iostrata_core::op::Gap;
 
-/// Does one part of the work. When it panics, what is missing for that is added to `failed`.
+/// Does one part of the work. If it panics, the resulting gap is added to `failed`.
 pub fn survive<T>(missing: &str, failed: &mut Vec<Gap>, work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.map_err(|panic| failed.push(Gap::new(missing, words(&*panic))))
         .ok()
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn words(panic: &(dyn Any + Send)) -> String {
     let said = panic
         .downcast_ref::<&str>()
@@ -22,7 +22,7 @@ pub fn words(panic: &(dyn Any + Send)) -> String {
     format!("a defect of iostrata: {}", said.unwrap_or("a panic"))
 }
 
-/// A stage at which a test may have this part fail. Does nothing in a release build.
+/// A stage at which a test may make this part fail. Does nothing in a release build.
 #[inline]
 pub fn stage(name: &str) {
     #[cfg(debug_assertions)]
@@ -31,7 +31,7 @@ pub fn stage(name: &str) {
     let _ = name;
 }
 
-/// Whether a test wants this program of the kernel side never to run (`kernel.NAME`).
+/// Whether a test wants this kernel-side program never to run (`kernel.NAME`).
 pub(crate) fn is_silenced(program: &str) -> bool {
     #[cfg(debug_assertions)]
     return injected::is_silenced(program);
@@ -52,14 +52,14 @@ mod injected {
 
     struct Wanted {
         stage: String,
-        /// Times that the stage is still passed before.
+        /// How often the stage still passes before it fails.
         passes: AtomicU64,
     }
 
     static WANTED: OnceLock<Wanted> = OnceLock::new();
 
-    /// Has the part that comes to a stage panic there: `reader.drain`, or `reader.drain@7` for
-    /// the seventh time only.
+    /// Makes the part panic at a stage: `reader.drain`, or `reader.drain@7` for the seventh time
+    /// only.
     pub fn inject(wanted: &str) {
         let (stage, time) = wanted.split_once('@').unwrap_or((wanted, "1"));
         let passes = time.parse::<u64>().unwrap_or(1).saturating_sub(1);

@@ -1,11 +1,11 @@
-//! Opens files that another program chooses, so that it cannot hold this one up.
+//! Opens files chosen by another program, so that it cannot block this one.
 //!
-//! What stands at a path, or behind a descriptor of another process, may be exchanged at any
-//! moment: opening a FIFO waits for whoever writes to it, opening a device does what its driver
-//! likes. So the file is first taken hold of without being opened (`O_PATH`, open(2)), looked at,
-//! and opened only if it is a regular one. `O_NONBLOCK` matters for those too: a lease of the
-//! program would else be waited for (fcntl(2), `F_SETLEASE`). Nothing of it is ever mapped: a
-//! file that shrinks meanwhile ends a reading, and not this program (`SIGBUS`, mmap(2)).
+//! The file at a path, or behind a descriptor of another process, may be exchanged at any moment:
+//! opening a FIFO waits for a writer, opening a device does whatever its driver does. So the file
+//! is first opened with `O_PATH` (open(2)), then checked, and opened for reading only if it is a
+//! regular file. `O_NONBLOCK` matters for regular files too: otherwise the open would wait for a
+//! lease of the program (fcntl(2), `F_SETLEASE`). The file is never mapped: a file that shrinks
+//! meanwhile ends a read and not this program (`SIGBUS`, mmap(2)).
 
 use std::fs::File;
 use std::io;
@@ -15,20 +15,20 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, open as open_at_path, openat2};
 use rustix::io::Errno;
 
-/// The regular file at a path, where symbolic links lead: `/proc/PID/fd/N` is one.
+/// The regular file at a path, following symbolic links: `/proc/PID/fd/N` is one.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     opened(&open_at_path(path, flags, Mode::empty())?)
 }
 
-/// The regular file at a path, and not where a symbolic link at its end leads.
+/// The regular file at a path, without following a symbolic link at its end.
 pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     opened(&open_at_path(path, flags, Mode::empty())?)
 }
 
-/// The regular file at a path as it is seen from `root`, which no link leads out of. A link at
-/// its end is followed only if `follow` says so.
+/// The regular file at a path as seen from `root`; no link leads out of it. A link at the end of
+/// the path is followed only with `follow`.
 pub(crate) fn open_beneath(root: &str, path: &Path, follow: bool) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open_at_path(root, flags, Mode::empty())?;
@@ -40,8 +40,8 @@ pub(crate) fn open_beneath(root: &str, path: &Path, follow: bool) -> io::Result<
     opened(&openat2(root, path, flags, Mode::empty(), resolve)?)
 }
 
-/// Opens what is held, if it is a regular file. Its time of access stays, where that may be asked
-/// for (`O_NOATIME`).
+/// Opens the held file if it is regular. Its access time stays unchanged where that is permitted
+/// (`O_NOATIME`).
 pub(crate) fn opened(held: &OwnedFd) -> io::Result<File> {
     let found = fstat(held)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
@@ -88,11 +88,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("leased");
         let file = File::create(&path).unwrap();
-        // SAFETY: F_SETLEASE takes a descriptor that is open, and a number.
+        // SAFETY: F_SETLEASE takes an open descriptor and a number.
         let leased = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
         assert_eq!(leased, 0, "{}", io::Error::last_os_error());
-        // The kernel tells the holder by SIGIO, which would end this program.
-        // SAFETY: to ignore a signal needs no handler.
+        // The kernel notifies the holder by SIGIO, which would end this program. SAFETY: ignoring a
+        // signal needs no handler.
         unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
         let error = open(&path).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);

@@ -1,4 +1,4 @@
-//! A file as the kernel's own structures name it.
+//! The identity of a file in the kernel's own structures.
 #![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 use iostrata_core::FileId;
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
-/// A device and an inode number: which device, [`observed_file`] and [`kernel_file`] say.
+/// A device and an inode number: [`observed_file`] and [`kernel_file`] define which device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KernelFile {
     /// In the kernel's encoding.
@@ -18,11 +18,10 @@ pub struct KernelFile {
     pub inode: u64,
 }
 
-/// Looks `path` up as observers count it: by `st_dev`, which tells the subvolumes of btrfs
-/// apart.
+/// Looks `path` up as observers count it: by `st_dev`, which distinguishes the subvolumes of btrfs.
 ///
-/// Observers count a file of overlayfs as the one of the layer that holds it, of which
-/// `stat(2)` tells the inode number alone.
+/// Observers charge a file of overlayfs to the layer that holds it, of which `stat(2)` reports only
+/// the inode number.
 pub fn observed_file(path: &Path) -> io::Result<KernelFile> {
     let seen = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)?;
     Ok(KernelFile {
@@ -43,7 +42,7 @@ pub fn kernel_file(path: &Path) -> io::Result<KernelFile> {
         AtFlags::empty(),
         StatxFlags::INO | StatxFlags::MNT_ID,
     )?;
-    // The thread's, since a private mount namespace belongs to one thread.
+    // The thread's own, since a private mount namespace belongs to one thread.
     let mounts = fs::read("/proc/thread-self/mountinfo")?;
     // Mount points are bytes; the fields read here come before them.
     let from_mount = superblock_device(&String::from_utf8_lossy(&mounts), seen.stx_mnt_id);
@@ -67,9 +66,9 @@ fn superblock_device(mountinfo: &str, mount: u64) -> Option<u32> {
     ))
 }
 
-/// Whether an open file is the one that an observer counted: a path may lead to another by now.
+/// Whether an open file is the one that an observer counted: its path may now lead to another.
 ///
-/// Of overlayfs, whose files are counted as those of a layer, none is.
+/// Always false on overlayfs, whose files are counted as files of a layer.
 pub(crate) fn is_observed(file: impl AsFd, counted: FileId) -> bool {
     let Ok(found) = statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::INO) else {
         return false;
@@ -82,8 +81,8 @@ pub(crate) fn is_observed(file: impl AsFd, counted: FileId) -> bool {
 /// `_IOR('v', 1, long)` where a long has 8 bytes.
 const FS_IOC_GETVERSION: libc::c_ulong = 0x8008_7601;
 
-/// Which life of its inode number a file is (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`).
-/// The request's number says long, but the kernel stores an int.
+/// The generation of a file's inode number (`FS_IOC_GETVERSION`, `include/uapi/linux/fs.h`). The
+/// request's number says long, but the kernel stores an int.
 pub(crate) fn generation(fd: BorrowedFd<'_>) -> Option<u32> {
     let mut generation: libc::c_long = 0;
     // SAFETY: the kernel stores at most a long at the address of a live long.

@@ -1,8 +1,8 @@
-//! The kernel's side of iostrata: watching other processes, and what sees storage.
+//! The kernel's side of iostrata: observes other processes and inspects storage.
 //!
 //! - [`ebpf`] observes a process tree through BTF tracepoints.
 //! - [`ptrace`] does so without privileges, by stopping it at its calls.
-//! - [`program`] starts programs so that they can be watched from their first call on.
+//! - [`program`] starts programs so that they can be observed from their first call on.
 //! - [`kernel`] wraps the system calls that no library wraps.
 //!
 //! This is the only crate with `unsafe` code; each module that needs it says so.

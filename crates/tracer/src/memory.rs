@@ -1,13 +1,13 @@
-//! How this process's memory is allocated.
+//! How this process allocates memory.
 #![allow(
     unsafe_code,
     reason = "parameters of the allocator are set by a function of C"
 )]
 
-/// Has all threads allocate from one arena, so that what one of them frees another can use.
+/// Makes all threads allocate from one arena, so that one can reuse what another freed.
 ///
-/// glibc gives each thread an arena of its own and keeps what is freed in it: what the reader of the
-/// event ring had used would stay resident while the result is made. To be called before the first
+/// glibc gives each thread its own arena and keeps freed memory in it: memory that the reader of
+/// the event ring used would stay resident while the result is built. Call this before the first
 /// thread is started.
 pub fn share() {
     #[cfg(target_env = "gnu")]
@@ -17,11 +17,11 @@ pub fn share() {
     }
 }
 
-/// Gives back what is free: a process that is started has as much resident as this one, until it
-/// becomes its program, and the kernel counts that for the program.
+/// Returns free memory to the kernel: a new child has as much resident memory as this process until
+/// it executes its program, and the kernel charges the program for it.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: malloc_trim(3) only returns pages that nobody uses.
+    // SAFETY: malloc_trim(3) only returns unused pages.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,7 +1,7 @@
-//! Paths as bytes, without asking the file system.
+//! Paths as bytes, without file system access.
 
-/// Takes `.`, `..` and doubled slashes out of an absolute path. Symbolic links stay: what
-/// follows `..` after one may be somewhere else.
+/// Removes `.`, `..` and doubled slashes from an absolute path. Symbolic links stay: the part after
+/// a `..` that follows one may be elsewhere.
 pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
     let mut names: Vec<&[u8]> = Vec::new();
     for name in path.split(|byte| *byte == b'/') {
@@ -16,7 +16,7 @@ pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
     [b"/", names.join(&b'/').as_slice()].concat()
 }
 
-/// The path after `from` was renamed to `to`; `None` when it does not lie there.
+/// The path after `from` was renamed to `to`; `None` when it does not lie below `from`.
 pub(crate) fn moved(path: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(from)?;
     (rest.is_empty() || rest.starts_with(b"/")).then(|| [to, rest].concat())

@@ -1,4 +1,4 @@
-//! Signals that wait until there is somebody whom they are for.
+//! Signals that stay pending until their recipient is ready.
 #![expect(
     unsafe_code,
     reason = "masks of signals are wrapped by no library that is used here"
@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::ptr;
 
-/// Signals that ask a process to do something, or to end.
+/// Signals that request an action, or the end, of a process.
 const ASKING: [libc::c_int; 6] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -19,7 +19,8 @@ const ASKING: [libc::c_int; 6] = [
     libc::SIGUSR2,
 ];
 
-/// As long as it lives, these signals wait: those of this thread, and of the threads that it starts.
+/// While this value lives, these signals stay pending: for this thread, and for threads that it
+/// starts.
 #[derive(Debug)]
 pub struct Held {
     before: Mask,
@@ -36,17 +37,17 @@ impl std::fmt::Debug for Mask {
 }
 
 impl Mask {
-    /// That of this thread.
+    /// The mask of this thread.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn own() -> io::Result<Self> {
         block(&empty())
     }
 
-    /// Makes it that of this thread. May be called between fork and exec.
+    /// Makes it the mask of this thread. May be called between fork and exec.
     pub(crate) fn take(self) -> io::Result<()> {
-        // SAFETY: the mask is a set, and the old one is not asked for.
+        // SAFETY: the mask is a set, and the old one is not requested.
         let outcome =
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
         if outcome == 0 {
@@ -58,29 +59,29 @@ impl Mask {
 }
 
 impl Held {
-    /// Begins. To be called before there are other threads, which the signals would go to.
+    /// Starts blocking. Call it before there are other threads, which would receive the signals.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn begin() -> io::Result<Self> {
         let before = block(&asking())?;
         Ok(Self { before })
     }
 
-    /// What was blocked before: a program that is started has that.
+    /// The previous mask, which started programs get.
     pub fn before(&self) -> Mask {
         self.before
     }
 
-    /// Has them wait for ever: this process ends.
+    /// Keeps them pending forever: this process ends.
     pub fn keep(self) {
         std::mem::forget(self);
     }
 
-    /// Can be read from when one of them arrives that is not ignored; it waits on.
+    /// Becomes readable when a signal arrives that is not ignored; the signal stays pending.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         let mut set = empty();
         for signal in ASKING.into_iter().filter(|signal| !is_ignored(*signal)) {
@@ -90,8 +91,8 @@ impl Held {
         arrivals(&set)
     }
 
-    /// One that has arrived meanwhile, and that was not ignored: blocked ones are kept even so
-    /// (`sig_ignored`, kernel/signal.c).
+    /// A signal that has arrived meanwhile and was not ignored: blocked ones are kept even if
+    /// ignored (`sig_ignored`, kernel/signal.c).
     pub fn arrived(&self) -> Option<i32> {
         let mut pending = MaybeUninit::uninit();
         // SAFETY: fills the whole set; it fails for a bad address only.
@@ -106,20 +107,20 @@ impl Held {
     }
 }
 
-/// A descriptor that tells of these signals, which are blocked.
+/// A descriptor that reports these signals, which are blocked.
 pub(crate) fn arrivals(signals: &libc::sigset_t) -> io::Result<OwnedFd> {
-    // SAFETY: the set is live; -1 asks for a new descriptor.
+    // SAFETY: the set is live; -1 requests a new descriptor.
     let fd = unsafe { libc::signalfd(-1, signals, libc::SFD_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just made and nobody else has it.
+    // SAFETY: the descriptor was just created and nothing else uses it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn is_ignored(signal: libc::c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: asks only; the kernel fills the action.
+    // SAFETY: a query only; the kernel fills the action.
     let asked = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
     if asked != 0 {
         return false;
@@ -131,12 +132,12 @@ fn is_ignored(signal: libc::c_int) -> bool {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // It was the mask of this thread, which the kernel takes again.
+        // It was the mask of this thread, so the kernel accepts it again.
         drop(self.before.take());
     }
 }
 
-/// All of them.
+/// All of the signals.
 pub(crate) fn asking() -> libc::sigset_t {
     let mut set = empty();
     for signal in ASKING {
@@ -154,7 +155,7 @@ fn empty() -> libc::sigset_t {
     unsafe { set.assume_init() }
 }
 
-/// Blocks signals; returns the mask before.
+/// Blocks signals; returns the previous mask.
 pub(crate) fn block(signals: &libc::sigset_t) -> io::Result<Mask> {
     let mut before = MaybeUninit::uninit();
     // SAFETY: both are sets; the kernel fills the second.
@@ -172,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A thread of its own has a mask of its own, and gets what is sent to it alone.
+    /// A separate thread has its own mask, and receives the signals sent to it alone.
     #[test]
     fn what_arrives_meanwhile_waits() {
         let thread = std::thread::spawn(|| {
@@ -182,9 +183,9 @@ mod tests {
             // SAFETY: sends a signal to this thread, which has it blocked.
             unsafe { libc::raise(libc::SIGUSR1) };
             let arrived = held.arrived();
-            // It would end this process: it is taken before.
+            // It would end this process, so it is fetched first.
             let mut taken = 0;
-            // SAFETY: takes a signal that is pending, and fills one int.
+            // SAFETY: fetches a pending signal, and fills one int.
             unsafe { libc::sigwait(&raw const before, &raw mut taken) };
             (arrived, taken, held.arrived())
         });

@@ -1,4 +1,4 @@
-//! The committed eBPF objects, their sources, and the loader's structures belong together.
+//! The committed eBPF objects, their sources, and the loader's structures match.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -280,8 +280,8 @@ fn asserted(same: &[(&str, u64)]) -> Vec<String> {
         .collect()
 }
 
-/// The layout is the same for a BPF target and for this machine: the structures are
-/// made of integers of fixed width, each at a multiple of its size.
+/// The layout is the same for a BPF target and for this machine: the structures consist of integers
+/// of fixed width, each aligned to its size.
 #[test]
 fn the_loader_lays_structures_out_as_the_sources_do() {
     let head = "#include \"wire.h\"\n#define ASSERT(fact) _Static_assert(fact, #fact)".to_owned();

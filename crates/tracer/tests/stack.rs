@@ -1,6 +1,5 @@
-//! Storage stacks that are really there: images on loop devices, bind mounts,
-//! overlays. Each test has a mount namespace of its own, so that nothing stays
-//! mounted or attached however the test ends.
+//! Real storage stacks: images on loop devices, bind mounts, overlays. Each test has its own mount
+//! namespace, so that nothing stays mounted or attached however the test ends.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -27,8 +26,8 @@ use iostrata_tracer::permission::Known;
 use iostrata_tracer::stack::{Roots, StackError, inspect};
 use rustix::mount::{MountFlags, mount, mount_bind};
 
-/// Runs `test` with a scratch directory, on a thread whose mounts are its own.
-/// Where root is missing, says so and runs nothing.
+/// Runs `test` with a scratch directory, on a thread with private mounts. Without root, says so and
+/// runs nothing.
 fn with_mounts(test: impl FnOnce(&Path) + Send) {
     if !rustix::process::geteuid().is_root() {
         skip::skip("mounting needs root");
@@ -93,7 +92,7 @@ impl Image {
 }
 
 impl Drop for Image {
-    /// At once, rather than when the kernel takes the namespace down.
+    /// At once, instead of when the kernel destroys the namespace.
     fn drop(&mut self) {
         if let Err(error) = rustix::mount::unmount(&self.point, rustix::mount::UnmountFlags::DETACH)
         {
@@ -328,7 +327,7 @@ fn any_byte_may_be_in_a_path() {
     });
 }
 
-/// The schema is the promise; this is what is really written.
+/// The schema is the promise; this is the actual output.
 #[test]
 fn the_result_is_what_its_schema_says() {
     let gaps = [Gap::new("page cache", "refused")];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Cached;
 use crate::bytes;
 
-/// What keeps pages in the page cache, or out of it, or hides them.
+/// What keeps pages in the page cache, keeps them out, or hides their state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -19,23 +19,23 @@ pub enum HoldKind {
     LargeFolio,
     /// Pages are newer than the storage.
     Dirty,
-    /// Pages are being written.
+    /// Pages are under write-back.
     Writeback,
-    /// A file system whose pages are the storage.
+    /// A file system whose pages are its storage.
     InMemory,
-    /// A loop device works on the file.
+    /// A loop device uses the file.
     LoopDevice,
-    /// Processes whose memory the user may not look at.
+    /// Processes whose memory the user may not inspect.
     HiddenProcesses,
-    /// The file changed meanwhile.
+    /// The file changed during the operation.
     Changed,
     /// There is not enough memory.
     Memory,
     /// The file could not be read.
     Unreadable,
-    /// Nothing may tell what is resident.
+    /// No permitted interface reports what is resident.
     NotTold,
-    /// The kernel itself, as nothing else was found.
+    /// The kernel itself, since no other reason was found.
     Kernel,
 }
 
@@ -43,13 +43,13 @@ pub enum HoldKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Hold {
-    /// What it is.
+    /// The kind of reason.
     pub kind: HoldKind,
-    /// The fact and, where there is one, the remedy.
+    /// The fact and, if there is one, the remedy.
     pub why: String,
-    /// Bytes that it concerns; `null` when unknown, or the reason concerns none in particular.
+    /// Bytes affected; `null` when unknown, or when the reason affects no bytes in particular.
     pub bytes: Option<u64>,
-    /// Processes that it names.
+    /// Processes involved.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub processes: Vec<Process>,
 }
@@ -58,9 +58,9 @@ pub struct Hold {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Process {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
-    /// Its name, lossily decoded; a program can set it to anything.
+    /// Its name, lossily decoded; a program can set it to any text.
     pub command: String,
     /// Bytes of the file that it maps; `null` when the user may not know.
     pub mapped_bytes: Option<u64>,
@@ -71,13 +71,13 @@ pub struct Process {
 /// File systems whose pages are the storage.
 const IN_MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
 
-/// Whether the pages of a file system of this type are its storage, so that they cannot be
-/// evicted and stay dirty for ever.
+/// Whether the pages of this file-system type are its storage, so that they cannot be evicted and
+/// stay dirty forever.
 pub fn is_in_memory(filesystem: &str) -> bool {
     IN_MEMORY.contains(&filesystem)
 }
 
-/// Processes that are named in a text; the rest is counted.
+/// Number of processes named in a text; the rest is counted.
 const NAMED: usize = 3;
 
 /// `process 4211 (python3)`, `processes 7 (cat), 8 (dd)`, `... and 2 more`.
@@ -95,24 +95,24 @@ pub fn named(processes: &[Process]) -> String {
     format!("{noun} {}{more}", names.join(", "))
 }
 
-/// What was found out about a file of which pages stayed that were to go.
+/// Facts about a file whose pages stayed after an eviction.
 #[derive(Debug, Clone, Copy)]
 pub struct Stayed<'a> {
-    /// What is there.
+    /// The resident pages.
     pub now: Cached,
     /// Type of its file system.
     pub filesystem: &'a str,
-    /// Whether it was written to the storage before.
+    /// Whether it was synced before.
     pub synced: bool,
     /// Processes that map it.
     pub processes: &'a [Process],
     /// Processes whose mappings the user may not see.
     pub hidden_processes: u64,
-    /// Loop devices that work on it.
+    /// Loop devices that use it.
     pub loop_devices: &'a [String],
 }
 
-/// Why pages stayed that were to go.
+/// Why pages stayed after an eviction.
 pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
     if is_in_memory(stayed.filesystem) {
         return vec![Hold::new(
@@ -185,7 +185,7 @@ fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
             continue;
         }
         let processes: Vec<Process> = processes.into_iter().cloned().collect();
-        // Two processes may map the same pages: only of one is the number of pages known.
+        // Two processes may map the same pages: the number of pages is exact only for one process.
         let bytes = match processes.as_slice() {
             [one] => one.mapped_bytes,
             _ => None,
@@ -215,20 +215,20 @@ fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
     }
 }
 
-/// What was found out about a file of which pages are missing that were to come in.
+/// Facts about a file whose pages are missing after warming.
 #[derive(Debug, Clone, Copy)]
 pub struct Absent<'a> {
     /// Bytes that are missing.
     pub missing_bytes: u64,
     /// Type of its file system.
     pub filesystem: &'a str,
-    /// What reading it failed with.
+    /// The error of reading it.
     pub failure: Option<&'a str>,
-    /// Memory that programs can still have, bytes, if known.
+    /// Memory that programs can still get, bytes, if known.
     pub available_bytes: Option<u64>,
 }
 
-/// Why pages are not there that were to come in.
+/// Why pages are missing after warming.
 pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
     if let Some(failure) = absent.failure {
         let why = format!("it cannot be read: {failure}");
@@ -261,7 +261,7 @@ pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
 }
 
 impl Hold {
-    /// One that concerns no bytes in particular.
+    /// A reason that affects no bytes in particular.
     pub fn new(kind: HoldKind, why: String) -> Self {
         Self {
             kind,

@@ -1,14 +1,14 @@
-//! Where in a file its resident pages are.
+//! The position of resident pages in a file.
 
 use serde::{Deserialize, Serialize};
 
-/// Ranges of one map: enough for a strip as wide as a page, and few to ask the kernel for.
+/// Ranges of one map: enough for a strip of a page's width, and few system calls.
 pub const RANGES_AT_MOST: u64 = 128;
 
-/// A file in ranges of equal length, the last one excepted, with what of each is resident.
+/// A file in ranges of equal length, except the last one, with the residency of each.
 ///
-/// A file that is all alike has one range. Counts are in whole pages: where a file ends
-/// within a page, the last range counts that page whole.
+/// A uniform file has one range. Counts are in whole pages: where a file ends within a page, the
+/// last range counts that page whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ResidencyMap {
@@ -20,29 +20,29 @@ pub struct ResidencyMap {
     pub range_bytes: u64,
     /// Resident bytes of each range.
     pub resident_bytes: Vec<u64>,
-    /// Those that are dirty; `null` if the source does not report it.
+    /// Of these the dirty ones; `null` if the source does not report them.
     pub dirty_bytes: Option<Vec<u64>>,
-    /// Those under write-back; `null` as above.
+    /// Of these the ones under write-back; `null` as above.
     pub writeback_bytes: Option<Vec<u64>>,
 }
 
 /// One range of a [`ResidencyMap`]. Shares are of its pages, from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MapRange {
-    /// Where it begins in the file, bytes.
+    /// Its start in the file, bytes.
     pub start_bytes: u64,
-    /// Its length, bytes: at the end of the file what is left of it.
+    /// Its length, bytes: the rest of the file for the last one.
     pub length_bytes: u64,
     /// Share that is resident.
     pub resident: f64,
     /// Share that is dirty; `None` when unknown.
     pub dirty: Option<f64>,
-    /// Share that is being written; `None` when unknown.
+    /// Share under write-back; `None` when unknown.
     pub writeback: Option<f64>,
 }
 
 impl ResidencyMap {
-    /// Length of the ranges that cut `size_bytes` into at most `ranges`, in whole pages.
+    /// Length of ranges that divide `size_bytes` into at most `ranges`, in whole pages.
     pub fn range_bytes(size_bytes: u64, page_bytes: u64, ranges: u64) -> u64 {
         let pages = size_bytes.div_ceil(page_bytes.max(1));
         let pages = pages.div_ceil(ranges.max(1)).max(1);

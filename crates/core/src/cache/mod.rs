@@ -18,7 +18,7 @@ pub use totals::{Totals, totals};
 /// The schema name written into every cache result.
 pub const SCHEMA: &str = "iostrata.cache/1";
 
-/// What of some files is in the page cache, and what was done about it.
+/// The page-cache residency of some files, and what was done about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheResult {
@@ -26,26 +26,26 @@ pub struct CacheResult {
     pub schema: String,
     /// Machine, and the storage of the first path that was named.
     pub environment: Environment,
-    /// What was asked for.
+    /// The requested action.
     pub action: Action,
-    /// The paths that were named, lossily decoded.
+    /// The paths in the arguments, lossily decoded.
     pub paths: Vec<String>,
-    /// Bytes of a page: every count is in whole pages.
+    /// Bytes of a page: all counts are in whole pages.
     pub page_bytes: u64,
     /// Regular files, most resident bytes first.
     pub files: Vec<CacheFile>,
-    /// All of them.
+    /// Sums over all of them.
     pub totals: Totals,
-    /// What was found beside regular files, and left alone.
+    /// Found besides regular files, and left alone.
     pub skipped: Skipped,
-    /// Signal that ended it before all files were done; `null` when they were.
+    /// Signal that ended it before all files were done; `null` if none did.
     pub interrupted_by: Option<i32>,
-    /// Paths that could not be asked, and what else could not be had, with the cause.
+    /// Paths that could not be examined, and other missing information, with the cause.
     pub missing: Vec<Gap>,
 }
 
 impl CacheResult {
-    /// Whether everything that was asked for came about, and could be verified.
+    /// Whether every requested change took effect and was verified.
     pub fn is_as_asked(&self) -> bool {
         let failed = |file: &CacheFile| match file.outcome {
             Outcome::Shown | Outcome::Done => false,
@@ -67,34 +67,34 @@ names! {
     }
 }
 
-/// What became of one file, as verified afterwards.
+/// The outcome for one file, as verified afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Nothing was to be done, and its residency is known.
+    /// Nothing was to be changed, and its residency is known.
     Shown,
-    /// All of it is in, or nothing of it, as asked.
+    /// It is fully warmed, or fully evicted, as requested.
     Done,
-    /// A part of what was asked for.
+    /// Partly as requested.
     Partly,
-    /// Nothing of what was asked for.
+    /// Not at all as requested.
     NotDone,
-    /// Its residency cannot be known.
+    /// Its residency is unknown.
     Unknown,
 }
 
-/// What told the counts of a file.
+/// The source of a file's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// `cachestat(2)`.
     Cachestat,
-    /// `mincore(2)` of a file that the caller owns or may write to: of others it says that
-    /// everything is resident (`can_do_mincore`, `mm/mincore.c`). It knows nothing of dirty pages.
+    /// `mincore(2)` for a file that the caller owns or may write to: for others it reports every
+    /// page as resident (`can_do_mincore`, `mm/mincore.c`). It does not report dirty pages.
     Mincore,
-    /// Nothing may tell.
+    /// No interface is permitted.
     None,
 }
 
@@ -102,7 +102,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheFile {
-    /// Path as it was named or found; bytes that are no text are replaced.
+    /// Path as typed or found; invalid bytes are replaced.
     pub path: String,
     /// The path in hexadecimal, when `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -113,32 +113,32 @@ pub struct CacheFile {
     pub inode: u64,
     /// Type of its file system.
     pub filesystem: String,
-    /// Length, bytes, when it was last looked at.
+    /// Length, bytes, at the last check.
     pub size_bytes: u64,
-    /// Storage that it takes, bytes: less than its length when it has holes.
+    /// Allocated storage, bytes: less than its length when it has holes.
     pub allocated_bytes: u64,
-    /// What told the counts.
+    /// The source of the counts.
     pub source: Source,
-    /// What was in the page cache when the file was found; `null` when nothing may tell.
+    /// In the page cache when the file was found; `null` when no interface is permitted.
     pub before: Option<Cached>,
-    /// What was there after it was to be warmed or evicted; `null` for `show`, and when
-    /// nothing may tell.
+    /// In the page cache after warming or evicting; `null` for `show`, and when no interface is
+    /// permitted.
     pub after: Option<Cached>,
-    /// Where in the file it is, at the end; `null` for empty files and when nothing may tell.
+    /// The resident ranges at the end; `null` for empty files and when no interface is permitted.
     pub map: Option<ResidencyMap>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it is not as asked, or not known; what keeps it so.
+    /// Why it is not as requested, or unknown; what keeps it so.
     pub reasons: Vec<Hold>,
 }
 
 impl CacheFile {
-    /// What is there at the end, as far as anything tells.
+    /// The residency at the end, as far as known.
     pub fn now(&self) -> Option<Cached> {
         self.after.or(self.before)
     }
 
-    /// Bytes of its pages, the last one whole: what is resident when all of it is.
+    /// Bytes of its pages, including the whole last one: the maximum that can be resident.
     pub fn whole_bytes(&self, page_bytes: u64) -> u64 {
         let whole = self.size_bytes.checked_next_multiple_of(page_bytes.max(1));
         whole.unwrap_or(u64::MAX)
@@ -151,18 +151,18 @@ impl CacheFile {
 pub struct Cached {
     /// In the page cache.
     pub resident_bytes: u64,
-    /// Resident and newer than the storage; `null` when the source does not tell.
+    /// Resident and newer than the storage; `null` when the source does not report it.
     pub dirty_bytes: Option<u64>,
-    /// Resident and being written to the storage; `null` as above.
+    /// Resident and under write-back; `null` as above.
     pub writeback_bytes: Option<u64>,
-    /// Were resident once, and the kernel remembers that it took them out; `null` as above.
+    /// Were resident before, and the kernel remembers their eviction; `null` as above.
     pub evicted_bytes: Option<u64>,
-    /// Bytes of these evicted so recently that their return would mean too little memory; `null` as
-    /// above.
+    /// Bytes of these evicted so recently that their return would indicate memory pressure; `null`
+    /// as above.
     pub recently_evicted_bytes: Option<u64>,
 }
 
-/// What was found and is not a regular file of its own.
+/// Found entries that are not separate regular files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Skipped {

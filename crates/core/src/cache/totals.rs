@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CacheFile, Cached, Outcome};
 
-/// All files of a result. Files that nothing may tell of are counted, and are in no sum of
-/// resident bytes.
+/// All files of a result. Files with unknown residency are counted, and are in no sum of resident
+/// bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Totals {
@@ -17,16 +17,15 @@ pub struct Totals {
     pub failed_files: u64,
     /// Lengths, bytes, of all files.
     pub size_bytes: u64,
-    /// Bytes of the pages of files whose residency is known: what is resident when all of
-    /// them are.
+    /// Bytes of the pages of files with known residency: the maximum that can be resident.
     pub known_bytes: u64,
-    /// When they were found; `null` when no file is known.
+    /// When the files were found; `null` when no residency is known.
     pub before: Option<Cached>,
-    /// After they were to be warmed or evicted; `null` for `show`.
+    /// After warming or evicting; `null` for `show`.
     pub after: Option<Cached>,
 }
 
-/// Sums files, whose pages have `page_bytes`.
+/// Sums files with pages of `page_bytes`.
 pub fn totals(files: &[CacheFile], page_bytes: u64) -> Totals {
     let count = |chosen: &dyn Fn(&CacheFile) -> bool| {
         files.iter().filter(|file| chosen(file)).count() as u64
@@ -49,7 +48,7 @@ pub fn totals(files: &[CacheFile], page_bytes: u64) -> Totals {
     }
 }
 
-/// A part that is unknown of one file is unknown of all.
+/// A value unknown for one file is unknown for all.
 fn sum(counts: impl Iterator<Item = Cached>) -> Option<Cached> {
     let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     counts.reduce(|a, b| Cached {

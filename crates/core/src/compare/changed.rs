@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Sides;
 use super::trace::Path;
 
-/// What was done to the files of one path.
+/// The I/O on the files of one path.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileWork {
@@ -30,7 +30,7 @@ pub struct FileWork {
 }
 
 impl FileWork {
-    /// What its I/O is; a call such as `fstat` is none.
+    /// Its I/O; calls such as `fstat` do not count.
     fn counts(self) -> [u64; 6] {
         [
             self.opens,
@@ -43,7 +43,7 @@ impl FileWork {
     }
 }
 
-/// A path whose work differs.
+/// A path whose I/O differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ChangedFile {
@@ -52,13 +52,13 @@ pub struct ChangedFile {
     /// The path in hexadecimal, where `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_hex: Option<String>,
-    /// What was done to it; `null` in a run that did not use it.
+    /// Its I/O; `null` in a run that did not use the path.
     #[serde(flatten)]
     pub work: Sides<Option<FileWork>>,
 }
 
 impl ChangedFile {
-    /// By how many seconds the calls on it differ.
+    /// The difference of the seconds in calls on it.
     fn apart_s(&self) -> f64 {
         let time_s = |work: Option<FileWork>| work.map_or(0.0, |work| work.time_s);
         (time_s(self.work.base) - time_s(self.work.new)).abs()
@@ -72,7 +72,7 @@ impl ChangedFile {
 
 type Key<'a> = (&'a str, Option<&'a str>);
 
-/// Paths whose opens, reads, writes or syncs differ, those whose time differs most first.
+/// Paths whose opens, reads, writes or syncs differ, largest difference in time first.
 pub(super) fn changed(
     base: &BTreeMap<Key<'_>, Path<'_>>,
     new: &BTreeMap<Key<'_>, Path<'_>>,

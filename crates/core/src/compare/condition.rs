@@ -1,4 +1,4 @@
-//! What two runs must have in common for a difference between them to mean anything.
+//! Conditions that two runs must share for a difference between them to be meaningful.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,32 +7,32 @@ use crate::bytes;
 use crate::environment::{Backend, Device, Environment, Target};
 use crate::lab::LabResult;
 
-/// Memory that is the same: what the kernel keeps for itself changes with its version.
+/// Memory sizes that count as equal: the kernel's own reservation depends on its version.
 const SAME_MEMORY: f64 = 0.02;
 
 /// A condition that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Condition {
-    /// What it is.
+    /// The condition.
     pub what: String,
-    /// Its value on either side, in words.
+    /// Its value on either side, as text.
     #[serde(flatten)]
     pub sides: Sides<String>,
-    /// What follows.
+    /// The consequence.
     pub weight: Weight,
 }
 
-/// What follows from a condition that differs.
+/// The consequence of a condition that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Weight {
     /// Another machine or storage: a difference says nothing about the program.
     Machine,
-    /// Measured in another way, or another thing was measured.
+    /// Measured in another way, or another subject was measured.
     Settings,
-    /// To be kept in mind.
+    /// A caveat.
     Note,
 }
 
@@ -41,7 +41,7 @@ pub enum Weight {
 pub(super) struct Conditions(Vec<Condition>);
 
 impl Conditions {
-    /// Notes a condition unless both sides have the same.
+    /// Notes a condition unless both sides are equal.
     pub(super) fn hold(
         &mut self,
         weight: Weight,
@@ -57,15 +57,14 @@ impl Conditions {
                 sides,
                 weight,
             };
-            // Several pairs of runs have the same ones.
+            // Several pairs of runs share them.
             if !self.0.contains(&condition) {
                 self.0.push(condition);
             }
         }
     }
 
-    /// Holds the machines of two results against each other, by their names where there are
-    /// several.
+    /// Compares the machines of two results, by name if there are several.
     pub(super) fn results(&mut self, base: &LabResult, new: &LabResult) {
         let named = |result: &LabResult| {
             let names = result.parts.iter().map(|part| part.machine.as_str());
@@ -81,12 +80,12 @@ impl Conditions {
         }
     }
 
-    /// Holds the machines against each other, not their storage.
+    /// Compares the machines, without their storage.
     pub(super) fn machines(&mut self, base: &Environment, new: &Environment) {
         use Weight::{Machine, Note, Settings};
         self.hold(Machine, "kernel", &base.kernel, &new.kernel);
         self.hold(Machine, "CPUs", base.cpus.to_string(), new.cpus.to_string());
-        // Older results do not have it.
+        // Older results lack it.
         if let (Some(ours), Some(theirs)) = (&base.cpu_model, &new.cpu_model) {
             self.hold(Machine, "CPU model", ours, theirs);
         }
@@ -103,7 +102,7 @@ impl Conditions {
         self.hold(Note, "iostrata", version(base), version(new));
     }
 
-    /// Holds the storage of two targets against each other.
+    /// Compares the storage of two targets.
     pub(super) fn storage(&mut self, name: &str, base: &Target, new: &Target) {
         let mut hold = |what: &str, base: String, new: String| {
             self.hold(Weight::Machine, format!("{what} of {name}"), base, new);
@@ -124,7 +123,7 @@ impl Conditions {
         hold("devices", devices(base), devices(new));
     }
 
-    /// All of them, weightiest first.
+    /// All of them, most serious first.
     pub(super) fn sorted(mut self) -> Vec<Condition> {
         self.0.sort_by_key(|condition| condition.weight);
         self.0
@@ -143,7 +142,7 @@ fn back_end(backend: Backend) -> &'static str {
     }
 }
 
-/// The stack of devices in words: what decides how they perform.
+/// The stack of devices as text: what determines their performance.
 fn devices(target: &Target) -> String {
     if target.devices.is_empty() {
         return "none seen".to_owned();

@@ -1,4 +1,4 @@
-//! Counts: exact, and so the same or not the same.
+//! Counts are exact, so they are equal or different.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -13,19 +13,18 @@ use crate::trace::{direction, is_open, is_sync};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Count {
-    /// Who decides it.
+    /// What determines it.
     pub part: Part,
-    /// What is counted, such as `fsync calls` or `data bytes`.
+    /// The count, such as `fsync calls` or `data bytes`.
     pub what: String,
-    /// The count on either side: of the run, or of one sync where the run was as long as its
-    /// time.
+    /// The count on either side: per run, or per sync if the run had a fixed duration.
     #[serde(flatten)]
     pub sides: Sides<f64>,
 }
 
 impl Count {
-    /// Whether it is one of calls that open, read, write or sync, or of their bytes: the work
-    /// that a program has its files for.
+    /// Whether it counts calls that open, read, write or sync, or their bytes: the file work of a
+    /// program.
     pub fn is_work(&self) -> bool {
         self.what.rsplit_once(' ').is_some_and(|(name, noun)| {
             let is_call = is_open(name) || is_sync(name) || direction(name).is_some();
@@ -34,43 +33,44 @@ impl Count {
     }
 }
 
-/// Who decides a count.
+/// What determines a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// The program: its calls and what they moved.
+    /// The program: its calls and the bytes moved.
     Calls,
-    /// The program and the time others take: calls that wait, as often as they are woken.
+    /// The program, and the timing of others: calls that wait are repeated after each wake-up.
     Waits,
-    /// The page cache and write-back: their timing is part of it.
+    /// The page cache and write-back, including their timing.
     Cache,
     /// The file system.
     Filesystem,
-    /// The file system's and write-back's timing, and others who use the disk, too.
+    /// The timing of the file system and write-back, and other users of the disk.
     Device,
 }
 
-/// Counts of two runs, held against each other.
+/// The counts of two runs, compared.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counts {
     pub(super) differing: Vec<Count>,
     pub(super) equal: usize,
-    /// Whether calls were seen on both sides.
+    /// Whether calls were observed on both sides.
     pub(super) calls_seen: bool,
 }
 
-/// How counts are held against each other.
+/// How counts are compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
-    /// What the counts of either side are divided by.
+    /// The divisor of either side's counts.
     pub(super) by: Sides<f64>,
-    /// Quotients that differ by no more than this part are the same; below 1, by this much.
+    /// Quotients within this relative difference are equal; below 1, within this absolute
+    /// difference.
     pub(super) within: f64,
 }
 
 impl Scale {
-    /// Counts of whole runs, which are the same or are not.
+    /// Counts of whole runs, which are equal or different.
     pub(super) const RUN: Self = Self {
         by: Sides {
             base: 1.0,
@@ -81,7 +81,7 @@ impl Scale {
 }
 
 impl Counts {
-    /// Compares one count; one that was not seen on either side is not compared.
+    /// Compares one count; a count missing on either side is not compared.
     pub(super) fn hold(
         &mut self,
         part: Part,
@@ -102,13 +102,13 @@ impl Counts {
         }
     }
 
-    /// Those that differ, the work of the program first.
+    /// Counts that differ, the program's work first.
     pub(super) fn sorted(mut self) -> Vec<Count> {
         self.differing.sort_by_key(|count| !count.is_work());
         self.differing
     }
 
-    /// Compares all that was counted for two runs.
+    /// Compares all counts of two runs.
     pub(super) fn evidence(&mut self, scale: Scale, base: &Evidence, new: &Evidence) {
         if let (Some(base), Some(new)) = (&base.syscalls, &new.syscalls) {
             self.calls_seen = true;
@@ -125,7 +125,7 @@ impl Counts {
         }
     }
 
-    /// Compares calls by name. A call that one side did not make is 0 there: calls were seen.
+    /// Compares calls by name. A call missing on one side counts as 0: calls were observed.
     pub(super) fn calls(
         &mut self,
         scale: Scale,
@@ -170,8 +170,8 @@ impl Counts {
     }
 }
 
-/// Whether a call waits for something to happen. How often it must be made to see it happen is a
-/// matter of time: runs of the same program differ in it.
+/// Whether a call waits for an event. The number of repetitions depends on timing: runs of the same
+/// program differ in it.
 fn waits(call: &str) -> bool {
     matches!(
         call,

@@ -1,4 +1,4 @@
-//! Findings of two traced runs: which are gone, which came, and which are in both.
+//! Findings of two traced runs: gone, new, and in both.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::Sides;
 use crate::op::Gap;
 use crate::trace::{Finding, Severity, TraceResult};
 
-/// Findings of two runs, the worst first.
+/// Findings of two runs, most severe first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Findings {
@@ -24,13 +24,13 @@ pub struct Findings {
 pub struct Found {
     /// The rule's name.
     pub rule: String,
-    /// How bad; of one in both runs in `new`.
+    /// The severity; for one in both runs, that in `new`.
     pub severity: Severity,
-    /// One line; of one in both runs that of `new`.
+    /// One line; for one in both runs, that of `new`.
     pub title: String,
-    /// The file it is about, if it is about one.
+    /// The file of the finding, if there is one.
     pub file: Option<String>,
-    /// Time spent on it, seconds; `null` where it costs none, and in the run that has it not.
+    /// Time spent on it, seconds; `null` if it costs none, and in the run without it.
     pub cost_s: Sides<Option<f64>>,
 }
 
@@ -46,8 +46,7 @@ impl Found {
     }
 }
 
-/// Holds the findings of two runs against each other; the reason where either run has not all of its
-/// own.
+/// Compares the findings of two runs; returns the reason if either run's findings are incomplete.
 pub(super) fn findings(base: &TraceResult, new: &TraceResult) -> Result<Findings, Gap> {
     for (side, result) in [("base", base), ("new", new)] {
         let mut gaps = result.missing.iter();

@@ -1,4 +1,4 @@
-//! By how much `new` may be worse before that is a failure.
+//! By how much `new` may be worse before the comparison fails.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -8,7 +8,7 @@ use super::{Comparison, Count, Judgement, Row, Rows, Sides, Timed, Whole, time};
 /// Larger limits are mistakes.
 const MOST_PERCENT: f64 = 10_000.0;
 
-/// From how many per cent on a difference is a failure.
+/// The percentage from which a difference is a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Limit {
@@ -16,13 +16,13 @@ pub struct Limit {
     pub percent: f64,
 }
 
-/// Text that is no limit.
+/// Text that is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LimitError {
     /// Not a number.
     #[error("`{0}` is not a number of per cent; write 5%")]
     NotANumber(String),
-    /// Below 0 or senselessly large.
+    /// Negative or implausibly large.
     #[error("`{0}` is not between 0 and 10,000 %; write 5%")]
     OutOfRange(String),
 }
@@ -44,27 +44,27 @@ impl Limit {
     }
 }
 
-/// What the comparison was to fail on, and whether it does.
+/// The failure limit of a comparison, and whether it was exceeded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FailOn {
     /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
-    /// What reaches it, beyond the noise.
+    /// Differences that reach it, beyond the noise.
     pub exceeded: Vec<Exceeded>,
-    /// What may reach it although that cannot be said: the limit is not known to be kept.
+    /// Differences that may reach it, undecided: the limit is not known to be kept.
     #[serde(default)]
     pub undecided: Vec<Undecided>,
 }
 
-/// Something that is worse by at least the limit.
+/// A value that is worse by at least the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Exceeded {
-    /// What it is.
+    /// Its subject.
     pub what: String,
-    /// By how many per cent; `null` for what `base` had none of.
+    /// The percentage; `null` if `base` had none.
     pub percent: Option<f64>,
     /// Lower and upper end of the interval of a time, per cent; `null` for counts.
     pub interval_percent: Option<(f64, f64)>,
@@ -72,23 +72,23 @@ pub struct Exceeded {
     pub counts: Option<Sides<f64>>,
 }
 
-/// Something that may be worse by the limit.
+/// A value that may be worse by the limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Undecided {
-    /// What it is.
+    /// Its subject.
     pub what: String,
-    /// What is known of its time; `null` where nothing is, and for counts.
+    /// The known time; `null` if there is none, and for counts.
     pub time: Option<time::Change>,
-    /// Events that were lost, by which counts may be too low; `null` for times.
+    /// Lost events, by which counts may be too low; `null` for times.
     pub lost_events: Option<Sides<u64>>,
 }
 
 impl Comparison {
-    /// Lists what is worse by at least this, and what may be: times of a lab result, or of two traces
-    /// with timed runs, that are longer beyond the noise, or whose noise hides as much; of two traces
-    /// also counts of the calls that open, read, write and sync, and of their bytes. All verdicts are
-    /// then for this limit.
+    /// Lists values that are worse by at least this limit, and those that may be: times of a lab
+    /// result, or of two traces with timed runs, that are longer beyond the noise, or whose noise
+    /// can hide that much; for two traces also counts of the calls that open, read, write and sync,
+    /// and of their bytes. All verdicts then use this limit.
     pub fn fail_on(&mut self, limit: Limit) {
         self.decide(limit);
         let (mut exceeded, mut undecided) = (Vec::new(), Vec::new());
@@ -136,11 +136,11 @@ struct Judged {
     of: Extent,
 }
 
-/// How much is judged.
+/// The scope of a judgement.
 enum Extent {
-    /// All of it, which must be known to keep the limit where it was timed at all.
+    /// The whole, which must be known to keep the limit if it was timed at all.
     Whole { was_timed: bool },
-    /// A row, which by itself shows only what is large.
+    /// A row, which alone shows only large differences.
     Row,
 }
 
@@ -181,11 +181,11 @@ impl Judged {
         longer(self.what.clone(), time, limit)
     }
 
-    /// A row is open when it looks slower by the limit.
+    /// A row is undecided when it seems slower by the limit.
     fn undecided(self, limit: Limit) -> Option<Undecided> {
         let is_open = match (self.of, &self.time) {
             (Extent::Whole { .. }, Some(time)) => limit.may_be_exceeded(time),
-            // Was timed, and there is too little to judge by.
+            // It was timed, but there is too little to judge by.
             (Extent::Whole { was_timed }, None) => was_timed,
             (Extent::Row, Some(time)) => limit.is_left_open_by(time) && time.ratio > 1.0,
             (Extent::Row, None) => false,

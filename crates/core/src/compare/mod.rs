@@ -1,8 +1,8 @@
 //! Whether two results differ: `iostrata.compare/1`.
 //!
-//! Times of two runs are judged with the noise that their samples show, counts are compared as
-//! they are. What is paired with what, and under which conditions the pair says anything, is
-//! decided here; docs/compare.md has the reasons.
+//! Times of two runs are judged with the noise of their samples; counts are compared exactly. This
+//! module decides what is paired, and the conditions under which a pair is meaningful;
+//! docs/compare.md has the reasons.
 
 mod changed;
 mod condition;
@@ -42,27 +42,27 @@ pub const SCHEMA: &str = "iostrata.compare/1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 pub struct Sides<T> {
-    /// Of the result that is compared with.
+    /// In the base result.
     pub base: T,
-    /// Of the result that is compared.
+    /// In the new result.
     pub new: T,
 }
 
-/// What the times say, without a limit. [`Verdict`] is the word for readers; this one says
-/// `no_difference` also where next to nothing could have been seen.
+/// The judgement of the times, without a limit. [`Verdict`] is the word for readers; this one is
+/// `no_difference` even where almost nothing was detectable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Judgement {
     /// `new` takes longer, beyond the noise.
     Slower,
-    /// `new` takes less long, beyond the noise.
+    /// `new` takes less time, beyond the noise.
     Faster,
-    /// Some of it takes longer and some less long.
+    /// Some parts take longer and some take less time.
     Mixed,
     /// Nothing beyond the noise was found.
     NoDifference,
-    /// There is too little to judge by.
+    /// There is too little data.
     NotJudged,
 }
 
@@ -72,24 +72,24 @@ pub enum Judgement {
 pub struct Comparison {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Version of iostrata that compared.
+    /// Version of iostrata that made the comparison.
     pub iostrata_version: String,
-    /// Names of the two files, as they were given.
+    /// Names of the two files, as typed.
     pub names: Sides<String>,
-    /// Names of the further pairs, where several pairs of runs are held against each other.
+    /// Names of the further pairs, when several pairs of runs are compared.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub further: Vec<Sides<String>>,
-    /// Conditions of the two runs that are not the same, weightiest first.
+    /// Conditions that differ between the two runs, most serious first.
     pub conditions: Vec<Condition>,
-    /// What the times of the whole say.
+    /// The judgement of all times.
     pub judgement: Judgement,
-    /// What they say for the limit: the word for readers. `null` where nothing can be judged.
+    /// The verdict for the limit: the word for readers. `null` where nothing can be judged.
     #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The limit of all verdicts, per cent: that of `fail_on`, or 10 %.
     #[serde(default)]
     pub limit_percent: f64,
-    /// Whether the calls, or what they moved, differ anywhere; `null` when they were not seen.
+    /// Whether any calls, or the bytes they moved, differ; `null` when they were not observed.
     pub calls_differ: Option<bool>,
     /// Two results of `lab`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -97,22 +97,22 @@ pub struct Comparison {
     /// Two results of `trace`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub trace: Option<Runs>,
-    /// What stands in one result only.
+    /// Entries of only one result.
     pub unpaired: Sides<Vec<String>>,
-    /// What the comparison was to fail on; `null` when nothing was said.
+    /// The requested failure limit and its outcome; `null` without one.
     pub fail_on: Option<FailOn>,
-    /// What could not be compared, and why.
+    /// Parts that could not be compared, and why.
     pub missing: Vec<Gap>,
 }
 
 impl Comparison {
-    /// Conditions without which a difference means nothing.
+    /// Conditions that make a difference meaningless.
     pub fn unlike(&self) -> impl Iterator<Item = &Condition> {
         let weighty = |condition: &&Condition| condition.weight != Weight::Note;
         self.conditions.iter().filter(weighty)
     }
 
-    /// Whether anything of the one was found in the other.
+    /// Whether any entry of one was found in the other.
     pub fn has_pairs(&self) -> bool {
         self.trace.is_some() || self.lab.as_ref().is_some_and(|rows| !rows.rows.is_empty())
     }
@@ -134,17 +134,16 @@ pub struct Rows {
 pub struct Whole {
     /// Name of the experiment.
     pub id: String,
-    /// Pairs that have times.
+    /// Pairs with times.
     pub timed: usize,
-    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<Change>,
-    /// What that says.
+    /// Its judgement.
     pub judgement: Judgement,
-    /// What that says for the limit; `null` when there is too little to judge by.
+    /// Its verdict for the limit; `null` when there is too little data.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// CPUs that other processes kept busy during the timing runs, on average; `null` when not
-    /// known.
+    /// CPUs kept busy by other processes during the timing runs, on average; `null` when unknown.
     pub others_cpus: Sides<Option<f64>>,
 }
 
@@ -157,36 +156,36 @@ pub struct Row {
     /// The case, as in the results.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub case: serde_json::Value,
-    /// The case in words.
+    /// The case as text.
     pub label: String,
     /// Name of the target.
     pub target: String,
     /// Numbers of the rows in their experiments, from 1.
     pub numbers: Sides<usize>,
-    /// What the times are of: a `run` of the case, or one `sync` of it.
+    /// What is timed: a `run` of the case, or one `sync` of it.
     pub per: String,
     /// Median times of all runs, seconds; `null` when a row has none.
     pub median_s: Sides<Option<f64>>,
     /// Timing runs.
     pub runs: Sides<usize>,
-    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<Change>,
-    /// What that says.
+    /// Its judgement.
     pub judgement: Judgement,
-    /// What that says for the limit; `null` when there is too little to judge by.
+    /// Its verdict for the limit; `null` when there is too little data.
     #[serde(default)]
     pub verdict: Option<Verdict>,
-    /// Counts that differ, of the first pair.
+    /// Counts that differ, in the first pair.
     pub counts: Vec<Count>,
-    /// Counts that were compared and are the same, of the first pair.
+    /// Counts that were compared and are equal, in the first pair.
     pub equal_counts: usize,
-    /// Requests of others on the same disk during the observed runs: flushes, journal and
-    /// metadata may have theirs among them. `null` when not known.
+    /// Requests of other programs on the same disk during the observed runs: flushes, journal and
+    /// metadata requests may include theirs. `null` when unknown.
     pub others_requests: Sides<Option<u64>>,
 }
 
 impl Row {
-    /// Whether others may have requests among those of the device.
+    /// Whether the device requests may include those of other programs.
     pub fn is_disturbed(&self) -> bool {
         let Sides { base, new } = self.others_requests;
         base != Some(0) || new != Some(0)
@@ -197,33 +196,33 @@ impl Row {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Runs {
-    /// From start to end, seconds. One run each: shown, not judged.
+    /// Wall time, seconds. From one run each: shown, not judged.
     pub wall_s: Sides<f64>,
     /// The programs and their arguments.
     #[serde(default)]
     pub commands: Sides<String>,
-    /// Events that were lost: counts may be too low by as many.
+    /// Lost events: counts may be too low by this many.
     #[serde(default)]
     pub lost_events: Sides<u64>,
-    /// What each run did at each stratum, from the program down to the device.
+    /// The work of each run at each stratum, from the program down to the device.
     #[serde(default)]
     pub strata: Vec<Measure>,
-    /// Findings that went, came and stayed; `null` where either run has not all of its own.
+    /// Findings that went, came and stayed; `null` when either run's findings are incomplete.
     #[serde(default)]
     pub findings: Option<Findings>,
-    /// Files whose opens, reads, writes or syncs differ, those whose time differs most first.
+    /// Files whose opens, reads, writes or syncs differ, largest difference in time first.
     #[serde(default)]
     pub changed: Vec<ChangedFile>,
-    /// The runs that nothing observed; `null` when not both have any.
+    /// The unobserved timed runs; `null` unless both have some.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub timed: Option<Timed>,
     /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
-    /// Counts of the whole run that are the same.
+    /// Counts of the whole run that are equal.
     pub equal_counts: usize,
-    /// Calls that are in both, those that differ most in their time first.
+    /// Calls that are in both, largest difference in time first.
     pub calls: Vec<Calls>,
-    /// Files that are in both, likewise.
+    /// Files that are in both, in the same order.
     pub files: Vec<Files>,
 }
 
@@ -246,7 +245,7 @@ impl Calls {
     }
 }
 
-/// One path of two runs: all files that had the name, one after the other or at once.
+/// One path of two runs: all files that had this name, one after the other or at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Files {
@@ -255,10 +254,10 @@ pub struct Files {
     /// The path in hexadecimal, where `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_hex: Option<String>,
-    /// Seconds in calls on it. One run each: shown, not judged.
+    /// Seconds in calls on it. From one run each: shown, not judged.
     pub time_s: Sides<f64>,
     /// Counts that differ.
     pub counts: Vec<Count>,
-    /// Counts that are the same.
+    /// Counts that are equal.
     pub equal_counts: usize,
 }

@@ -1,4 +1,4 @@
-//! What two traced runs did at each stratum, as one list of figures with their ratios.
+//! The work of two traced runs at each stratum, as one list of figures with their ratios.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,20 +10,20 @@ use crate::trace::{Bounds, Direction, TraceResult, direction, is_sync};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Measure {
-    /// What it is, such as `syncs` or `device written`.
+    /// Its name, such as `syncs` or `device written`.
     pub what: String,
     /// Whether it is a number of bytes; otherwise it is a count.
     pub is_bytes: bool,
-    /// The figure, or the least and the most of it where other programs shared the disk; `null`
-    /// where it was not seen.
+    /// The figure, or its minimum and maximum if other programs shared the disk; `null` if it was
+    /// not observed.
     #[serde(flatten)]
     pub sides: Sides<Option<Bounds>>,
-    /// `new` over `base`; `null` where either is not known exactly, and where `base` is 0.
+    /// `new` over `base`; `null` if either is not known exactly, or if `base` is 0.
     pub ratio: Option<f64>,
 }
 
-/// The figures of two runs from the program down to the device. What neither run has any of is left
-/// out.
+/// The figures of two runs from the program down to the device. Figures that are 0 in both runs are
+/// left out.
 pub(super) fn strata(base: &TraceResult, new: &TraceResult) -> Vec<Measure> {
     let figures = FIGURES.iter().filter_map(|figure| {
         let sides = Sides {
@@ -50,7 +50,7 @@ fn ratio(sides: Sides<Option<Bounds>>) -> Option<f64> {
     Some(new.exact()? as f64 / base as f64)
 }
 
-/// Bytes that the device read for a run.
+/// Bytes read from the device for a run.
 pub(super) fn device_read(run: &TraceResult) -> Option<Bounds> {
     let bytes = run.bytes;
     exact(bytes.device_read_bytes).or(bytes.device_read_bytes_shared)
@@ -118,7 +118,7 @@ fn calls(run: &TraceResult, wanted: impl Fn(&str) -> bool) -> Option<Bounds> {
     exact(Some(sum))
 }
 
-/// Bytes of calls, unless some were on files that found no room in the tables.
+/// Bytes of calls, unless some calls were on files that found no room in the tables.
 fn of_calls(run: &TraceResult, bytes: u64) -> Option<Bounds> {
     exact(Some(bytes).filter(|_| run.other_calls == 0 && run.evidence.syscalls.is_some()))
 }

@@ -1,73 +1,73 @@
 //! Whether times differ beyond the noise.
 //!
-//! Samples of one run are not independent: what else the machine does comes and goes in seconds,
-//! and the cases of an experiment are timed in turn, so that a disturbance meets all of them.
-//! The unit of the statistics is therefore the *round*: the n-th sample of every case. Round n
-//! of one result is held against round n of the other, which is the same step of the same
-//! schedule.
+//! Samples of one run are not independent: the load of the machine changes within seconds, and the
+//! cases of an experiment are interleaved, so that a disturbance affects all of them. The unit of
+//! the statistics is therefore the *round*: the n-th sample of every case. Round n of one result is
+//! compared with round n of the other, which is the same step of the same schedule.
 //!
-//! And more rounds do not make a run steadier without end. The noise of a shared machine is of
-//! the kind whose mean over a minute is as far from that of the next minute as one second is
-//! from another. Two runs differ only when they differ by more than the rounds within them do:
-//! the interval is the one that predicts a further round (Hahn and Meeker, Statistical
-//! Intervals, chapter 4), not that of the mean.
+//! More rounds do not make a run arbitrarily precise. On a shared machine the mean over a minute
+//! differs from that of the next minute as much as one second differs from another. Two runs differ
+//! only when they differ by more than the rounds within them do: the interval is the one that
+//! predicts a further round (Hahn and Meeker, Statistical Intervals, chapter 4), not that of the
+//! mean.
 //!
-//! That they differ by less can be told from several pairs of runs, made in turn. Then a pair
-//! is the unit, and how far one is from the next is seen and need not be assumed: the interval
-//! is that of their mean.
+//! Several interleaved pairs of runs can show smaller differences. Then a pair is the unit, and the
+//! variation between pairs is measured instead of assumed: the interval is that of their mean.
 
 use serde::{Deserialize, Serialize};
 
 use super::Judgement;
 use crate::stats;
 
-/// Probability that anything is called different in two runs of the same thing. Fewer than one
-/// in 20 are promised; machines are worse than Student's distribution, and a little less costs
-/// little where the noise is small.
+/// Probability that two runs of the same subject are judged different. The documented promise is
+/// below one in 20; machines behave worse than Student's distribution, and a smaller probability
+/// costs little where the noise is small.
 pub(super) const FALSE_ALARM: f64 = 0.03;
 
-/// The part of it that the experiments as wholes get when there are single rows to be judged
-/// too; these share the rest. Small changes are found by the whole, since it has all samples;
-/// a row by itself shows only what is large.
+/// The part of it for the experiments as wholes when single rows are judged too; the rows share the
+/// rest. The whole finds small changes, since it has all samples; a row alone shows only large
+/// ones.
 pub(super) const OF_WHOLES: f64 = 0.02;
 
-/// Standard deviation, as a factor, of what one run differs from the next by and no sample of
-/// it shows: where files and memory happened to lie. Assumed, not measured.
+/// Standard deviation, as a factor, between runs that no sample of a run shows: the placement of
+/// files and memory. Assumed, not measured.
 const LAYOUT: f64 = 1.01;
 
-/// Share of the machine's CPUs by which others may have been busier during one run than during
-/// the other before that counts.
+/// Share of the machine's CPUs by which others may be busier during one run than during the other
+/// before it counts.
 const SAME_LOAD: f64 = 0.1;
 
-/// Part of the load itself that it is known to.
+/// Relative precision of the load itself.
 const KNOWN_LOAD: f64 = 0.2;
 
-/// What a wholly busy machine differs from an idle one by, as a standard deviation of the
-/// logarithm: on a virtual machine with two CPUs on which others compiled, a sync took 50 times
-/// as long as on the same one when it was idle, which is 4 on this scale.
+/// The difference between a fully busy and an idle machine, as a standard deviation of the
+/// logarithm: on a virtual machine with two CPUs on which others compiled, a sync took 50 times as
+/// long as on the same machine when idle, which is 4 on this scale.
 const LOAD: f64 = 4.0;
 
-/// By how much the variance between runs exceeds that between rounds on a machine that others
-/// keep wholly busy: they come and go in minutes. Of 71 pairs of runs of the same thing on that
-/// machine, those that differed without this did so by up to twice the width of their interval.
+/// Ratio of the variance between runs to that between rounds on a machine that others keep fully
+/// busy: their load changes within minutes. Of 71 pairs of runs of the same subject on that
+/// machine, those that differed without this factor did so by up to twice the width of their
+/// interval.
 const CROWD: f64 = 3.0;
 
-/// Smaller factors are not called a difference, however narrow their interval.
+/// Smaller factors are not reported as a difference, however narrow their interval.
 const LEAST: f64 = 1.03;
 
-/// A difference is said to have been visible when it would have been found so often.
+/// A difference counts as detectable if it would be found with this probability.
 const POWER: f64 = 0.95;
 
-/// Rows that an experiment must have for their spread to be estimated.
+/// Minimum number of rows for estimating their spread.
 const SPREAD_ROWS: usize = 4;
 
-/// Larger factors, and smaller than its inverse, are given as this: no more is known of them.
+/// Larger factors, and those below its inverse, are reported as this: nothing more is known about
+/// them.
 const FARTHEST: f64 = 1e6;
 
-/// Makes the median absolute deviation of a normal sample its standard deviation.
+/// Converts the median absolute deviation of a normal sample into its standard deviation.
 const DEVIATION: f64 = 1.4826;
 
-/// How many times as long something takes.
+/// Ratio of two times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Change {
@@ -77,16 +77,16 @@ pub struct Change {
     pub low_ratio: f64,
     /// Upper end of its interval.
     pub high_ratio: f64,
-    /// Probability that the interval misses the factor: 3 % for all that is judged together.
+    /// Probability that the interval misses the factor: 3 % for everything judged together.
     pub misses: f64,
-    /// The least factor that would have been found 19 times in 20 with this noise.
+    /// The smallest factor that would be found 19 times in 20 with this noise.
     pub visible_ratio: f64,
-    /// Rounds it rests on; of several pairs of runs, the pairs.
+    /// Number of rounds; with several pairs of runs, number of pairs.
     pub rounds: usize,
 }
 
 impl Change {
-    /// What it says.
+    /// Its judgement.
     pub(super) fn judgement(&self) -> Judgement {
         if self.low_ratio > 1.0 && self.ratio >= LEAST {
             Judgement::Slower
@@ -98,8 +98,8 @@ impl Change {
     }
 }
 
-/// Logarithms of the factors between two rows, round by round; the rounds that both have.
-/// `None` when a time is not positive.
+/// Logarithms of the factors between two rows, round by round; for rounds that both have. `None`
+/// when a time is not positive.
 pub(super) fn rounds(base: &[f64], new: &[f64]) -> Option<Vec<f64>> {
     let factors = base.iter().zip(new).map(|(base, new)| new / base);
     let logarithms: Vec<f64> = factors.map(f64::ln).collect();
@@ -107,17 +107,18 @@ pub(super) fn rounds(base: &[f64], new: &[f64]) -> Option<Vec<f64>> {
     are_known.then_some(logarithms)
 }
 
-/// What an estimate rests on.
+/// The basis of an estimate.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Basis {
     /// The rounds of one pair of runs.
     Rounds(Load),
-    /// Several pairs of runs, with what others did to all of them together.
+    /// Several pairs of runs, with the activity of others during all of them.
     Pairs(Load),
 }
 
 impl Basis {
-    /// Variances, with their degrees of freedom, of the mean of so many that have this variance.
+    /// Variances, with their degrees of freedom, of the mean of this many values with this
+    /// variance.
     fn sources(self, variance: f64, count: usize) -> Vec<(f64, f64)> {
         match self {
             Self::Rounds(load) => vec![
@@ -125,7 +126,7 @@ impl Basis {
                 load.difference(),
                 layout(),
             ],
-            // Memory and files lay elsewhere in each pair: that is part of what is seen.
+            // Memory and files were placed elsewhere in each pair: the samples include that.
             Self::Pairs(load) => vec![(variance / count as f64, degrees(count)), load.difference()],
         }
     }
@@ -141,9 +142,9 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// An experiment as a whole, of its rows' rounds. In each round the middle of the rows
-    /// counts, so that a row that was hit by something else weighs no more than another; the
-    /// middles of the rounds are one sample. `None` below two rounds.
+    /// An experiment as a whole, from its rows' rounds. The median of the rows counts in each
+    /// round, so that a disturbed row weighs no more than another; the medians of the rounds are
+    /// one sample. `None` below two rounds.
     pub(super) fn whole(rows: &[Vec<f64>], basis: Basis) -> Option<Self> {
         let longest = rows.iter().map(Vec::len).max()?;
         let middles: Vec<f64> = (0..longest)
@@ -152,7 +153,8 @@ impl Estimate {
                     .filter_map(|row| row.get(round).copied())
                     .collect()
             })
-            // Rows end when they have been timed enough: a few of them are not the experiment.
+            // Rows end when they have enough samples: a few of them do not represent the
+            // experiment.
             .take_while(|logs| logs.len() * 2 >= rows.len())
             .filter_map(|logs| stats::pseudomedian(&logs))
             .collect();
@@ -168,8 +170,8 @@ impl Estimate {
         })
     }
 
-    /// One row by itself, among all rows of its experiment. Few rounds can agree by chance: no
-    /// row is taken for steadier than the middle one. `None` below two rounds.
+    /// One row alone, among all rows of its experiment. Few rounds can agree by chance: no row
+    /// counts as steadier than the median row. `None` below two rounds.
     pub(super) fn row(logs: &[f64], among: &Among, basis: Basis) -> Option<Self> {
         let (log, variance) = mean_and_variance(logs)?;
         let variance = variance.max(among.noise);
@@ -184,7 +186,7 @@ impl Estimate {
         })
     }
 
-    /// The interval that misses with this probability, and what could have been seen.
+    /// The interval with this error probability, and the detectable factor.
     pub(super) fn change(&self, misses: f64) -> Change {
         let degrees = self.degrees();
         let deviation = self.variance().sqrt();
@@ -220,15 +222,14 @@ impl Estimate {
     }
 }
 
-/// What the rows of an experiment have in common.
+/// Values that the rows of an experiment share.
 pub(super) struct Among {
     rows: usize,
-    /// Variance of the rounds of the middle row.
+    /// Variance of the rounds of the median row.
     noise: f64,
-    /// Variance by which rows differ from each other beyond the noise that their rounds show: a
-    /// file that came to lie elsewhere changes its row in all rounds. From the median absolute
-    /// deviation, so that the few rows that did change are not taken for noise. `None` when
-    /// there are too few rows.
+    /// Variance between rows beyond the noise of their rounds: a file placed elsewhere changes its
+    /// row in all rounds. From the median absolute deviation, so that the few rows that did change
+    /// do not count as noise. `None` when there are too few rows.
     spread: Option<f64>,
 }
 
@@ -258,17 +259,17 @@ fn spread(rows: &[Vec<f64>]) -> Option<f64> {
     Some((found - stats::median(&of_means.collect::<Vec<_>>())?).max(0.0))
 }
 
-/// What others did to two runs.
+/// The activity of other programs during two runs.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Load {
-    /// Share of the machine that they kept busy during the run that had more of them.
+    /// Share of the machine that they kept busy during the run with more of it.
     share: f64,
-    /// Share by which that is more than during the other run, beyond what is the same load.
+    /// Excess of that share over the other run's, beyond the tolerance for equal load.
     excess: f64,
 }
 
 impl Load {
-    /// Of the CPUs that others kept busy during either run, on a machine of so many.
+    /// From the CPUs that others kept busy during either run, on a machine with `cpus`.
     pub(super) fn of(base_cpus: f64, new_cpus: f64, cpus: f64) -> Self {
         let most = base_cpus.max(new_cpus).max(0.0);
         let same = (KNOWN_LOAD * most).max(SAME_LOAD * cpus);
@@ -278,7 +279,7 @@ impl Load {
         }
     }
 
-    /// Variance, with its degrees of freedom, of a further round as seen from the mean of so
+    /// Variance, with its degrees of freedom, of a further round, predicted from the mean of this
     /// many.
     fn further_round(self, variance: f64, rounds: usize) -> (f64, f64) {
         let crowd = 1.0 + CROWD * self.share.powi(2);
@@ -288,7 +289,7 @@ impl Load {
         )
     }
 
-    /// The same of the work that others had in one run only.
+    /// The same for the activity of others in one run only.
     fn difference(self) -> (f64, f64) {
         ((LOAD * self.excess).powi(2), f64::INFINITY)
     }

@@ -1,5 +1,5 @@
-//! Times of two traces that have runs without an observer: judged like a row of the lab, with a run
-//! of each as the round.
+//! Times of two traces with unobserved runs: judged like a row of the lab, with one run of each as
+//! a round.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{Change, Judgement, Limit, Sides, Verdict};
 use crate::op::Gap;
 use crate::trace::{Spread, TimedRuns, TraceResult};
 
-/// The gap that says why the times of two traces are not judged.
+/// The gap that states why the times of two traces are not judged.
 pub const TIMES: &str = "times";
 
 /// The timed runs of two traces.
@@ -23,22 +23,23 @@ pub struct Timed {
     pub max_s: Sides<f64>,
     /// Timed runs.
     pub runs: Sides<usize>,
-    /// CPUs that other processes kept busy meanwhile, on average; `null` when not known.
+    /// CPUs kept busy by other processes meanwhile, on average; `null` when unknown.
     pub others_cpus: Sides<Option<f64>>,
-    /// How many times as long `new` takes; `null` when there is too little to judge by.
+    /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<Change>,
-    /// What that says.
+    /// Its judgement.
     pub judgement: Judgement,
 }
 
 impl Timed {
-    /// What the times say, for a limit; `None` when there is too little to judge by.
+    /// The verdict for a limit; `None` when there is too little data.
     pub fn verdict(&self, limit: Limit) -> Option<Verdict> {
         self.time.map(|time| Verdict::of(&time, limit))
     }
 }
 
-/// The times of two traces, or why they are not judged. Both where only their runs are too few.
+/// The times of two traces, or why they are not judged; both if only the number of runs is too
+/// small.
 pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Option<Gap>) {
     let gap = |why: &str| Some(Gap::new(TIMES, why));
     let one_run = "one run each has no noise to judge by; measure with --runs";
@@ -90,7 +91,7 @@ fn time(base: &TimedRuns, new: &TimedRuns, cpus: f64) -> Option<Change> {
     let times_s =
         |runs: &TimedRuns| -> Vec<f64> { runs.each.iter().map(|run| run.wall_s).collect() };
     let logs = rounds(&times_s(base), &times_s(new))?;
-    // Where it is not known, nobody else is taken to have been there, as in the lab.
+    // Unknown activity of others is assumed to be none, as in the lab.
     let busy = base.others_cpus.zip(new.others_cpus);
     let load = busy.map_or_else(Load::default, |(base, new)| {
         Load::of(base.min(cpus), new.min(cpus), cpus)

@@ -15,7 +15,7 @@ use crate::evidence::CallCount;
 use crate::op::Gap;
 use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
-/// Compares two results. `names` are those of their files.
+/// Compares two results. `names` are the names of their files.
 pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Comparison {
     let mut unpaired = Sides::default();
     let mut counts = Counts::default();
@@ -78,7 +78,7 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
     }
 }
 
-/// What two traces leave open, besides their findings.
+/// Gaps of two traces besides their findings.
 fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
     let lost = base.lost_events.saturating_add(new.lost_events);
     let lost = (lost > 0).then(|| {
@@ -98,7 +98,7 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     conditions.machines(&base.environment, &new.environment);
     let storage = |result: &TraceResult| result.environment.target.clone();
     conditions.storage("the working directory", &storage(base), &storage(new));
-    // Two ways of doing a thing are compared, too: the page names both.
+    // Comparing two commands for the same task is intended: the page names both.
     conditions.hold(
         Weight::Note,
         "command",
@@ -107,7 +107,7 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     );
     conditions.hold(Weight::Settings, "start", start(base), start(new));
     conditions.hold(Weight::Settings, "end", end(base), end(new));
-    // That of the run itself; the environment's is what the machine could have had.
+    // That of the run itself; the environment's is the best that the machine supports.
     let observed = |result: &TraceResult| match result.backend {
         Backend::Ebpf => "eBPF",
         Backend::Ptrace => "ptrace",
@@ -132,17 +132,17 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     conditions.sorted()
 }
 
-/// The condition that one run found in the cache what the other one read from the device.
+/// The condition that one run read from the device what the other found in the cache.
 pub const PAGE_CACHE: &str = "page cache";
 
-/// Fewer bytes from the device are any run's.
+/// Fewer bytes from the device are normal for any run.
 const COLD_BYTES: u64 = 1 << 20;
 
-/// So many times as many make another state of the cache.
+/// This many times as many bytes indicate another state of the cache.
 const COLDER: u64 = 4;
 
-/// Names what either run read from the device, where one of them certainly read far more: its times are
-/// those of the device, and not of the program.
+/// Notes the bytes that either run read from the device, if one of them certainly read far more:
+/// its times then reflect the device, and not the program.
 fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult) {
     let (Some(base), Some(new)) = (device_read(base), device_read(new)) else {
         return;
@@ -224,7 +224,7 @@ fn add(sums: &mut BTreeMap<String, CallCount>, row: &CallRow) {
     sum.time_s += row.time_s;
 }
 
-/// All that was done to one path, by whatever files had it.
+/// All I/O on one path, by all files that had it.
 #[derive(Default)]
 pub(super) struct Path<'a> {
     rows: Vec<&'a FileRow>,
@@ -263,7 +263,7 @@ impl Path<'_> {
         })
     }
 
-    /// A sum of what every file of the path has; `None` when one of them has it not.
+    /// A sum over all files of the path; `None` when one of them lacks the value.
     fn sum(&self, of: impl Fn(&FileRow) -> Option<u64>) -> Option<u64> {
         let mut each = self.rows.iter();
         each.try_fold(0_u64, |sum, row| Some(sum.saturating_add(of(row)?)))
@@ -281,8 +281,7 @@ fn paths(result: &TraceResult) -> Paths<'_> {
     paths
 }
 
-/// What a file of one run is called in another: pipes and sockets have numbers that are given
-/// anew each time.
+/// The name of a run's file in another run: pipes and sockets get new numbers each time.
 fn name(row: &FileRow) -> &str {
     match row.kind {
         FileKind::Pipe if row.path.starts_with("pipe:[") => "pipes",

@@ -1,28 +1,29 @@
-//! What is said of a difference in time: that there is one, that there is none worth naming, or
-//! that the noise leaves it open.
+//! The verdict on a difference in time: there is one, there is none beyond the limit, or the noise
+//! leaves it open.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Change, Comparison, Judgement, Limit};
 
-/// The limit of `same` where nobody asks for another one. What a quiet machine shows of an
-/// experiment with five rounds is about this.
+/// The default limit of `same`. A quiet machine can detect about this much in an experiment with
+/// five rounds.
 pub const USUAL_LIMIT: Limit = Limit { percent: 10.0 };
 
-/// What the times say, for a limit.
+/// The verdict on times, for a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// `new` takes longer, beyond the noise.
     Slower,
-    /// `new` takes less long, beyond the noise.
+    /// `new` takes less time, beyond the noise.
     Faster,
-    /// Some of it takes longer and some less long, beyond the noise.
+    /// Some parts take longer and some take less time, beyond the noise.
     Mixed,
-    /// The interval lies within the limit, and a change as large as the limit would have been found.
+    /// The interval lies within the limit, and a change as large as the limit would have been
+    /// found.
     Same,
-    /// Neither: a change as large as the limit can be hidden in the noise.
+    /// None of these: the noise can hide a change as large as the limit.
     Inconclusive,
 }
 
@@ -37,7 +38,8 @@ impl Verdict {
         }
     }
 
-    /// Of all times together. What is slower or faster decides; only then what is open.
+    /// Of all times together. Slower and faster parts decide; undecided parts count only after
+    /// them.
     fn of_all(verdicts: &[Self]) -> Option<Self> {
         let has = |verdict| verdicts.contains(&verdict);
         Some(match (has(Self::Slower), has(Self::Faster)) {
@@ -68,8 +70,8 @@ impl Limit {
         1.0 + self.percent / 100.0
     }
 
-    /// Whether the time is the same within the limit: the interval lies within it, and a change
-    /// as large would have been found.
+    /// Whether the time is the same within the limit: the interval lies within it, and a change as
+    /// large would have been found.
     fn holds(self, time: &Change) -> bool {
         let most = self.factor();
         time.low_ratio >= 1.0 / most && time.high_ratio <= most && time.visible_ratio <= most
@@ -81,7 +83,7 @@ impl Limit {
         time.ratio >= most || time.ratio <= 1.0 / most
     }
 
-    /// Whether the time may be longer by as much as the limit, although that cannot be said.
+    /// Whether the time may be longer by the limit, undecided.
     pub(super) fn may_be_exceeded(self, time: &Change) -> bool {
         match Verdict::of(time, self) {
             Verdict::Inconclusive => true,
@@ -90,9 +92,9 @@ impl Limit {
         }
     }
 
-    /// Whether an inconclusive row by itself leaves its experiment open. Few rounds of one row show
-    /// only large changes, so that most rows are inconclusive on most machines: those count whose
-    /// estimate reaches the limit.
+    /// Whether an inconclusive row alone leaves its experiment undecided. A few rounds of one row
+    /// show only large changes, so that most rows are inconclusive on most machines: only those
+    /// count whose estimate reaches the limit.
     pub(super) fn is_left_open_by(self, time: &Change) -> bool {
         Verdict::of(time, self) == Verdict::Inconclusive && self.is_reached_by(time)
     }
@@ -118,7 +120,7 @@ impl Comparison {
             row.verdict = of(row.time);
             let counts = row.verdict != Some(Verdict::Inconclusive)
                 || row.time.is_some_and(|time| limit.is_left_open_by(&time));
-            // That a row is the same says nothing of the others.
+            // One equal row says nothing about the others.
             let decides = counts && row.verdict != Some(Verdict::Same);
             all.extend(row.verdict.filter(|_| decides));
         }
@@ -152,24 +154,24 @@ mod tests {
     fn verdicts_by_hand() {
         use Verdict::{Faster, Inconclusive, Same, Slower};
         for (time, percent, expected) in [
-            // The comparison that was once called no difference.
+            // A comparison that was previously reported as no difference.
             ([3.93, 0.0026, 5957.0, 9000.0], 5.0, Inconclusive),
             ([3.93, 0.0026, 5957.0, 9000.0], 10_000.0, Inconclusive),
             ([1.01, 0.95, 1.07, 1.09], 10.0, Same),
-            // The same noise, and a limit that it is too large for.
+            // The same noise, and a limit that is too small for it.
             ([1.01, 0.95, 1.07, 1.09], 5.0, Inconclusive),
             // Within the limit above, but not below: 0.90 is less than 1 / 1.1.
             ([0.99, 0.90, 1.09, 1.09], 10.0, Inconclusive),
             ([0.99, 0.92, 1.09, 1.09], 10.0, Same),
-            // The interval fits, but a change as large would have been missed too often.
+            // The interval fits, but a change as large would be missed too often.
             ([1.00, 0.93, 1.08, 1.11], 10.0, Inconclusive),
             ([1.31, 1.19, 1.44, 1.18], 10.0, Slower),
             ([0.50, 0.40, 0.60, 1.5], 10.0, Faster),
-            // A small difference that is beyond the noise is a difference.
+            // A small difference beyond the noise is a difference.
             ([1.04, 1.01, 1.07, 1.05], 10.0, Slower),
             // Beyond the noise, but below 3 %.
             ([1.02, 1.01, 1.03, 1.03], 10.0, Same),
-            // Below 3 % nothing can be told apart.
+            // Differences below 3 % are not distinguished.
             ([1.00, 0.999, 1.001, 1.03], 1.0, Inconclusive),
             ([1.00, 1.00, 1.00, 1.03], 0.0, Inconclusive),
         ] {
@@ -187,7 +189,7 @@ mod tests {
         // Slower by 4 %, and perhaps by 7 %.
         assert!(may([1.04, 1.01, 1.07, 1.05], 5.0));
         assert!(!may([1.04, 1.01, 1.07, 1.05], 10.0));
-        // That is exceeded, not open.
+        // That is exceeded, not undecided.
         assert!(!may([1.31, 1.19, 1.44, 1.18], 5.0));
         assert!(!may([0.50, 0.40, 0.60, 1.5], 5.0));
         assert!(!may([1.01, 0.95, 1.07, 1.09], 10.0));
@@ -209,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was measured: what is called the same lies within the limit, and what is called
+        /// For any measurements: a result judged the same lies within the limit, and one judged
         /// different has an interval without 1.
         #[test]
         fn no_verdict_says_more_than_its_interval(
@@ -234,8 +236,7 @@ mod tests {
             }
         }
 
-        /// A larger limit never makes `same` of what was another verdict's certainty, nor takes
-        /// `same` back.
+        /// A larger limit never turns another certain verdict into `same`, nor withdraws `same`.
         #[test]
         fn a_larger_limit_only_turns_inconclusive_into_same(
             log in -1.0..1.0_f64, width in 0.0..1.0_f64, percent in 0.0..100.0_f64,

@@ -16,7 +16,7 @@ pub use warnings::warnings;
 /// The schema name written into every doctor result.
 pub const SCHEMA: &str = "iostrata.doctor/1";
 
-/// The storage under a path, and what may be observed there.
+/// The storage under a path, and what can be observed there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DoctorResult {
@@ -29,13 +29,13 @@ pub struct DoctorResult {
     pub stack: Stack,
     /// Settings that decide when bytes reach the device.
     pub settings: Vec<Setting>,
-    /// What this kernel lets this user see and use.
+    /// What this kernel and user permit.
     pub abilities: Vec<Ability>,
-    /// Facts that change what measurements here mean, as sentences.
+    /// Facts that affect the meaning of measurements here, as sentences.
     pub warnings: Vec<String>,
 }
 
-/// One setting and what it means.
+/// A setting and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Setting {
@@ -43,36 +43,36 @@ pub struct Setting {
     pub name: String,
     /// Value with its unit.
     pub value: String,
-    /// What follows from the value.
+    /// The consequence of the value.
     pub meaning: String,
 }
 
-/// Whether an ability is about observing or about doing.
+/// Whether an ability concerns observation or experiments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum AbilityKind {
     /// Something iostrata observes.
     See,
-    /// Something its experiments use.
+    /// Something that its experiments use.
     Use,
 }
 
-/// Something iostrata can or cannot do for this user on this kernel.
+/// Whether iostrata can do something for this user on this kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Ability {
-    /// Observing or doing.
+    /// Observation or experiment.
     pub kind: AbilityKind,
-    /// What, as a noun: `page cache`, `ext4 images`.
+    /// Its name, as a noun: `page cache`, `ext4 images`.
     pub name: String,
-    /// Whether it can be had.
+    /// Whether it is available.
     pub available: bool,
-    /// The fact that decided.
+    /// The deciding fact.
     pub why: String,
-    /// What to do to get it; `null` when it is there or nothing helps.
+    /// What to do to get it; `null` when it is available or nothing helps.
     pub remedy: Option<String>,
-    /// A line for root's shell that brings it. Earlier releases have none.
+    /// A command line for root that provides it. Earlier releases have none.
     #[serde(default)]
     pub command: Option<String>,
 }

@@ -1,31 +1,31 @@
 //! A kernel that evicts cached pages before memory is short.
 
-/// A thread of DAMON that pages out file pages which seem unused: proactive reclamation
+/// A DAMON thread that pages out seemingly unused file pages: proactive reclamation
 /// (Documentation/mm/damon/design.rst, "DAMON-based Operation Schemes").
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageOut {
     /// Its name, `kdamond.0`.
     pub thread: String,
-    /// What it does.
+    /// Its activity.
     pub scheme: Scheme,
 }
 
-/// What is known of the work of such a thread.
+/// What is known about the activity of such a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scheme {
-    /// It takes file pages.
+    /// It evicts file pages.
     Files {
-        /// How long they have to seem unused, seconds.
+        /// How long pages must seem unused, seconds.
         unused_s: f64,
-        /// Whether it waits until free memory is below a mark.
+        /// Whether it waits until free memory is below a watermark.
         waits_for_low_memory: bool,
     },
-    /// Its settings are root's to read.
+    /// Only root may read its settings.
     Hidden,
 }
 
 impl PageOut {
-    /// What follows for who measures.
+    /// The consequence for measurements.
     pub fn in_words(&self) -> String {
         let thread = &self.thread;
         match self.scheme {

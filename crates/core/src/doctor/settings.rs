@@ -1,10 +1,10 @@
-//! Kernel and device settings in words.
+//! Kernel and device settings as text.
 
 use crate::bytes::short;
 
 use super::{Queue, Setting, Stack};
 
-/// `/proc/sys/vm/dirty_*`. Of each pair the one that is not 0 counts.
+/// `/proc/sys/vm/dirty_*`. Of each pair the value that is not 0 counts.
 /// Source: Documentation/admin-guide/sysctl/vm.rst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WritebackSettings {
@@ -20,7 +20,7 @@ pub struct WritebackSettings {
     pub expire_centisecs: Option<u64>,
     /// `dirty_writeback_centisecs`.
     pub writeback_centisecs: Option<u64>,
-    /// `MemAvailable` of `/proc/meminfo`, what the ratios are taken of, about.
+    /// `MemAvailable` of `/proc/meminfo`, approximately the base of the ratios.
     pub available_bytes: Option<u64>,
 }
 

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::environment::{Device, Target};
 use crate::op::FileId;
 
-/// Layers in depth-first order: each is followed by what lies under it, one
-/// deeper. The first is the file system that was asked about.
+/// Layers in depth-first order: each is followed by the layers under it, one deeper. The first is
+/// the file system of the path.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stack {
@@ -18,9 +18,9 @@ pub struct Stack {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Layer {
-    /// Layers above this one.
+    /// Number of layers above this one.
     pub depth: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: LayerKind,
     /// File-system type, or the kernel's name of the device.
     pub name: String,
@@ -30,29 +30,29 @@ pub struct Layer {
     pub charged: bool,
     /// Size of a block device.
     pub size_bytes: Option<u64>,
-    /// Only of file systems.
+    /// Only for file systems.
     pub mount: Option<Mount>,
-    /// Only of whole disks.
+    /// Only for whole disks.
     pub queue: Option<Queue>,
-    /// What else is worth knowing, as a phrase.
+    /// Additional information, as a phrase.
     pub note: Option<String>,
 }
 
-/// What a layer is.
+/// The kind of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum LayerKind {
     /// A mounted file system.
     FileSystem,
-    /// A part of the disk below.
+    /// A partition of the disk below.
     Partition,
     /// A file used as a disk. The file system that holds it follows.
     Loop {
         /// The file, lossily decoded.
         backing_file: String,
-        /// Whether the image bypasses the page cache of the file system that
-        /// holds it (`/sys/block/loopN/loop/dio`).
+        /// Whether the image bypasses the page cache of the underlying file system
+        /// (`/sys/block/loopN/loop/dio`).
         direct_io: Option<bool>,
     },
     /// LVM, dm-crypt, multipath ...
@@ -81,7 +81,7 @@ pub struct DeviceNumber {
 }
 
 impl DeviceNumber {
-    /// The number as the kernel keeps it, and as requests are counted under it.
+    /// The number in the kernel's encoding, under which requests are counted.
     pub fn kernel(self) -> u32 {
         FileId::kernel_device(self.major, self.minor)
     }
@@ -91,12 +91,12 @@ impl DeviceNumber {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Mount {
-    /// Where, lossily decoded.
+    /// Mount point, lossily decoded.
     pub point: String,
-    /// Directory of the file system that is visible there: `/`, or another for
-    /// bind mounts and subvolumes.
+    /// Directory of the file system that is visible there: `/`, or another one for bind mounts and
+    /// subvolumes.
     pub root: String,
-    /// What was given to mount: a device, a server, a name.
+    /// The source passed to mount: a device, a server, a name.
     pub source: String,
     /// Mount options and superblock options, without repetition.
     pub options: String,
@@ -114,24 +114,23 @@ pub struct Journal {
     pub data_mode: Option<String>,
     /// Whether fsync and commits flush the device's cache.
     pub barrier: Option<bool>,
-    /// ext4: logical fast commits; `null` when the kernel does not tell.
+    /// ext4: logical fast commits; `null` when the kernel does not report it.
     pub fast_commit: Option<bool>,
-    /// Kernel name of the device that holds it, when it is a device of its own.
+    /// Kernel name of the device that holds it, if it is a separate device.
     pub log_device: Option<String>,
-    /// One phrase for the reader.
+    /// One phrase for readers.
     pub explanation: String,
 }
 
-/// The request queue of a disk. What sysfs does not say is `null`.
+/// The request queue of a disk. Attributes missing in sysfs are `null`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Queue {
-    /// Model the device reports.
+    /// Model reported by the device.
     pub model: Option<String>,
-    /// Whether requests pass through blk-mq here. Where not, bios are handed
-    /// on to the disks below.
+    /// Whether requests pass through blk-mq here. If not, bios are passed on to the disks below.
     pub request_based: bool,
-    /// Whether the kernel believes it rotates.
+    /// The kernel's `rotational` flag.
     pub rotational: Option<bool>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
@@ -152,14 +151,13 @@ pub struct Queue {
 }
 
 impl Stack {
-    /// The file system that was asked about.
+    /// The file system of the path.
     pub fn file_system(&self) -> Option<&Layer> {
         self.layers.first()
     }
 
-    /// Disks (kernel `dev_t`) whose block requests are this file system's
-    /// traffic: the first ones below it that work with requests. Empty when
-    /// there is no such device.
+    /// Disks (kernel `dev_t`) whose block requests are this file system's traffic: the first
+    /// request-based ones below it. Empty when there is no such device.
     pub fn charged_disks(&self) -> Vec<u32> {
         let charged = self.layers.iter().filter(|layer| layer.charged);
         charged.fold(Vec::new(), |mut disks, layer| {
@@ -172,7 +170,7 @@ impl Stack {
         })
     }
 
-    /// The charged disks, each with the type of the file system on it.
+    /// The disks whose requests count, each with the type of the file system on it.
     pub fn charged_file_systems(&self) -> Vec<(u32, String)> {
         let mut above: Option<&str> = None;
         let mut found = Vec::new();
@@ -188,8 +186,8 @@ impl Stack {
         found
     }
 
-    /// Disks (kernel `dev_t`) below the charged ones: what goes to a loop device goes to the
-    /// disk that holds its image once more.
+    /// Disks (kernel `dev_t`) below these: requests to a loop device reach the disk that holds its
+    /// image again.
     pub fn disks_below(&self) -> Vec<u32> {
         let repeats = |layer: &&Layer| {
             let queue = layer.queue.as_ref();
@@ -215,8 +213,8 @@ impl Stack {
         })
     }
 
-    /// The part of the environment that is about `path`. The journal of an
-    /// overlay is that of its upper file system, which takes the writes.
+    /// The part of the environment about `path`. The journal of an overlay is that of its upper
+    /// file system, which receives the writes.
     pub fn target(&self, path: String) -> Target {
         let top = self.file_system();
         let writes = self

@@ -1,8 +1,8 @@
-//! Facts about the storage that change what measurements on it mean.
+//! Facts about the storage that affect the meaning of measurements on it.
 
 use super::{Layer, LayerKind, Stack};
 
-/// Sentences about `stack`. `virtual_machine`: the disks are a hypervisor's.
+/// Sentences about `stack`. `virtual_machine`: the hypervisor provides the disks.
 pub fn warnings(stack: &Stack, virtual_machine: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     for layer in &stack.layers {
@@ -77,8 +77,8 @@ fn loop_cache(layer: &Layer) -> Option<String> {
     ))
 }
 
-/// `block_rq_issue` is never emitted for a device that takes bios only
-/// (block/blk-core.c, `submit_bio_noacct`); with nothing below, nothing counts.
+/// The kernel never emits `block_rq_issue` for a bio-based device (block/blk-core.c,
+/// `submit_bio_noacct`); with nothing below, nothing counts.
 fn bio_based(layer: &Layer) -> Option<String> {
     let leaf = matches!(layer.kind, LayerKind::Disk { .. } | LayerKind::Memory);
     (leaf

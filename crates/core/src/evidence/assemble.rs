@@ -1,4 +1,4 @@
-//! Attribution: which of the kernel's rows belong to the case.
+//! Attribution: decides which of the kernel's rows belong to the case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::op::{FileId, Gap};
 use crate::trace::direction;
 
-/// What is charged to a case.
+/// The scope of a case.
 #[derive(Debug, Clone, Default)]
 pub struct Charge {
     /// Disks (kernel `dev_t`) whose requests count. A loop device is listed and
@@ -17,7 +17,7 @@ pub struct Charge {
     pub disks: Vec<u32>,
     /// Files that belong to the case, by device and inode; `None` for every file.
     pub files: Option<BTreeSet<(u32, u64)>>,
-    /// Whether calls that name no file (`sync`, `mmap` of nothing) are counted.
+    /// Whether calls without a file (`sync`, anonymous `mmap`) are counted.
     pub unnamed_calls: bool,
 }
 
@@ -32,10 +32,10 @@ impl Charge {
 
 /// Attributes raw rows to a case.
 ///
-/// Data and read requests are charged by the file of their first page. Journal,
-/// commit, metadata and flush requests carry no file; they are charged when they
-/// went to one of the case's disks, whoever submitted them, because a journal
-/// thread or a kernel worker submits them for the program.
+/// Data and read requests are attributed by the file of their first page. Journal, commit, metadata
+/// and flush requests have no file; they belong to the case if they went to one of its disks,
+/// whichever task submitted them, because a journal thread or a kernel worker submits them for the
+/// program.
 pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
     Evidence {
         syscalls: raw.syscalls.as_ref().map(|_| calls(raw, charge)),
@@ -55,7 +55,7 @@ pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
     }
 }
 
-/// Calls that may be on files of the case, and are counted without them.
+/// Calls possibly on files of the case that are counted without their file.
 fn summed(raw: &RawEvidence, charge: &Charge) -> u64 {
     let by_file = charge.files.is_some();
     if by_file { raw.summed.calls } else { 0 }
@@ -87,7 +87,7 @@ fn charged_calls<'a>(
 }
 
 fn blocked(raw: &RawEvidence, charge: &Charge) -> Option<f64> {
-    // Summed as integers: the sum of no floating-point numbers is -0.0.
+    // Summed as integers: an empty floating-point sum is -0.0.
     let blocked_ns = charged_calls(raw, charge)
         .map(|row| row.blocked_ns)
         .fold(0, u64::saturating_add);
@@ -131,20 +131,19 @@ fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCoun
     Some(counts)
 }
 
-/// How much of the requests without a file that went to a disk, and that the tree did not submit
-/// itself, is the run's.
+/// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
-    /// All: nobody else used the disk.
+    /// All: no other program used the disk.
     All,
-    /// Some, and it cannot be told how many.
+    /// Some; the number is unknown.
     Some,
-    /// None: the run left nothing to do for those who submitted them.
+    /// None: the run left no work for the submitters.
     None,
 }
 
-/// The requests of a run on disks that it may share. `claim` tells of a disk what requests of a
-/// cause that belong to no file, and that others submitted, are to the run.
+/// The requests of a run on disks that it may share. For a disk, `claim` returns how much of a
+/// cause's requests without a file, submitted by others, belongs to the run.
 pub fn device_range(
     raw: &RawEvidence,
     charge: &Charge,
@@ -193,8 +192,7 @@ fn add(counts: &mut DeviceCounts, row: &BlockRow) {
     into.time_s += seconds(row.time_ns);
 }
 
-/// Requests on the case's disks for files that are not the case's: somebody
-/// else's work that may have disturbed it.
+/// Requests on the case's disks for other files: work of others that may have disturbed it.
 pub fn foreign_requests(raw: &RawEvidence, charge: &Charge) -> Option<u64> {
     let rows = raw.block.as_ref()?.iter();
     Some(

@@ -1,7 +1,6 @@
 //! Evidence: counts and bytes per stratum for one case or one file.
 //!
-//! A value that could not be had is `None`/`null` and named in
-//! [`Evidence::missing`]; it is never 0.
+//! An unavailable value is `None`/`null` and named in [`Evidence::missing`]; it is never 0.
 
 mod assemble;
 mod range;
@@ -18,7 +17,7 @@ pub use raw::{
     BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, Sharing, Summed, SyscallRow, Totals,
 };
 
-/// What the kernel did for one case, stratum by stratum.
+/// The kernel's work for one case, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "range::Stored", into = "range::Stored")]
@@ -27,15 +26,15 @@ pub struct Evidence {
     pub syscalls: Option<BTreeMap<String, CallCount>>,
     /// Page cache.
     pub cache: Cache,
-    /// Device requests by cause while the program ran; `None` when not observed, and when
-    /// some may be other programs'.
+    /// Device requests by cause while the program ran; `None` when not observed, and when some may
+    /// belong to other programs.
     pub device: Option<DeviceCounts>,
-    /// The same where some may be other programs'. Stored in `device`.
+    /// The same when some may belong to other programs. Stored in `device`.
     pub device_shared: Option<Box<DeviceRange>>,
-    /// Device requests for the same files after the program had ended, until
-    /// write-back had settled: work the program left for others to pay.
+    /// Device requests for the same files after the program had ended, until write-back had
+    /// settled: work that the program left behind.
     pub device_after_exit: Option<DeviceCounts>,
-    /// The same where some may be other programs'. Stored in `device_after_exit`.
+    /// The same when some may belong to other programs. Stored in `device_after_exit`.
     pub device_after_exit_shared: Option<Box<DeviceRange>>,
     /// Page faults.
     pub faults: Faults,
@@ -43,14 +42,14 @@ pub struct Evidence {
     pub on_cpu_s: Option<f64>,
     /// Time the program's threads were blocked inside system calls, seconds.
     pub blocked_s: Option<f64>,
-    /// Events that were lost; figures above may be too low by them.
+    /// Lost events; the figures above may be too low by this many.
     pub lost_events: u64,
-    /// What could not be had, and why.
+    /// Unavailable values, and why.
     pub missing: Vec<Gap>,
 }
 
 impl Evidence {
-    /// The device requests, exact or not; `None` when they were not observed.
+    /// The device requests, exact or as a range; `None` when they were not observed.
     pub fn device_range(&self) -> Option<DeviceRange> {
         let exact = self.device.map(DeviceRange::exactly);
         exact.or(self.device_shared.as_deref().copied())
@@ -81,11 +80,11 @@ pub struct CallCount {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Cache {
-    /// Pages the program's reads asked for, each once per call.
+    /// Pages that the program's reads looked up, each once per call.
     pub lookups_pages: Option<u64>,
-    /// Pages a read had to wait for because they were not resident.
+    /// Pages that a read waited for because they were not resident.
     pub missed_pages: Option<u64>,
-    /// Pages filled by read-ahead before they were asked for.
+    /// Pages filled by read-ahead before they were requested.
     pub prefetched_pages: Option<u64>,
     /// Bytes turned from clean to dirty, in whole folios.
     pub dirtied_bytes: Option<u64>,
@@ -147,7 +146,7 @@ impl Cache {
         Some(self.lookups_pages?.saturating_sub(brought_in))
     }
 
-    /// Of two files together. The whole is unknown if a part is unknown.
+    /// Sum of two files. The sum is unknown if a part is unknown.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let both = |of: fn(&Self) -> Option<u64>| Some(of(self)?.saturating_add(of(other)?));
@@ -176,7 +175,7 @@ pub struct RequestCount {
 }
 
 impl RequestCount {
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -187,11 +186,11 @@ impl RequestCount {
     }
 }
 
-/// Block requests by cause. `reads` are requests that read; all others write.
+/// Block requests by cause. `reads` are reads of any cause; all others write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceCounts {
-    /// Requests that read, of any cause.
+    /// Reads, of any cause.
     pub reads: RequestCount,
     /// File contents.
     pub data: RequestCount,
@@ -199,11 +198,11 @@ pub struct DeviceCounts {
     pub journal: RequestCount,
     /// Commit blocks: the write that makes a journal transaction or a tree valid.
     pub commit: RequestCount,
-    /// File-system metadata in its place.
+    /// File-system metadata written in place.
     pub metadata: RequestCount,
-    /// Writes whose cause could not be told.
+    /// Writes of unknown cause.
     pub unknown: RequestCount,
-    /// Cache flushes the device was asked for.
+    /// Cache flushes requested from the device.
     pub flushes: u64,
     /// Time from issue to completion of the flushes, seconds.
     #[serde(default)]
@@ -215,13 +214,13 @@ pub struct DeviceCounts {
 
 /// Requests without data of one kind.
 pub struct WithoutData {
-    /// What one of them is called.
+    /// Name of one.
     pub one: &'static str,
-    /// What several are.
+    /// Name of several.
     pub several: &'static str,
-    /// How many there were.
+    /// The count.
     pub count: fn(&DeviceCounts) -> u64,
-    /// From issue to completion, seconds, where that is measured.
+    /// Total time from issue to completion, seconds, where measured.
     pub time_s: Option<fn(&DeviceCounts) -> f64>,
 }
 
@@ -229,7 +228,7 @@ pub struct WithoutData {
 pub type OfCause = fn(&DeviceCounts) -> RequestCount;
 
 impl DeviceCounts {
-    /// Causes of requests that write, by name.
+    /// Causes of writes, by name.
     pub const WRITES: [(&'static str, OfCause); 5] = [
         ("data", |device| device.data),
         ("journal", |device| device.journal),
@@ -254,13 +253,13 @@ impl DeviceCounts {
         },
     ];
 
-    /// Requests that write, of every cause.
+    /// Writes of every cause.
     pub fn writes(&self) -> RequestCount {
         let causes = Self::WRITES.iter().map(|(_, of)| of(self));
         causes.fold(RequestCount::default(), RequestCount::plus)
     }
 
-    /// Both together.
+    /// Sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Device requests of which some may be other programs', and how they are stored: what is not
-//! known exactly is `null`, with the least and the most beside it.
+//! Device requests that may include those of other programs, and their stored form: a value that is
+//! not known exactly is `null`, with its minimum and maximum in `shared`.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
 use crate::op::Gap;
 
-/// Requests of a run on disks that others used meanwhile. Causes that are known exactly are the
-/// same in both.
+/// Requests of a run on disks that other programs used meanwhile. Causes known exactly are equal in
+/// both.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceRange {
-    /// What is certainly the run's.
+    /// The part that certainly belongs to the run.
     pub at_least: DeviceCounts,
-    /// Everything that may be the run's.
+    /// Everything that may belong to the run.
     pub at_most: DeviceCounts,
 }
 
 impl DeviceRange {
-    /// From itself to itself.
+    /// A range of a single value.
     pub fn exactly(counts: DeviceCounts) -> Self {
         Self {
             at_least: counts,
@@ -28,19 +28,19 @@ impl DeviceRange {
         }
     }
 
-    /// The least and the most of one figure.
+    /// Minimum and maximum of one figure.
     pub fn of<T>(&self, figure: impl Fn(&DeviceCounts) -> T) -> (T, T) {
         (figure(&self.at_least), figure(&self.at_most))
     }
 
-    /// One figure where the least is the most.
+    /// The figure, if minimum and maximum are equal.
     pub fn exact<T: PartialEq>(&self, figure: impl Fn(&DeviceCounts) -> T) -> Option<T> {
         let (least, most) = self.of(figure);
         (least == most).then_some(least)
     }
 }
 
-/// [`Evidence`] as it is stored.
+/// [`Evidence`] in its stored form.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub(super) struct Stored {
@@ -56,14 +56,14 @@ pub(super) struct Stored {
     on_cpu_s: Option<f64>,
     /// Time the program's threads were blocked inside system calls, seconds.
     blocked_s: Option<f64>,
-    /// Events that were lost; figures may be too low by them.
+    /// Lost events; figures may be too low by this many.
     lost_events: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     missing: Vec<Gap>,
 }
 
-/// Requests by cause: `reads` read, all others write. Where other programs shared the disk, what may
-/// be theirs is `null`, and `shared` says how much it is.
+/// Requests by cause: `reads` are reads, all others write. When other programs shared the disk, a
+/// count that may include theirs is `null`, and `shared` has its range.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "DeviceRequests"))]
 struct StoredDevice {
@@ -82,7 +82,7 @@ struct StoredDevice {
     shared: Option<DeviceRange>,
 }
 
-/// Requests of one cause; `null` where other programs' may be among them.
+/// Requests of one cause; `null` when they may include those of other programs.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Requests"))]
 struct StoredRequests {
@@ -92,7 +92,7 @@ struct StoredRequests {
     time_s: Option<f64>,
 }
 
-/// Results of earlier versions have no times of requests.
+/// Results of earlier versions lack the times of requests.
 #[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
 fn no_time() -> Option<f64> {
     Some(0.0)

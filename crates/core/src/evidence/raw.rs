@@ -1,4 +1,4 @@
-//! What an observer hands back before it is attributed: rows as the kernel counted them.
+//! An observer's output before attribution: rows as the kernel side counted them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -16,7 +16,7 @@ pub enum Phase {
     AfterExit,
 }
 
-/// Why a block request was made.
+/// The cause of a block request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -30,13 +30,13 @@ pub enum Cause {
     Journal,
     /// The block that makes a transaction valid.
     Commit,
-    /// Metadata in its place.
+    /// Metadata in place.
     Metadata,
     /// A cache flush without data.
     Flush,
     /// Discard, secure erase or write-zeroes.
     Discard,
-    /// A write whose cause could not be told.
+    /// A write of unknown cause.
     Unknown,
 }
 
@@ -45,23 +45,23 @@ pub enum Cause {
 pub struct SyscallRow {
     /// System-call name.
     pub name: &'static str,
-    /// File it acted on; `None` when it names none or the table was full.
+    /// File of the call; `None` when it has none or the table was full.
     pub file: Option<FileId>,
     /// Calls.
     pub count: u64,
     /// Calls that failed.
     pub errors: u64,
-    /// Sum of the bytes that calls said they moved; 0 for calls that return something else,
-    /// as an address or an offset ([`crate::trace::direction`]).
+    /// Sum of the bytes that calls returned as moved; 0 for calls with another result, such as an
+    /// address or an offset ([`crate::trace::direction`]).
     pub returned: u64,
     /// Time inside.
     pub time_ns: u64,
     /// Part of the time the thread was blocked (not runnable).
     pub blocked_ns: u64,
-    /// Calls by the power of two of their nanoseconds.
+    /// Number of calls by the power of two of their nanoseconds.
     pub histogram: Vec<u64>,
-    /// How the transfers lay in the file; `None` unless history was asked for, and for
-    /// calls that move no bytes of a regular file.
+    /// Position of the transfers in the file; `None` without history, and for calls that move no
+    /// bytes of a regular file.
     pub shape: Option<Shape>,
     /// Begin of the first and end of the last, nanoseconds of `CLOCK_MONOTONIC`; `None` where that
     /// is not known of all.
@@ -78,11 +78,11 @@ pub struct CacheRow {
     pub file: FileId,
     /// Whether the pages belong to a block device, i.e. are metadata.
     pub metadata: bool,
-    /// Pages asked for.
+    /// Pages requested.
     pub lookups_pages: u64,
     /// Pages waited for.
     pub missed_pages: u64,
-    /// Pages brought in while reading, missed ones included.
+    /// Pages brought in during reads, including missed ones.
     pub filled_pages: u64,
     /// Bytes turned dirty, in folios.
     pub dirtied_bytes: u64,
@@ -105,7 +105,7 @@ pub struct BlockRow {
     pub count: u64,
     /// Bytes they carried.
     pub bytes: u64,
-    /// Issue to completion, summed.
+    /// Time from issue to completion, summed.
     pub time_ns: u64,
 }
 
@@ -118,18 +118,18 @@ pub struct Totals {
     pub minor_faults: u64,
     /// Major faults.
     pub major_faults: u64,
-    /// Tasks (threads) seen.
+    /// Tasks (threads) observed.
     pub tasks: u64,
 }
 
-/// What could not be recorded, counted per kind.
+/// Events that could not be recorded, counted by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
     /// Calls that found no room for their file and were counted under "other".
     pub unattributed_calls: u64,
     /// Page-cache events without room.
     pub cache: u64,
-    /// Block requests without room.
+    /// Block requests without room in the tables.
     pub block: u64,
     /// Streamed events without room in the ring.
     pub stream: u64,
@@ -137,27 +137,27 @@ pub struct Losses {
     pub names: u64,
     /// Entries of the history without room in the ring.
     pub history: u64,
-    /// Tasks whose state could not be made: all their events are missing.
+    /// Tasks without a state: all their events are missing.
     pub tasks: u64,
-    /// Calls of 32-bit programs, and those that 64-bit ones make the 32-bit way: their numbers
-    /// mean other calls, which are not decoded.
+    /// Calls of 32-bit programs, and calls that 64-bit programs make with the 32-bit convention:
+    /// their numbers mean other calls, which are not decoded.
     pub foreign_calls: u64,
-    /// Threads and queues whose calls were not seen at all, for a reason that is in `missing`.
+    /// Threads and queues whose calls were not seen at all, for the reason in `missing`.
     pub uncounted: u64,
-    /// Events that nobody has read, since the observer's own reader had failed.
+    /// Events that were not read, since the observer's own reader had failed.
     pub unread: u64,
-    /// Events the kernel did not hand over, because the program that counts them had
-    /// been interrupted by another of the same kind.
+    /// Events that the kernel did not pass on, because it skips a program that would interrupt
+    /// itself.
     pub skipped: u64,
 }
 
 impl Losses {
-    /// Whether calls are missing, nobody knows how many.
+    /// Whether an unknown number of calls is missing.
     pub fn hide_calls(&self) -> bool {
         self.tasks > 0 || self.uncounted > 0
     }
 
-    /// Each kind but `uncounted`: how many, of what, and why they were lost.
+    /// Each kind except `uncounted`: how many, of what, and why they were lost.
     pub(super) fn kinds(&self) -> [(u64, &'static str, &'static str); 10] {
         const NO_ROOM: &str = "the ring buffer was full";
         [
@@ -198,45 +198,45 @@ impl Losses {
         ]
     }
 
-    /// All of them.
+    /// Sum of all.
     pub fn total(&self) -> u64 {
         let counts = self.kinds().map(|(count, ..)| count);
         counts.into_iter().fold(self.uncounted, u64::saturating_add)
     }
 }
 
-/// Who used which device in one session. A file system is named by its `s_dev`, a disk by its
-/// `dev_t`.
+/// The users of each device in one session. A file system is identified by its `s_dev`, a disk by
+/// its `dev_t`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sharing {
-    /// Types of file systems of which every change and sync is seen.
+    /// Types of file systems whose changes and syncs are all observed.
     pub told: Vec<&'static str>,
     /// File systems that a task of the tree changed or synced.
     pub tree_changed: BTreeSet<u32>,
     /// File systems that another task changed or synced.
     pub others_changed: BTreeSet<u32>,
-    /// Disks to which another task sent requests that are no reads.
+    /// Disks to which another task sent requests other than reads.
     pub others_wrote: BTreeSet<u32>,
-    /// Disks from which another task read.
+    /// Disks that another task read.
     pub others_read: BTreeSet<u32>,
 }
 
-/// Files of which more were used than are kept apart. Nothing is lost of them but which file it was:
-/// their calls are in rows without a file.
+/// Files beyond the number with rows of their own. Only the file is lost: their calls are in rows
+/// without a file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summed {
-    /// The files, as far as they are remembered.
+    /// Number of files, as far as remembered.
     pub files: HashSet<FileId>,
-    /// Their calls.
+    /// Number of their calls.
     pub calls: u64,
 }
 
-/// Everything an observer saw in one session.
+/// Everything that an observer saw in one session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RawEvidence {
-    /// System calls; `None` when that stratum could not be observed.
+    /// System calls; `None` when the stratum was not observed.
     pub syscalls: Option<Vec<SyscallRow>>,
-    /// Page cache; `None` when that stratum could not be observed.
+    /// Page cache; `None` when the stratum was not observed.
     pub cache: Option<Vec<CacheRow>>,
     /// Block requests of the whole machine; `None` when not observed.
     pub block: Option<Vec<BlockRow>>,
@@ -244,12 +244,12 @@ pub struct RawEvidence {
     pub sharing: Option<Sharing>,
     /// Task sums; `None` when not observed.
     pub totals: Option<Totals>,
-    /// Blocked times are valid.
+    /// Whether blocked times are valid.
     pub blocked_seen: bool,
     /// Files whose calls are in rows without a file.
     pub summed: Summed,
     /// Losses.
     pub losses: Losses,
-    /// Strata that are not there, and why.
+    /// Strata that were not observed, and why.
     pub missing: Vec<Gap>,
 }

@@ -1,4 +1,4 @@
-//! Claims: which rows are compared, how they must differ, and the words.
+//! Claims: the rows to compare, the expected difference, and the words.
 
 use super::rows::{Judged, Numbered, TargetRows, numbers};
 use super::{Compared, Finding, Missing, Relation};
@@ -6,7 +6,7 @@ use crate::judge::figures::duration;
 
 /// A claim about rows `R` of a result `X`.
 pub(crate) struct Claim<R: Judged + 'static, X: 'static> {
-    /// The statement that is judged, as a sentence.
+    /// The statement to be judged, as a sentence.
     pub(crate) text: &'static str,
     pub(crate) by: By<R, X>,
 }
@@ -15,22 +15,22 @@ pub(crate) struct Claim<R: Judged + 'static, X: 'static> {
 pub(crate) enum By<R: Judged + 'static, X: 'static> {
     /// The times of two rows.
     Times(Times<R, X>),
-    /// More than that.
+    /// Anything else.
     Rows(fn(&TargetRows<'_, R, X>) -> Result<Finding, Missing>),
 }
 
 /// A claim about the times of two rows.
 pub(crate) struct Times<R: Judged + 'static, X: 'static> {
     pub(crate) rows: Pick<R, X>,
-    /// How the first row's time must be to that of the second for the claim to hold.
+    /// The relation of the first row's time to the second's for the claim to hold.
     pub(crate) relation: Relation,
-    /// The times in words, see [`Pair::words`].
+    /// The text for the times, see [`Pair::words`].
     pub(crate) words: &'static str,
-    /// What is said besides, where it is known.
+    /// Additional text, if its figures are known.
     pub(crate) also: &'static [Also<R, X>],
 }
 
-/// Which two rows of a target are compared.
+/// The two rows of a target to compare.
 pub(crate) enum Pick<R: Judged + 'static, X: 'static> {
     /// One of each kind, at the smallest size that both have.
     Smallest([R::Kind; 2]),
@@ -43,14 +43,14 @@ pub(crate) enum Pick<R: Judged + 'static, X: 'static> {
     By(for<'a> fn(&TargetRows<'a, R, X>) -> Picked<'a, R>),
 }
 
-/// The two rows, or why there are none.
+/// The two rows, or why they are missing.
 type Picked<'a, R> = Result<[Numbered<'a, R>; 2], Missing>;
 
-/// What is said of two rows besides their times.
+/// Text about two rows besides their times.
 pub(crate) enum Also<R: Judged + 'static, X: 'static> {
-    /// A figure of either row, in the places `{0}` and `{1}`; nothing when one is not known.
+    /// A figure of either row, in place of `{0}` and `{1}`; nothing when one is unknown.
     Each(&'static str, fn(&Numbered<'_, R>) -> Option<String>),
-    /// Whatever is said of both; nothing when it is not known.
+    /// Any text about both; nothing when it is unknown.
     Both(fn(&Pair<'_, '_, R, X>) -> Option<String>),
 }
 
@@ -71,7 +71,7 @@ impl<R: Judged, X> Claim<R, X> {
 }
 
 impl<R: Judged, X> Times<R, X> {
-    /// What the rows of a target say.
+    /// The judgement of a target's rows.
     pub(crate) fn judge(&self, target: &TargetRows<'_, R, X>) -> Result<Finding, Missing> {
         let pair = Pair::of(target, self.rows.of(target)?)?;
         let said = self.also.iter().filter_map(|also| also.said(&pair));
@@ -125,8 +125,8 @@ impl<'a, 'b, R: Judged, X> Pair<'a, 'b, R, X> {
         Ok(Self { target, rows, time })
     }
 
-    /// `words` with the figures of the two rows in the places of `{name0}`, `{name1}`, `{size0}`,
-    /// `{size1}`, `{time0}` and `{time1}`, and of `{times}` how they compare.
+    /// `words` with the figures of the two rows in place of `{name0}`, `{name1}`, `{size0}`,
+    /// `{size1}`, `{time0}` and `{time1}`, and their comparison in place of `{times}`.
     pub(crate) fn words(&self, words: &str) -> String {
         let mut said = words.replace("{times}", &self.time.times());
         for (index, row) in self.rows.iter().enumerate() {

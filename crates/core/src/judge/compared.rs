@@ -1,36 +1,36 @@
-//! Two rows' times: how many times as long the first took.
+//! Ratio of two rows' times.
 
 use super::Missing;
 use super::figures::number;
 use crate::answer::Verdict;
 use crate::stats::{self, Bounds};
 
-/// Times within this factor of each other count as the same cost: less than a
-/// reader would act on, more than a code path or a cache line.
+/// Times within this factor count as the same cost: less than a reader would act on, more than a
+/// code path or a cache line.
 pub(crate) const SAME_WITHIN: f64 = 1.1;
 
-/// Ratios of figures of three digits can be this far from those of the figures.
+/// Ratios of three-digit figures can differ this much from the exact ones.
 const ROUNDED: f64 = 0.02;
 
-/// How one time is to another.
+/// Relation of one time to another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Relation {
-    /// It is more than this many times as long.
+    /// More than this many times as long.
     Above(f64),
-    /// It is at most this many times as long.
+    /// At most this many times as long.
     AtMost(f64),
     /// Both are the same, within [`SAME_WITHIN`].
     Same,
-    /// Both are the same, or the first is less.
+    /// Both are the same, or the first is shorter.
     SameOrLess,
 }
 
 impl Relation {
-    /// It is longer, by however little.
+    /// Longer, by any amount.
     pub(crate) const LONGER: Self = Self::Above(1.0);
 }
 
-/// Two samples of times, with the factor between them.
+/// Two samples of times, with the ratio between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Compared {
     /// Median of either sample, seconds.
@@ -42,7 +42,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// Compares `ours` with `theirs`, the samples of the rows of these numbers.
+    /// Compares the samples of the rows with these numbers.
     pub(crate) fn of(
         (our_row, ours): (usize, &[f64]),
         (their_row, theirs): (usize, &[f64]),
@@ -64,7 +64,7 @@ impl Compared {
         })
     }
 
-    /// Whether the relation holds; inconclusive when the interval leaves it open.
+    /// Whether the relation holds; inconclusive when the interval leaves it undecided.
     pub(crate) fn is(&self, relation: Relation) -> Verdict {
         let Bounds { low, high } = self.bounds;
         let (least, most) = (1.0 / SAME_WITHIN, SAME_WITHIN);
@@ -83,8 +83,8 @@ impl Compared {
         }
     }
 
-    /// `53.4 times (95 %: 51.0–55.2)`; of what, where it is not the ratio of the medians that are
-    /// told beside it.
+    /// `53.4 times (95 %: 51.0–55.2)`; names its basis if it is not the ratio of the medians
+    /// printed beside it.
     pub(crate) fn times(&self) -> String {
         let Self {
             times,

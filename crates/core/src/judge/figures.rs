@@ -1,4 +1,4 @@
-//! Figures as the answers write them.
+//! Figures in the form that answers use.
 
 use crate::bytes;
 

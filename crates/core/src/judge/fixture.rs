@@ -1,4 +1,4 @@
-//! Rows made by hand for the tests of the judges.
+//! Rows built by hand for the tests of the judges.
 
 use super::{Claim, Finding, Judged, Missing, TargetRows};
 use crate::environment::{Device, Target};
@@ -14,17 +14,17 @@ pub(crate) const SLOW_TOO: [f64; 5] = [69.5, 70.5, 72.5, 73.5, 74.5];
 /// Around [`SLOW`], but wider than any margin.
 pub(crate) const WIDE: [f64; 5] = [50.0, 60.0, 72.0, 90.0, 110.0];
 
-/// Times around a median that no reader would call apart.
+/// Times around a median that no reader would distinguish.
 pub(crate) fn around(median: f64) -> [f64; 5] {
     [0.98, 0.99, 1.0, 1.01, 1.02].map(|factor| factor * median)
 }
 
-/// Times so far apart that nothing can be told.
+/// Times so scattered that nothing can be concluded.
 pub(crate) fn noisy(median: f64) -> [f64; 5] {
     [0.2, 0.5, 1.0, 2.0, 5.0].map(|factor| factor * median)
 }
 
-/// The timing of runs that took these many microseconds.
+/// The timing of runs with these microseconds.
 pub(crate) fn timing(times_us: &[f64]) -> Option<Timing> {
     let sample = |us: &f64| Sample {
         real_s: us * 1e-6,
@@ -34,7 +34,7 @@ pub(crate) fn timing(times_us: &[f64]) -> Option<Timing> {
     Timing::from_samples(&times_us.iter().map(sample).collect::<Vec<_>>())
 }
 
-/// As many requests, with as many bytes.
+/// Requests with this many bytes in total.
 pub(crate) fn request(count: u64, bytes: u64) -> RequestCount {
     RequestCount {
         count,
@@ -43,7 +43,7 @@ pub(crate) fn request(count: u64, bytes: u64) -> RequestCount {
     }
 }
 
-/// A row on `host` that was not timed, and whose device requests were not observed.
+/// A row on `host` without times and without observed device requests.
 pub(crate) fn row<C>(case: C) -> Row<C> {
     Row {
         case,
@@ -58,12 +58,12 @@ pub(crate) fn row<C>(case: C) -> Row<C> {
     }
 }
 
-/// A case that a row is made for.
+/// A case for which rows are built.
 pub trait Made {
-    /// Microseconds in the unit that its tests write times in.
+    /// Microseconds per time unit of its tests.
     const TIME_US: f64 = 1.0;
 
-    /// Records or syncs of a run: times and requests are written for one of them.
+    /// Records or syncs of a run: times and requests are given per unit.
     fn units(&self) -> u64 {
         1
     }
@@ -120,7 +120,7 @@ impl<C: Made> Row<C> {
     }
 }
 
-/// A file system that was measured, with the write cache of its only disk.
+/// A measured file system, with the write cache of its only disk.
 pub(crate) fn target(name: &str, filesystem: &str, write_cache: Option<&str>) -> MeasuredTarget {
     let device = |write_cache: &str| Device {
         name: "vda".to_owned(),
@@ -158,7 +158,7 @@ pub(crate) fn result<R, O, M: Default>(rows: Vec<R>, own: O) -> ExperimentResult
     }
 }
 
-/// What a claim, by a part of its text, is found to be on the first target.
+/// The verdict on a claim, found by a part of its text, on the first target.
 #[track_caller]
 pub(crate) fn judge<R: Judged, X>(
     claims: &[Claim<R, X>],

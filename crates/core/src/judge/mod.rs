@@ -1,10 +1,9 @@
-//! What every experiment's verdicts are made of: findings per target, joined into
-//! one answer, and two rows' times compared.
+//! The parts of every experiment's verdicts: findings per target, joined into one answer, and two
+//! rows' times compared.
 //!
-//! A claim is judged on each target by itself, because file systems and devices
-//! differ. The answer gives the verdict of the directory's own file system where
-//! it has the rows, else of the first target that has them, and names the targets
-//! that disagree.
+//! Each claim is judged on each target separately, because file systems and devices differ. The
+//! answer has the verdict of the directory's own file system if it has the rows, otherwise of the
+//! first target that has them, and names the targets that disagree.
 
 mod claim;
 mod compared;
@@ -24,7 +23,7 @@ pub(crate) use rows::{Judged, Numbered, TargetRows, numbers};
 /// Name of the target that is the measured directory's own file system.
 pub(crate) const HOST: &str = "host";
 
-/// What the rows of one target say about a claim.
+/// The judgement of one target's rows on a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) verdict: Verdict,
@@ -34,12 +33,12 @@ pub(crate) struct Finding {
     pub(crate) rows: Vec<usize>,
 }
 
-/// Why the rows of one target say nothing about a claim.
+/// Why the rows of one target decide nothing about a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Missing {
-    /// The rows it is about were not measured: nobody asked, or the run was interrupted.
+    /// The rows for it were not measured: not chosen, or the run was interrupted.
     Rows,
-    /// The rows are there, but not the evidence or the certainty.
+    /// The rows exist, but the evidence or the certainty is missing.
     Evidence(String),
 }
 
@@ -55,7 +54,7 @@ impl Missing {
 }
 
 /// Judges claims on every target: the host first, then in their order. In a result of several
-/// machines each claim is judged on each machine by itself.
+/// machines each claim is judged on each machine separately.
 pub(crate) fn answers<R: Judged, X>(
     claims: &[Claim<R, X>],
     mut targets: Vec<TargetRows<'_, R, X>>,
@@ -70,7 +69,7 @@ pub(crate) fn answers<R: Judged, X>(
     judged.flatten().collect()
 }
 
-/// The answer of a machine's targets; `None` when it measured nothing that the claim is about.
+/// The answer of a machine's targets; `None` when it measured nothing for the claim.
 fn on<R: Judged, X>(
     machine: Option<&str>,
     claim: &Claim<R, X>,
@@ -87,8 +86,8 @@ fn on<R: Judged, X>(
     Some(answer)
 }
 
-/// Joins what each target, by name, says about a claim. `None` when no target was
-/// measured for it: a claim about rows that nobody asked for is not made.
+/// Joins the judgements of the targets, by name. `None` when no target was measured for it: claims
+/// about rows that were not chosen are left out.
 fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<Answer> {
     let leading = judged
         .iter()
@@ -130,8 +129,7 @@ fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<An
     })
 }
 
-/// Why no target decided: the reason of the first that has the rows; `None` when
-/// none has them.
+/// Why no target decided: the reason of the first that has the rows; `None` when none has them.
 fn nothing_said(judged: &[(&str, Result<Finding, Missing>)]) -> Option<String> {
     judged.iter().find_map(|(_, said)| match said {
         Err(Missing::Evidence(why)) => Some(why.clone()),

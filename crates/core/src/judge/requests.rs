@@ -6,18 +6,18 @@ use super::{Finding, Missing, Pair, Relation, SAME_WITHIN};
 use crate::answer::Verdict;
 use crate::evidence::DeviceCounts;
 
-/// What one record or sync asks of the device.
+/// The device requests of one record or sync.
 pub(crate) struct Requests([(&'static str, f64); 6]);
 
-/// Fewer requests for each record or sync are not named among those that it makes.
+/// Fewer requests than this per record or sync are not listed.
 const RARE: f64 = 0.05;
 
-/// Requests may differ by this much and count as the same: the journal's checkpoints and the
-/// allocation of blocks fall where they like.
+/// Requests may differ by this much and count as equal: checkpoints of the journal and block
+/// allocation happen at any time.
 const SAME_REQUESTS: f64 = 0.1;
 
 impl Requests {
-    /// Of these counts, each divided.
+    /// These counts, each divided.
     pub(super) fn of(device: &DeviceCounts, each: impl Fn(u64) -> f64) -> Self {
         Self([
             ("data", each(device.data.count)),
@@ -29,15 +29,14 @@ impl Requests {
         ])
     }
 
-    /// Whether each cause is asked for as often, within a tenth of a request or
-    /// of the count.
+    /// Whether each cause has as many requests, within a tenth of a request or of the count.
     pub(crate) fn same_as(&self, other: &Self) -> bool {
         self.0.iter().zip(&other.0).all(|((_, ours), (_, theirs))| {
             (ours - theirs).abs() <= SAME_REQUESTS * f64::max(1.0, f64::max(*ours, *theirs))
         })
     }
 
-    /// `1 data`, `1 flush`: those that are made at all.
+    /// `1 data`, `1 flush`: the causes with requests.
     pub(crate) fn named(&self) -> Vec<String> {
         let made = self.0.iter().filter(|(_, each)| *each >= RARE);
         made.map(|(cause, each)| {
@@ -48,7 +47,7 @@ impl Requests {
         .collect()
     }
 
-    /// The same without what falls where it likes, to be compared as text.
+    /// The same without causes that occur at any time, for comparison as text.
     pub(crate) fn rounded(&self) -> String {
         let whole = self
             .0
@@ -77,9 +76,9 @@ impl std::fmt::Display for Requests {
 
 /// Whether a row of the first kind takes longer than one of the second.
 ///
-/// Decided by what the device is asked for where that was seen: with the same requests the
-/// second saves nothing, whatever two noisy times say. `words` tell the times, `per` stands
-/// behind requests, and `unseen` says why there are none.
+/// Decided by the device requests where they were observed: with the same requests the second saves
+/// nothing, whatever two noisy times show. `words` describes the times, `per` follows the requests,
+/// and `unseen` says why there are none.
 pub(crate) fn longer_by_requests<R: Judged, X>(
     target: &TargetRows<'_, R, X>,
     kinds: [R::Kind; 2],
@@ -91,7 +90,7 @@ pub(crate) fn longer_by_requests<R: Judged, X>(
     let pair = Pair::of(target, rows);
     let time = pair.as_ref().map(|pair| pair.time).map_err(Missing::clone);
     let (verdict, reason) = match (ours.requests(), theirs.requests()) {
-        // Far cheaper with the same requests: nothing seen here explains it.
+        // Far cheaper with the same requests: nothing observed here explains it.
         (Ok(full), Ok(less)) if full.same_as(&less) => {
             let far =
                 time.is_ok_and(|time| time.is(Relation::Above(SAME_WITHIN)) == Verdict::Holds);

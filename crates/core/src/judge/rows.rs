@@ -1,4 +1,4 @@
-//! The rows of one target, and what they can be asked.
+//! The rows of one target, and queries on them.
 
 use super::{Compared, Missing, Requests};
 use crate::bytes;
@@ -9,18 +9,18 @@ use crate::noun::counted;
 
 /// A row that claims can be judged on.
 pub(crate) trait Judged {
-    /// What is done.
+    /// The type of its operation.
     type Case: Case;
-    /// What tells the rows of one size apart.
+    /// The type that distinguishes rows of one size.
     type Kind: Copy + PartialEq;
-    /// What the device's requests are counted for.
+    /// The unit for which device requests are counted.
     const UNIT: &'static str = "run";
 
     fn row(&self) -> &Row<Self::Case>;
     fn kind(&self) -> Self::Kind;
     fn size_bytes(&self) -> u64;
 
-    /// The case as the answers name it.
+    /// The case in the form that answers use.
     fn name(&self) -> String {
         self.row().case.label()
     }
@@ -35,12 +35,12 @@ pub(crate) trait Judged {
         1
     }
 
-    /// Why the row is not what was asked for, and decides nothing.
+    /// Why the row is not as requested, and decides nothing.
     fn unfit(&self) -> Option<String> {
         None
     }
 
-    /// Why its requests may be those of others.
+    /// Why its requests may belong to others.
     fn disturbed(&self) -> Option<String> {
         None
     }
@@ -48,7 +48,7 @@ pub(crate) trait Judged {
 
 /// Rows of one target of a result.
 pub(crate) struct TargetRows<'a, R, X> {
-    /// Its name, which in a result of several machines has the machine behind it.
+    /// Its name, followed by the machine in a result of several machines.
     pub(crate) key: &'a str,
     /// Its name on its machine.
     pub(crate) name: &'a str,
@@ -72,7 +72,7 @@ impl<R> Clone for Numbered<'_, R> {
 impl<R> Copy for Numbered<'_, R> {}
 
 impl<'a, R: Judged, X> TargetRows<'a, R, X> {
-    /// The targets of a result in the order of the rows, and then those of `names` that have none.
+    /// The targets of a result in the order of the rows, and then those of `names` without rows.
     pub(crate) fn of(
         result: &'a X,
         measured: &'a [MeasuredTarget],
@@ -109,12 +109,12 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
         &mut targets[place]
     }
 
-    /// The machine, in a result of several.
+    /// The machine, in a result of several machines.
     pub(crate) fn machine(&self) -> Option<&'a str> {
         machine_of(self.key)
     }
 
-    /// The row of a kind, whatever its size.
+    /// The row of a kind, of any size.
     pub(crate) fn one(&self, kind: R::Kind) -> Result<Numbered<'a, R>, Missing> {
         let mut rows = self.rows.iter();
         let found = rows.find(|row| row.row.kind() == kind);
@@ -158,7 +158,7 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
         sizes.first().copied().ok_or(Missing::Rows)
     }
 
-    /// The same at the largest.
+    /// The same at the largest size.
     pub(crate) fn largest<const N: usize>(
         &self,
         kinds: [R::Kind; N],
@@ -178,7 +178,7 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
         }
     }
 
-    /// The row like `row` in all but what `change` changes.
+    /// The row that differs from `row` only in `change`.
     pub(crate) fn like(
         &self,
         row: &Numbered<'_, R>,
@@ -194,8 +194,7 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
         found.copied().ok_or(Missing::Rows)
     }
 
-    /// Of the rows that `is` takes, those of the largest size; of them the one that took the
-    /// least time.
+    /// Among the rows accepted by `is`, those of the largest size; among them the fastest.
     pub(crate) fn best(&self, is: impl Fn(&R) -> bool) -> Result<Numbered<'a, R>, Missing> {
         let wanted = || self.rows.iter().filter(|row| is(row.row));
         let size = wanted().map(|row| row.row.size_bytes()).max();
@@ -221,20 +220,19 @@ impl<'a, R: Judged> Numbered<'a, R> {
         bytes::exact(self.row.size_bytes())
     }
 
-    /// Why the row decides nothing, if it does not.
+    /// Why the row decides nothing, if so.
     pub(crate) fn unfit(&self) -> Option<Missing> {
         let why = self.row.unfit()?;
         let number = self.number;
         Some(Missing::Evidence(format!("row {number} {why}")))
     }
 
-    /// A count of the observed run for each [`Judged::UNIT`] of it.
+    /// A count of the observed run per [`Judged::UNIT`].
     pub(crate) fn each(&self, count: u64) -> f64 {
         count as f64 / self.row.observed() as f64
     }
 
-    /// Median time of a run; infinite for a row that was not timed, so that it is never the
-    /// quickest.
+    /// Median time of a run; infinite for a row without times, so that it is never the fastest.
     pub(crate) fn median_s(&self) -> f64 {
         let timing = self.row.row().timing.as_ref();
         timing.map_or(f64::INFINITY, |timing| timing.median_s)
@@ -249,7 +247,7 @@ impl<'a, R: Judged> Numbered<'a, R> {
         Ok(timing.samples_s.iter().map(|run_s| run_s / units).collect())
     }
 
-    /// How many times as long this row took as `other`.
+    /// Ratio of this row's time to that of `other`.
     pub(crate) fn time_over(&self, other: &Self) -> Result<Compared, Missing> {
         Compared::of(
             (self.number, &self.times_s()?),
@@ -257,8 +255,8 @@ impl<'a, R: Judged> Numbered<'a, R> {
         )
     }
 
-    /// Whether its file system lives in memory: no request is asked of a device, and a claim
-    /// about requests means nothing.
+    /// Whether its file system is in memory: there are no device requests, and a claim about
+    /// requests is meaningless.
     pub(crate) fn is_in_memory(&self) -> bool {
         self.target.is_some_and(MeasuredTarget::is_in_memory)
     }
@@ -269,7 +267,7 @@ impl<'a, R: Judged> Numbered<'a, R> {
             .map_or(&[], |target| target.storage.devices.as_slice())
     }
 
-    /// That no event of the observed run was lost.
+    /// Fails if any event of the observed run was lost.
     pub(crate) fn whole(&self) -> Result<(), Missing> {
         match self.evidence().lost_events {
             0 => Ok(()),
@@ -281,9 +279,9 @@ impl<'a, R: Judged> Numbered<'a, R> {
         }
     }
 
-    /// Why its requests are not known.
+    /// Why its requests are unknown.
     pub(crate) fn unseen(&self) -> Missing {
-        // Where nothing was observed, every stratum has a gap with the same reason.
+        // Without an observer, every stratum has a gap with the same reason.
         let gaps = &self.evidence().missing;
         let mut of_device = gaps.iter().filter(|gap| gap.what == "device requests");
         let gap = of_device.next().or(gaps.first());

@@ -1,10 +1,10 @@
-//! What a file holds, as extents that refer to the log: no byte of it is in memory.
+//! Contents of a file as extents that refer to the log: none of its bytes is in memory.
 
 use std::collections::BTreeMap;
 
 use super::{Payload, Piece};
 
-/// No file is longer (`MAX_LFS_FILESIZE`, include/linux/fs.h).
+/// Maximum length of a file (`MAX_LFS_FILESIZE`, include/linux/fs.h).
 pub(super) const LONGEST_FILE: u64 = i64::MAX as u64;
 
 /// `FALLOC_FL_*`, include/uapi/linux/falloc.h
@@ -22,20 +22,20 @@ pub enum Source {
     Stored {
         /// Number of the chunk.
         chunk: u64,
-        /// Where in the chunk they begin, bytes.
+        /// Their start in the chunk, bytes.
         at: u32,
     },
-    /// They were written, and could not be captured.
+    /// They were written, but could not be captured.
     Unknown,
-    /// In the file as it was found, whose contents the log does not have.
+    /// In the file as found, whose contents the log lacks.
     Before {
-        /// Where they were in it, bytes.
+        /// Their offset in it, bytes.
         offset: u64,
     },
 }
 
 impl Source {
-    /// That of the bytes that lie so much further.
+    /// The location of the bytes at this distance.
     fn further(self, by: u64) -> Self {
         match self {
             Self::Stored { chunk, at } => Self::Stored {
@@ -51,12 +51,12 @@ impl Source {
     }
 }
 
-/// A range of a file whose bytes are in one place.
+/// A range of a file whose bytes are in one location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// Its length, bytes.
     pub bytes: u64,
-    /// Where they are.
+    /// Their location.
     pub source: Source,
 }
 
@@ -79,12 +79,12 @@ pub struct Contents {
     extents: BTreeMap<u64, Extent>,
 }
 
-/// It would end behind [`LONGEST_FILE`].
+/// It would exceed [`LONGEST_FILE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Contents {
-    /// Those of a file that was there before.
+    /// The contents of a file that existed before.
     pub(super) fn found(size_bytes: u64, payload: Option<&Payload>) -> Result<Self, TooLong> {
         let mut contents = Self::default();
         contents.resize(size_bytes)?;
@@ -125,14 +125,14 @@ impl Contents {
         self.size_bytes
     }
 
-    /// Its extents and where they begin, in order.
+    /// Its extents and their offsets, in order.
     pub fn extents(&self) -> impl Iterator<Item = (u64, Extent)> {
         self.extents
             .iter()
             .map(|(offset, extent)| (*offset, *extent))
     }
 
-    /// How many extents there are.
+    /// Number of extents.
     pub(super) fn extent_count(&self) -> usize {
         self.extents.len()
     }
@@ -145,7 +145,7 @@ impl Contents {
             .fold(0, |sum: u64, extent| sum.saturating_add(extent.bytes))
     }
 
-    /// Bytes that the log does not have: not captured, and of earlier contents.
+    /// Bytes that the log lacks: not captured, or earlier contents.
     pub fn unknown_bytes(&self) -> (u64, u64) {
         self.extents
             .values()
@@ -171,7 +171,7 @@ impl Contents {
             }
             at += bytes;
         }
-        // Zero bytes written far away lengthen nothing.
+        // Zero bytes written beyond the end do not lengthen the file.
         if end > offset {
             self.size_bytes = self.size_bytes.max(end);
         }
@@ -241,7 +241,7 @@ impl Contents {
         Ok(())
     }
 
-    /// What begins at `from` or behind moves.
+    /// Everything from `from` on moves.
     fn shift(&mut self, from: u64, to: impl Fn(u64) -> u64) {
         let moved = self.extents.split_off(&from);
         let moved = moved.into_iter().map(|(at, extent)| (to(at), extent));
@@ -260,7 +260,7 @@ impl Contents {
         }
     }
 
-    /// Cuts the extent that goes over a place in two.
+    /// Splits the extent that contains an offset.
     fn split(&mut self, at: u64) {
         let Some((&begin, extent)) = self.extents.range_mut(..at).next_back() else {
             return;
@@ -277,7 +277,7 @@ impl Contents {
         self.extents.insert(at, behind);
     }
 
-    /// Adds an extent where there is none; what continues the one before lengthens it.
+    /// Adds an extent to a free range; one that continues the previous extent lengthens it.
     fn insert(&mut self, offset: u64, extent: Extent) {
         if let Some((&begin, last)) = self.extents.range_mut(..offset).next_back()
             && begin + last.bytes == offset
@@ -304,7 +304,7 @@ mod tests {
 
     use super::*;
 
-    /// The chunk of a test: byte `at` of chunk 0 stands for this.
+    /// The chunk of a test: byte `at` of chunk 0 has this value.
     fn byte(at: u64) -> u8 {
         u8::try_from(at % 251).unwrap() + 1
     }

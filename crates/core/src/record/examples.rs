@@ -1,13 +1,13 @@
-//! A number of things, and the first few by name.
+//! A count of items, with the names of the first few.
 
 use std::fmt::Write as _;
 
 use crate::op::Gap;
 
-/// Paths that are named.
+/// Number of paths that are named.
 const NAMED: usize = 10;
 
-/// So many files of one kind.
+/// A count of files of one kind.
 #[derive(Debug, Default)]
 pub struct Examples {
     count: u64,
@@ -15,7 +15,7 @@ pub struct Examples {
 }
 
 impl Examples {
-    /// One more. Its name is asked for only where it is kept.
+    /// Adds one. Its name is computed only if it is kept.
     pub fn add(&mut self, path: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < NAMED {
@@ -23,7 +23,7 @@ impl Examples {
         }
     }
 
-    /// What is missing of them; `None` when there is none.
+    /// The resulting gap; `None` when the count is 0.
     pub fn gap(&self, what: &str, why: &str) -> Option<Gap> {
         if self.count == 0 {
             return None;
@@ -31,7 +31,7 @@ impl Examples {
         let mut named = format!("{what}: {}", self.first.join(", "));
         let more = self.count - self.first.len() as u64;
         if more > 0 {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(named, " and {more} more");
         }
         Some(Gap::new(named, why))

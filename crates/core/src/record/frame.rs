@@ -1,4 +1,4 @@
-//! Frames: what a log file is made of, each with its length and its checksums.
+//! Frames: the parts of a log file, each with its length and its checksums.
 //!
 //! A file begins with [`MAGIC`] and the version. A frame is a head of [`HEAD_BYTES`] and
 //! a body; all numbers are little-endian:
@@ -18,7 +18,7 @@ use super::ReadError;
 /// The first bytes of every log.
 pub const MAGIC: &[u8; 16] = b"iostrata record\n";
 
-/// Version of the format that is written, and the only one that is read.
+/// Version of the written format, the only one that is read.
 pub const VERSION: u32 = 2;
 
 /// Length of magic and version.
@@ -29,10 +29,10 @@ pub(super) const HEAD_BYTES: usize = 24;
 /// Longest body: bounds what a damaged length can make a reader allocate.
 pub(super) const LONGEST_BODY: usize = 8 << 20;
 
-/// Fast: the program waits when the recorder does not keep up.
+/// Fast: the program waits when the recorder cannot keep up.
 const COMPRESSION_LEVEL: i32 = 1;
 
-/// What a frame holds.
+/// The kind of a frame's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Begin,
@@ -79,7 +79,7 @@ pub(super) fn read_prefix(input: &mut impl Read) -> Result<(), ReadError> {
     }
 }
 
-/// Compresses, where that makes it shorter, and writes. Returns the frame's length.
+/// Compresses the body if that makes it shorter, and writes it. Returns the frame's length.
 pub(super) fn write(out: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result<u64> {
     let compressed = zstd::bulk::compress(body, COMPRESSION_LEVEL)?;
     let stored = if compressed.len() < body.len() {
@@ -106,7 +106,7 @@ fn length(body: &[u8]) -> io::Result<u32> {
         .ok_or_else(|| io::Error::other("a frame of the operation log is too long"))
 }
 
-/// One frame as it was read.
+/// One frame as read.
 pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) body: Vec<u8>,
@@ -114,7 +114,7 @@ pub(super) struct Frame {
     pub(super) bytes: u64,
 }
 
-/// The frame at `offset`, where `input` stands; `None` at the end of the file.
+/// The frame at `offset`, the current position of `input`; `None` at the end of the file.
 pub(super) fn read(input: &mut impl Read, offset: u64) -> Result<Option<Frame>, ReadError> {
     let mut head = [0; HEAD_BYTES];
     match read_fully(input, &mut head)? {
@@ -159,7 +159,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(number)
 }
 
-/// Reads until the buffer is full or the input ends; returns how many bytes there were.
+/// Reads until the buffer is full or the input ends; returns the number of bytes.
 fn read_fully(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut had = 0;
     while had < buffer.len() {

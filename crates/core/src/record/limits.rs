@@ -3,17 +3,17 @@
 //! A log can refer to the same payload any number of times, and is compressed: a kilobyte can
 //! expand to terabytes.
 
-/// Bounds of what one reader, and what is made of a log, takes.
+/// Bounds for a reader of a log, and for what is built from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that the log expands to: payload each time that it is referred to, and paths.
+    /// Bytes that the log expands to: payload, each time it is referred to, and paths.
     pub expanded_bytes: u64,
-    /// Memory for what is kept of the log, bytes: a tree, names, and how recordings ended.
+    /// Memory for data kept from the log, bytes: a tree, names, and the ends of recordings.
     pub memory_bytes: u64,
 }
 
 impl Default for Limits {
-    /// A minute or so of work, and the memory of ten million extents or names.
+    /// About a minute of work, and the memory of ten million extents or names.
     fn default() -> Self {
         Self {
             expanded_bytes: 64 << 30,
@@ -22,10 +22,10 @@ impl Default for Limits {
     }
 }
 
-/// A log came to more than its [`Limits`].
+/// A log exceeded its [`Limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
-    /// It expands to more.
+    /// It expands to more bytes.
     #[error("it expands to more than the limit of {limit_bytes} bytes of payload and paths")]
     Expanded {
         /// [`Limits::expanded_bytes`].
@@ -40,10 +40,10 @@ pub enum Exceeded {
 }
 
 impl Limits {
-    /// Fails when so much is more than may be kept.
+    /// Fails when this much memory exceeds the limit.
     ///
     /// # Errors
-    /// When it is.
+    /// When it does.
     pub fn check_memory(&self, bytes: u64) -> Result<(), Exceeded> {
         let limit_bytes = self.memory_bytes;
         if bytes > limit_bytes {
@@ -52,10 +52,10 @@ impl Limits {
         Ok(())
     }
 
-    /// The same of what a log expands to.
+    /// The same for expanded bytes.
     ///
     /// # Errors
-    /// When it is more.
+    /// When they exceed the limit.
     pub fn check_expanded(&self, bytes: u64) -> Result<(), Exceeded> {
         let limit_bytes = self.expanded_bytes;
         if bytes > limit_bytes {

@@ -1,16 +1,15 @@
 //! The operation log: what a program did to files, in order and with its payload.
 //!
-//! A log is a file that only grows. It holds one or more recordings, each between its [`Begin`] and
-//! its [`End`]; the end says whether something is missing. A recording whose end does not exist was
-//! cut off.
+//! A log is an append-only file. It contains one or more recordings, each between its [`Begin`] and
+//! its [`End`]; the end states what is missing. A recording without an end was cut off.
 //!
-//! It speaks of nodes, which have a [`FileKind`] and an identity, of names in directories, and
-//! of open file descriptions. Absolute paths are derived from names ([`Paths`]). [`Tree`]
-//! applies operations, in memory, to what was there before.
+//! It describes nodes, which have a [`FileKind`] and an identity, names in directories, and open
+//! file descriptions. Absolute paths are derived from names ([`Paths`]). [`Tree`] applies
+//! operations, in memory, to the previous state.
 //!
-//! Payload is kept in compressed chunks; a block of 512 bytes or more that was stored
-//! before (found by its BLAKE3 hash) is not stored again. Every frame has its length and
-//! checksums, so that damage is found where it is.
+//! Payload is stored in compressed chunks; a block of 512 bytes or more that was stored before
+//! (found by its BLAKE3 hash) is not stored again. Every frame has its length and checksums, so
+//! that damage is located.
 
 mod contents;
 mod examples;
@@ -46,19 +45,19 @@ pub use write::Writer;
 /// include/uapi/linux/fs.h
 pub const RENAME_EXCHANGE: u32 = 2;
 
-/// A place in a log, between two frames.
+/// A position in a log, between two frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Bytes from the beginning of the file.
     pub offset: u64,
     /// Chunks before it.
     pub chunks: u64,
-    /// Operations before it; of a [`Writer`], with those that are gathered.
+    /// Operations before it; for a [`Writer`], including the gathered ones.
     pub operations: u64,
 }
 
 impl Position {
-    /// Behind magic and version.
+    /// After magic and version.
     const START: Self = Self {
         offset: frame::PREFIX_BYTES as u64,
         chunks: 0,

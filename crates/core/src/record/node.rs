@@ -1,4 +1,4 @@
-//! What a log describes: nodes of file systems, their names and their attributes.
+//! The subjects of a log: nodes of file systems, their names and their attributes.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ impl Name {
         }
     }
 
-    /// Whether a file system could have such a name. A log is input from a stranger.
+    /// Whether a file system could have such a name. A log is untrusted input.
     pub fn is_possible(&self) -> bool {
         let name = self.name.as_slice();
         !matches!(name, b"" | b"." | b"..")
@@ -38,15 +38,15 @@ const LONGEST_NAME: usize = 255;
 /// Where a node was found. The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// It is the root that all paths begin at.
+    /// It is the root of all paths.
     Root,
     /// It has this name.
     Name(Name),
-    /// It has no name: it was removed before, or never had one (`O_TMPFILE`, `memfd_create`).
+    /// It has no name: it was removed, or never had one (`O_TMPFILE`, `memfd_create`).
     Nowhere,
 }
 
-/// A change of what a node says about itself. The order of the variants is part of the format.
+/// A change of a node's attributes. The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Attribute {
     /// Permission bits (`chmod`).
@@ -54,14 +54,14 @@ pub enum Attribute {
         /// The twelve low bits of the mode.
         mode: u32,
     },
-    /// Owner and group (`chown`); `None` is left as it was.
+    /// Owner and group (`chown`); `None` is unchanged.
     Owner {
         /// User.
         user: Option<u32>,
         /// Group.
         group: Option<u32>,
     },
-    /// Time of access and of modification (`utimensat` and its kin).
+    /// Access and modification time (`utimensat` and related calls).
     Times {
         /// Of the last access.
         accessed: Time,
@@ -70,7 +70,7 @@ pub enum Attribute {
     },
     /// An extended attribute.
     Extended {
-        /// With its name space: `user.mime_type`.
+        /// With its namespace: `user.mime_type`.
         name: Vec<u8>,
         /// `None` when it was removed.
         value: Option<Vec<u8>>,
@@ -89,28 +89,28 @@ pub enum Attribute {
     },
 }
 
-/// How a node was before the program began. The order of the variants is part of the format.
+/// The state of a node before the program began. The order of the variants is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Was {
-    /// A regular file held these bytes, behind a hole; what is in no such range is zero.
+    /// A regular file contained these bytes, after a hole; ranges in no such entry are zero.
     Bytes {
-        /// Where they begin, bytes.
+        /// Their offset, bytes.
         offset: u64,
         /// The bytes.
         payload: Payload,
     },
     /// It had this attribute.
     Attribute(Attribute),
-    /// A symbolic link said this.
+    /// A symbolic link had this target.
     Target(Vec<u8>),
     /// A device had this number, as `st_rdev` is encoded.
     DeviceNumber(u64),
-    /// All names of a directory have been told.
+    /// All names of a directory have been recorded.
     Listed,
 }
 
 impl Was {
-    /// In a word or two: `device_number`.
+    /// In one or two words: `device_number`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Bytes { .. } => "bytes",
@@ -122,14 +122,14 @@ impl Was {
     }
 }
 
-/// A time that a node was given. The order of the variants is part of the format.
+/// A time set on a node. The order of the variants is part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Time {
-    /// That of the call.
+    /// The time of the call.
     Now,
-    /// The one it had.
+    /// Unchanged.
     Kept,
-    /// This one, since 1970.
+    /// This time, since 1970.
     At {
         /// Seconds.
         seconds: i64,

@@ -1,4 +1,4 @@
-//! What a log holds: operations on files, names and their durability.
+//! The contents of a log: operations on files, names and their durability.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Attribute, FileKind, Name, Payload, Place, Was};
 use crate::op::FileId;
 
-/// One call that changed files, or asked for durability, in the order of completion.
+/// One call that changed files, or requested durability, in the order of completion.
 ///
 /// Calls of different threads whose times overlap may have taken effect in either order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,52 +18,52 @@ pub struct Operation {
     pub process: u32,
     /// Thread.
     pub thread: u32,
-    /// When the call began, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the call, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// From its start to its end, nanoseconds.
     pub took_ns: u64,
     /// The system call.
     pub call: Cow<'static, str>,
-    /// What it returned, or the `errno`. A failed call changed nothing.
+    /// Its result, or the `errno`. A failed call changed nothing.
     pub outcome: Result<u64, i32>,
-    /// What it did, or would have done.
+    /// Its effect, or intended effect.
     pub change: Change,
 }
 
 impl Operation {
-    /// When it ended, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Its end, nanoseconds of `CLOCK_MONOTONIC`.
     pub fn ended_ns(&self) -> u64 {
         self.started_ns.saturating_add(self.took_ns)
     }
 }
 
-/// An open file description (open(2)): the position and the flags that all its descriptors
-/// share, after `dup`, `fork`, or sent over a socket. Its number is never used again.
+/// An open file description (open(2)): the position and the flags that its descriptors share, after
+/// `dup`, `fork`, or when sent over a socket. Its number is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Description(pub u64);
 
-/// What an operation did. A node is described by [`Change::Found`], [`Change::Made`] or
-/// [`Change::Opened`] before anything else names it, and so is a directory before its names.
+/// The effect of an operation. [`Change::Found`], [`Change::Made`] or [`Change::Opened`] describes
+/// a node before any other change refers to it, and a directory before its names.
 ///
-/// The order of the variants, and of their fields, is part of the format. New variants are
-/// added at the end, where an older reader tells them as [`Change::Later`]; anything else
-/// needs a new [`super::VERSION`].
+/// The order of the variants, and of their fields, is part of the format. New variants are added at
+/// the end, where an older reader returns them as [`Change::Later`]; anything else needs a new
+/// [`super::VERSION`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
-    /// A node that was there before the program touched it.
+    /// A node that existed before the program used it.
     Found {
         /// The node.
         node: FileId,
-        /// What it is.
+        /// Its kind.
         kind: FileKind,
-        /// Where it was.
+        /// Its location.
         place: Place,
-        /// The twelve low bits of its mode, where they are known.
+        /// The twelve low bits of its mode, if known.
         mode: Option<u32>,
         /// Its length then, bytes.
         size_bytes: u64,
-        /// Contents of a regular file at that time; `None` if the log does not have them. What they
-        /// are shorter than the length is zero, or told by [`Change::Before`].
+        /// Contents of a regular file at that time; `None` if the log lacks them. A rest up to the
+        /// length is zero, or in [`Change::Before`].
         contents: Option<Payload>,
     },
     /// An open file description, seen for the first time or with other flags than before
@@ -80,46 +80,45 @@ pub enum Change {
     Opened {
         /// The file.
         node: FileId,
-        /// The description that came of it.
+        /// The new description.
         description: Description,
         /// `O_*` of the description.
         flags: u32,
-        /// Where this call created the file; `None` when it was there.
+        /// The name under which this call created the file; `None` if it existed.
         created: Option<Place>,
-        /// The twelve low bits of the file's mode, where they are known.
+        /// The twelve low bits of the file's mode, if known.
         mode: Option<u32>,
-        /// Whether this call cut its contents off.
+        /// Whether this call truncated it.
         truncated: bool,
     },
     /// Bytes were written.
     Wrote {
         /// The file.
         node: FileId,
-        /// The description they were written through; `None` when it is not known.
+        /// The description used; `None` when unknown.
         description: Option<Description>,
-        /// Where the kernel put them, bytes: with `O_APPEND` too.
+        /// Their actual offset, bytes, also with `O_APPEND`.
         offset: u64,
         /// `RWF_*` of this call.
         flags: u32,
-        /// What was written.
+        /// The bytes.
         payload: Payload,
     },
-    /// Stores to a shared mapping, as they were found at a point of synchronization
-    /// (`msync`, the end of the recording). What was stored and overwritten between two
-    /// such points is not in the log.
+    /// Stores to a shared mapping, as found at a synchronization point (`msync`, the end of the
+    /// recording). The log lacks stores that were overwritten between two such points.
     Stored {
         /// The file.
         node: FileId,
-        /// Where they begin, bytes.
+        /// Their offset, bytes.
         offset: u64,
-        /// What the file held then.
+        /// The file's contents at that time.
         payload: Payload,
     },
     /// The length was set.
     Resized {
         /// The file.
         node: FileId,
-        /// Through which description; `None` for a path.
+        /// The description; `None` for a path.
         description: Option<Description>,
         /// Its new length, bytes.
         bytes: u64,
@@ -128,58 +127,57 @@ pub enum Change {
     Allocated {
         /// The file.
         node: FileId,
-        /// Through which description.
+        /// The description.
         description: Option<Description>,
         /// `FALLOC_FL_*`.
         mode: u32,
-        /// Begin of the range, bytes.
+        /// Start of the range, bytes.
         offset: u64,
         /// Its length, bytes.
         bytes: u64,
     },
-    /// A range came to share its blocks with one of another file (`FICLONE`,
-    /// `FICLONERANGE`).
+    /// A range now shares its blocks with one of another file (`FICLONE`, `FICLONERANGE`).
     Cloned {
-        /// The file that was changed.
+        /// The changed file.
         node: FileId,
-        /// Through which description.
+        /// The description.
         description: Option<Description>,
-        /// Where the range begins in it, bytes.
+        /// Start of the range in it, bytes.
         offset: u64,
-        /// The file that it was taken from.
+        /// The source file.
         source: FileId,
-        /// Where the range begins there, bytes.
+        /// Start of the range there, bytes.
         source_offset: u64,
-        /// What the range holds since.
+        /// The contents of the range from now on.
         payload: Payload,
     },
-    /// The same of ranges that held the same bytes (`FIDEDUPERANGE`): no contents changed.
+    /// The same for ranges with equal bytes (`FIDEDUPERANGE`): no contents changed.
     Deduplicated {
-        /// The file whose blocks were given up.
+        /// The file whose blocks were released.
         node: FileId,
-        /// Where the range begins in it, bytes.
+        /// Start of the range in it, bytes.
         offset: u64,
         /// The file whose blocks are shared.
         source: FileId,
-        /// Where the range begins there, bytes.
+        /// Start of the range there, bytes.
         source_offset: u64,
         /// Length of the range, bytes.
         bytes: u64,
     },
-    /// A node was made: a directory, symbolic link, FIFO, socket, device, or by `mknod` a
-    /// regular file.
+    /// A node was created: a directory, symbolic link, FIFO, socket, device, or a regular file by
+    /// `mknod`.
     Made {
         /// The node.
         node: FileId,
-        /// What it is.
+        /// Its kind.
         kind: FileKind,
         /// Its name.
         name: Name,
-        /// The twelve low bits of its mode, where they are known.
+        /// The twelve low bits of its mode, if known.
         mode: Option<u32>,
         /// Number of a device, encoded like `st_rdev`; else 0.
         device_number: u64,
-        /// What a symbolic link says; else empty.
+        /// Target of a symbolic link; else empty.
         target: Vec<u8>,
     },
     /// A name was changed.
@@ -190,8 +188,8 @@ pub enum Change {
         from: Name,
         /// New name.
         to: Name,
-        /// The node that had the new name: it has the old one now if the two were
-        /// exchanged, and else lost its name.
+        /// The node that had the new name: it has the old one now if the two were exchanged,
+        /// otherwise it lost its name.
         other: Option<FileId>,
         /// `RENAME_*`.
         flags: u32,
@@ -216,23 +214,24 @@ pub enum Change {
     Changed {
         /// The node.
         node: FileId,
-        /// What was changed.
+        /// The changed attribute.
         attribute: Attribute,
     },
-    /// Durability was asked for.
+    /// Durability was requested.
     Synced {
-        /// The node, a directory also; of `syncfs` one of that file system; `None` for `sync`.
+        /// The node, possibly a directory; for `syncfs` a node of that file system; `None` for
+        /// `sync`.
         node: Option<FileId>,
-        /// Through which description.
+        /// The description.
         description: Option<Description>,
-        /// What is made durable.
+        /// The requested scope.
         scope: Durability,
     },
     /// A file was mapped, or a mapping was made writable, so that stores change it.
     Mapped {
         /// The file.
         node: FileId,
-        /// Where in the file the mapping begins, bytes.
+        /// Start of the mapping in the file, bytes.
         offset: u64,
         /// Its length, bytes.
         bytes: u64,
@@ -241,47 +240,47 @@ pub enum Change {
     Closed {
         /// The node.
         node: FileId,
-        /// The description; other descriptors may still stand for it.
+        /// The description; other descriptors may still refer to it.
         description: Description,
     },
-    /// Bytes were read; only where reads were asked for. They themselves are not kept.
+    /// Bytes were read; only if reads are recorded. The bytes themselves are not kept.
     Read {
         /// The file.
         node: FileId,
         /// The description.
         description: Option<Description>,
-        /// Where they begin, bytes.
+        /// Their offset, bytes.
         offset: u64,
-        /// How many were read.
+        /// Number of bytes.
         bytes: u64,
         /// `RWF_*` of this call.
         flags: u32,
     },
-    /// Output that is no file: what a user, or another program, has been told.
+    /// Output to something other than a file: a message to a user, or to another program.
     Printed {
         /// Descriptor: 1 or 2.
         descriptor: u32,
-        /// What was written.
+        /// The bytes.
         payload: Payload,
     },
-    /// A call on names that failed.
+    /// A failed call on names.
     Attempted {
-        /// Its paths, as the program gave them.
+        /// Its paths, as the program passed them.
         paths: Vec<Vec<u8>>,
     },
-    /// How a node was that was found, before the program began; only where that was asked for.
+    /// The state of a found node before the program began; only if requested.
     Before {
         /// The node.
         node: FileId,
-        /// What of it.
+        /// The attribute or contents.
         was: Was,
     },
-    /// A range of a regular file was mapped, and can be read in memory; only where reads were
-    /// asked for. Which of its pages the program came to, [`Change::Touched`] says.
+    /// A range of a regular file was mapped readable; only if reads are recorded.
+    /// [`Change::Touched`] has the pages that the program accessed.
     MappedToRead {
         /// The file.
         node: FileId,
-        /// Where in the file the mapping begins, bytes.
+        /// Start of the mapping in the file, bytes.
         offset: u64,
         /// Its length, bytes.
         bytes: u64,
@@ -290,17 +289,17 @@ pub enum Change {
         /// `MAP_*`: whether it is shared.
         flags: u32,
     },
-    /// A fault made pages of a mapped file accessible; only where reads were asked for. The
-    /// program came to one of them at least; of those that it came to later there is no more.
+    /// A fault made pages of a mapped file accessible; only if reads are recorded. The program
+    /// accessed at least one of them; later accesses to the others leave no record.
     Touched {
         /// The file.
         node: FileId,
-        /// Where the pages begin in it, bytes.
+        /// Start of the pages in it, bytes.
         offset: u64,
         /// Their length, bytes.
         bytes: u64,
     },
-    /// Something that a later iostrata recorded and this one does not know. Never written.
+    /// An operation recorded by a later version of iostrata and unknown to this one. Never written.
     #[serde(skip)]
     Later {
         /// Number of the variant.
@@ -308,21 +307,21 @@ pub enum Change {
     },
 }
 
-/// What is made durable. The order of the variants is part of the format.
+/// The scope of a sync. The order of the variants is part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Durability {
     /// Data and metadata of the node (`fsync`).
     File,
-    /// Data, and the metadata that is needed to read it (`fdatasync`).
+    /// Data, and the metadata needed to read it (`fdatasync`).
     Data,
     /// A range of the file's data (`msync` with `MS_SYNC`).
     Range {
-        /// Begin, bytes.
+        /// Start, bytes.
         offset: u64,
         /// Length, bytes.
         bytes: u64,
     },
-    /// Nothing for certain (`sync_file_range`, `msync` with `MS_ASYNC`).
+    /// No guarantee (`sync_file_range`, `msync` with `MS_ASYNC`).
     Hint,
     /// A whole file system (`syncfs`).
     FileSystem,

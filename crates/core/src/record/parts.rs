@@ -1,10 +1,10 @@
-//! Which node, names and bytes a change is about, whatever its kind.
+//! The nodes, names and bytes of a change, for any kind.
 
 use super::{Change, Description, Durability, Name, Payload, Place, Was};
 use crate::op::FileId;
 
 impl Change {
-    /// Variants that a log can hold: numbers from here on were added later.
+    /// Number of variants that a log can contain: higher numbers were added later.
     pub(super) const VARIANTS: u32 = 23;
 
     /// Its kind in one or two words: `wrote`, `made`.
@@ -37,7 +37,7 @@ impl Change {
         }
     }
 
-    /// The node it is about; `None` when it is about no node.
+    /// Its node; `None` if it has none.
     pub fn node(&self) -> Option<FileId> {
         match self {
             Self::Found { node, .. }
@@ -65,7 +65,7 @@ impl Change {
         }
     }
 
-    /// The node that it made, which was not there before.
+    /// The node that it created.
     pub fn made(&self) -> Option<FileId> {
         match self {
             Self::Made { node, .. }
@@ -78,7 +78,7 @@ impl Change {
         }
     }
 
-    /// The open file description it went through.
+    /// The open file description that it used.
     pub fn description(&self) -> Option<Description> {
         match self {
             Self::Described { description, .. }
@@ -94,7 +94,7 @@ impl Change {
         }
     }
 
-    /// The same, through an open file description, where the change has one.
+    /// The same, with an open file description where the change has one.
     #[must_use]
     pub fn through(mut self, through: Description) -> Self {
         match &mut self {
@@ -112,7 +112,7 @@ impl Change {
         self
     }
 
-    /// The name it is about: of two the one that was there before.
+    /// Its name: of two the previous one.
     pub fn name(&self) -> Option<&Name> {
         match self {
             Self::Found {
@@ -131,7 +131,7 @@ impl Change {
         }
     }
 
-    /// The second name it is about: the new one of a rename.
+    /// Its second name: the new one of a rename.
     pub fn other_name(&self) -> Option<&Name> {
         match self {
             Self::Renamed { to, .. } => Some(to),
@@ -139,7 +139,7 @@ impl Change {
         }
     }
 
-    /// The second node it is about: where a clone was taken from, what a rename replaced.
+    /// Its second node: the source of a clone, the node replaced by a rename.
     pub fn other_node(&self) -> Option<FileId> {
         match self {
             Self::Cloned { source, .. } | Self::Deduplicated { source, .. } => Some(*source),
@@ -148,7 +148,7 @@ impl Change {
         }
     }
 
-    /// Where its bytes begin in the file.
+    /// The offset of its bytes in the file.
     pub fn offset(&self) -> Option<u64> {
         match self {
             Self::Wrote { offset, .. }
@@ -172,7 +172,7 @@ impl Change {
         }
     }
 
-    /// How many bytes it is about; of a file that was found or resized, its length.
+    /// Number of its bytes; for a found or resized file, its length.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Self::Found { size_bytes, .. } => Some(*size_bytes),
@@ -209,7 +209,7 @@ impl Change {
 }
 
 impl Durability {
-    /// What is made durable, in a word.
+    /// The scope of a sync, in a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::File => "file",

@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use super::{Change, Name, Operation, Place, RENAME_EXCHANGE};
 use crate::op::FileId;
 
-/// Deeper paths are cut at their beginning: a log is input from a stranger, and names may
-/// go round in a circle.
+/// Deeper paths are cut at their beginning: a log is untrusted input, and names may form a cycle.
 const DEEPEST: usize = 4096;
 
-/// So are longer ones: no file system has a longer name (`NAME_MAX`), and a path of
-/// `PATH_MAX` has 4096 bytes (include/uapi/linux/limits.h).
+/// Longer ones are cut too: no file system has longer names (`NAME_MAX`), and a path of `PATH_MAX`
+/// has 4096 bytes (include/uapi/linux/limits.h).
 const LONGEST: usize = 64 << 10;
 
-/// What a node takes besides its name, bytes.
+/// Memory of a node besides its name, bytes.
 const PLACE_BYTES: u64 = 96;
 
-/// Where each node is: its last name, or that it is the root.
+/// The location of each node: its last name, or that it is the root.
 ///
-/// Grows with the nodes of a log, not with its operations.
+/// Grows with the number of nodes of a log, not of its operations.
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
     names: HashMap<FileId, Place>,
@@ -26,7 +25,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Follows an operation.
+    /// Applies an operation.
     pub fn follow(&mut self, operation: &Operation) {
         if operation.outcome.is_err() {
             return;
@@ -68,13 +67,13 @@ impl Paths {
         }
     }
 
-    /// What it takes, bytes, about.
+    /// Its memory, bytes, approximately.
     pub fn memory_bytes(&self) -> u64 {
         let nodes = self.names.len() as u64;
         self.name_bytes.saturating_add(nodes * PLACE_BYTES)
     }
 
-    /// The path of a node: the last one it had.
+    /// The last path of a node.
     pub fn of_node(&self, node: FileId) -> Option<Vec<u8>> {
         match self.names.get(&node)? {
             Place::Root => Some(b"/".to_vec()),
@@ -83,7 +82,7 @@ impl Paths {
         }
     }
 
-    /// The path of a name. Where what is above is not known it begins with an ellipsis.
+    /// The path of a name. It begins with an ellipsis where its start is unknown.
     pub fn of_name(&self, name: &Name) -> Vec<u8> {
         let mut parts = vec![name.name.as_slice()];
         let mut bytes = name.name.len();
@@ -104,10 +103,9 @@ impl Paths {
         parts.join(&b'/')
     }
 
-    /// Follows an operation and gives the path of the name that it is about, or else of its
-    /// node.
+    /// Applies an operation and returns the path of its name, or otherwise of its node.
     pub fn of(&mut self, operation: &Operation) -> Option<Vec<u8>> {
-        // What a rename and a removal name is where it was.
+        // The name of a rename or removal is the previous one.
         let before = operation.change.name().map(|name| self.of_name(name));
         self.follow(operation);
         before.or_else(|| match &operation.change {
@@ -116,7 +114,7 @@ impl Paths {
         })
     }
 
-    /// The second path that an operation is about: a new name, or what a symbolic link says.
+    /// The second path of an operation: a new name, or the target of a symbolic link.
     pub fn other(&self, operation: &Operation) -> Option<Vec<u8>> {
         match &operation.change {
             Change::Attempted { paths } => paths.get(1).cloned(),

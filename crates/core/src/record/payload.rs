@@ -1,11 +1,11 @@
-//! Where the bytes of an operation are.
+//! The location of an operation's bytes.
 
 use serde::{Deserialize, Serialize};
 
 /// The bytes of an operation, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Payload {
-    /// Its parts, one after the other.
+    /// Its parts, in order.
     pub pieces: Vec<Piece>,
 }
 
@@ -17,7 +17,7 @@ impl Payload {
             .fold(0, |sum: u64, piece| sum.saturating_add(piece.bytes()))
     }
 
-    /// Bytes that are not in the log.
+    /// Number of bytes missing from the log.
     pub fn unknown_bytes(&self) -> u64 {
         self.pieces
             .iter()
@@ -64,14 +64,14 @@ pub enum Piece {
     Stored {
         /// Number of the chunk, from 0 in the order of the log.
         chunk: u64,
-        /// Where in the chunk they begin, bytes.
+        /// Their offset in the chunk, bytes.
         at: u32,
-        /// How many.
+        /// Their number.
         bytes: u32,
     },
     /// Bytes that could not be captured.
     Unknown {
-        /// How many.
+        /// Their number.
         bytes: u64,
     },
 }

@@ -15,23 +15,23 @@ use super::{
 };
 use crate::op::Gap;
 
-/// Chunks that are kept decompressed: at most 8 MiB each, usually 1 MiB.
+/// Number of chunks kept decompressed: at most 8 MiB each, usually 1 MiB.
 const KEPT_CHUNKS: usize = 16;
 
-/// Why a log cannot be read, or not further.
+/// Why a log cannot be read, or not to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It does not begin like one.
+    /// It does not begin like a log.
     #[error("not an operation log: it does not begin with `iostrata record`")]
     NotALog,
-    /// It is of another version.
+    /// It has another version.
     #[error(
         "operation log version {found}: {}; this one reads version {}",
         reads(*found),
         super::VERSION
     )]
     Version {
-        /// The version it says.
+        /// The version in the file.
         found: u32,
     },
     /// It ends inside a frame.
@@ -40,20 +40,20 @@ pub enum ReadError {
          before that is usable"
     )]
     Truncated {
-        /// Where the last whole frame ends.
+        /// The end of the last complete frame.
         offset: u64,
     },
-    /// It is not as it was written.
+    /// It is corrupt.
     #[error(
         "the operation log is corrupt at byte {offset}: {what}; only the part before that is usable"
     )]
     Corrupt {
-        /// Where the frame begins.
+        /// The start of the frame.
         offset: u64,
-        /// What is wrong.
+        /// The kind of damage.
         what: &'static str,
     },
-    /// It comes to more than it may.
+    /// It exceeds the limits.
     #[error("the operation log is not read further: {0}; everything before that is usable")]
     TooMuch(#[from] Exceeded),
     /// The file cannot be read.
@@ -61,7 +61,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Which iostrata reads a version of the format.
+/// The iostrata version that reads a format version.
 fn reads(version: u32) -> &'static str {
     match version {
         1 => "iostrata 0.1 reads it",
@@ -69,55 +69,55 @@ fn reads(version: u32) -> &'static str {
     }
 }
 
-/// An operation without its change, which may be of a kind that is not known here.
+/// An operation without its change, which may be of an unknown kind.
 type Head = (u64, u32, u32, u64, u64, Cow<'static, str>, Result<u64, i32>);
 
-/// What comes next in a log.
+/// The next entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A recording begins.
     Begin(Begin),
-    /// It goes on.
+    /// An operation.
     Operation(Operation),
     /// It ends.
     End(End),
 }
 
-/// Reads a log from its beginning. Memory does not grow with the operations; each
+/// Reads a log from its beginning. Memory does not grow with the number of operations; each
 /// megabyte of payload takes 8 bytes.
 pub struct Reader<R> {
     input: R,
     position: Position,
-    /// Where each chunk is.
+    /// The position of each chunk.
     chunks: Vec<u64>,
     kept: VecDeque<(u64, Vec<u8>)>,
     /// Operations of the current frame.
     body: Vec<u8>,
     at: usize,
     frame_offset: u64,
-    /// What is missing from the recordings that were read.
+    /// Gaps in the recordings read so far.
     gaps: Vec<Gap>,
     /// Whether the last recording has no end yet.
     open: bool,
     recordings: u64,
     /// First operation of the last recording.
     first_id: u64,
-    /// Operations of kinds that are not known here.
+    /// Operations of unknown kinds.
     later: u64,
     limits: Limits,
-    /// What was expanded, and what is kept of begins and ends, bytes.
+    /// Expanded bytes, and bytes kept of begins and ends.
     expanded: u64,
     kept_bytes: u64,
 }
 
-/// A byte of a begin or an end may be a whole element of a list.
+/// One byte of a begin or an end may become a whole element of a list.
 const KEPT_FOR_BYTE: u64 = 32;
 
 impl<R: Read + Seek> Reader<R> {
-    /// Checks the first bytes.
+    /// Checks the header.
     ///
     /// # Errors
-    /// When this is no log, or one of another version.
+    /// When this is not a log, or has another version.
     pub fn new(input: R) -> Result<Self, ReadError> {
         Self::within(input, Limits::default())
     }
@@ -125,7 +125,7 @@ impl<R: Read + Seek> Reader<R> {
     /// The same with other limits.
     ///
     /// # Errors
-    /// When this is no log, or one of another version.
+    /// When this is not a log, or has another version.
     pub fn within(mut input: R, limits: Limits) -> Result<Self, ReadError> {
         input.rewind()?;
         frame::read_prefix(&mut input)?;
@@ -151,7 +151,7 @@ impl<R: Read + Seek> Reader<R> {
     /// The next entry; `None` at the end of the file.
     ///
     /// # Errors
-    /// When the rest is truncated or corrupt. Everything before was as it was written.
+    /// When the rest is truncated or corrupt. Everything before is intact.
     pub fn next_entry(&mut self) -> Result<Option<Entry>, ReadError> {
         loop {
             if self.at < self.body.len() {
@@ -212,15 +212,15 @@ impl<R: Read + Seek> Reader<R> {
         Ok(operation)
     }
 
-    /// What may be read.
+    /// The limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Charges what the log expands to.
+    /// Counts expanded bytes.
     ///
     /// # Errors
-    /// When that is too much.
+    /// When they exceed the limit.
     pub fn expand(&mut self, bytes: u64) -> Result<(), Exceeded> {
         self.expanded = self.expanded.saturating_add(bytes);
         self.limits.check_expanded(self.expanded)
@@ -231,7 +231,7 @@ impl<R: Read + Seek> Reader<R> {
         self.limits.check_memory(self.kept_bytes)
     }
 
-    /// A later iostrata may have added to it at its end.
+    /// A later iostrata may have appended fields to it.
     fn whole<T: DeserializeOwned>(&mut self, frame: &Frame) -> Result<T, ReadError> {
         self.keep_bytes((frame.body.len() as u64 + 64).saturating_mul(KEPT_FOR_BYTE))?;
         match postcard::take_from_bytes(&frame.body) {
@@ -243,13 +243,13 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    /// Where reading stands: behind the last whole frame when the end was reached.
+    /// The current position: after the last complete frame when the end was reached.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Whether every change of all recordings is there, once [`Self::next_entry`] has
-    /// given `None`.
+    /// Whether every change of all recordings is there, once [`Self::next_entry`] has returned
+    /// `None`.
     pub fn completeness(&self) -> Completeness {
         let mut gaps = self.gaps.clone();
         if self.open {
@@ -264,8 +264,8 @@ impl<R: Read + Seek> Reader<R> {
         Completeness::from_gaps(gaps)
     }
 
-    /// Hands the bytes of a payload over, part by part; `None` stands for that many bytes
-    /// that were not captured.
+    /// Passes the bytes of a payload to `each`, part by part; `None` stands for bytes that were not
+    /// captured.
     ///
     /// # Errors
     /// When the payload is not in the log, or `each` fails.
@@ -291,8 +291,8 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// Hands over what the log has of a file, and where it lies in that: in the order of the log, as
-    /// that is how its chunks are decompressed only once.
+    /// Passes the logged contents of a file, with their offsets, in the order of the log, so that
+    /// each chunk is decompressed only once.
     ///
     /// # Errors
     /// When a part of it is not in the log, or `each` fails.
@@ -319,8 +319,8 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// The bytes of a payload; those that were not captured are zero. For payload that
-    /// is known to be short.
+    /// The bytes of a payload; bytes that were not captured are zero. For payload that is known to
+    /// be short.
     ///
     /// # Errors
     /// When the payload is not in the log, or is not short.
@@ -384,7 +384,7 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// The first operation of an encoding, and the length of that.
+/// The first operation in an encoding, and its length.
 fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
     let (length, behind) = postcard::take_from_bytes::<u32>(encoded).ok()?;
     let one = behind.get(..usize::try_from(length).ok()?)?;
@@ -410,7 +410,7 @@ fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
     Some((operation, bytes))
 }
 
-/// What a recording without an end lacks.
+/// The gap of a recording without an end.
 pub fn cut_off() -> Gap {
     Gap::new(
         "the end of a recording",

@@ -1,4 +1,4 @@
-//! How a recording begins and ends.
+//! The begin and the end of a recording.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,41 +19,41 @@ pub struct Begin {
     pub command: Vec<Vec<u8>>,
     /// Working directory at the start.
     pub directory: Vec<u8>,
-    /// When, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Its time, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Whether reads are recorded too.
     pub reads: bool,
 }
 
-/// How a recording ended.
+/// The end of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     /// Operations of this recording.
     pub operations: u64,
-    /// Times that a process was stopped until its payload had been read.
+    /// Number of times that a process was stopped until its payload had been read.
     pub stops: u64,
     /// Whether every change is in the log.
     pub completeness: Completeness,
-    /// What came of comparing the log with the files that were really there.
+    /// The result of comparing the log with the real files.
     pub check: Check,
 }
 
-/// Whether the files that a log makes are those that were there at the end of its recording.
-/// What differs is a gap too, with its path.
+/// Whether the files rebuilt from a log equal those at the end of its recording. Each difference is
+/// also a gap, with its path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Check {
     /// They were compared.
     Compared {
-        /// Nodes of which all that the log knows was compared.
+        /// Nodes whose logged state was compared completely.
         nodes: u64,
-        /// Those that differed.
+        /// Nodes that differed.
         differing: u64,
-        /// Nodes that could not be compared: out of reach, or of unknown contents.
+        /// Nodes that could not be compared: unreachable, or with unknown contents.
         skipped: u64,
     },
-    /// They were not.
+    /// They were not compared.
     Skipped {
-        /// Why.
+        /// The reason.
         because: String,
     },
 }
@@ -65,13 +65,13 @@ pub enum Completeness {
     Complete,
     /// Something is missing.
     Incomplete {
-        /// What, and why; never empty.
+        /// The missing parts, and why; never empty.
         because: Vec<Gap>,
     },
 }
 
 impl Completeness {
-    /// Complete when nothing is missing.
+    /// Complete if there are no gaps.
     pub fn from_gaps(gaps: Vec<Gap>) -> Self {
         if gaps.is_empty() {
             Self::Complete

@@ -15,7 +15,7 @@ const FILE: FileId = FileId {
     generation: 9,
 };
 
-/// Written when the format got its version; has to be read as long as that is read.
+/// Written when the format got its version; must stay readable as long as the version is.
 const GOLDEN: &[u8] = include_bytes!("../../tests/golden/operations-2.log");
 
 fn begin() -> Begin {
@@ -60,7 +60,7 @@ fn named(name: &[u8]) -> Name {
     Name::new(DIRECTORY, name)
 }
 
-/// One of each change on names and nodes.
+/// One of each kind of change of names and nodes.
 fn changes_of_names() -> Vec<Change> {
     vec![
         Change::Described {
@@ -110,7 +110,7 @@ fn changes_of_names() -> Vec<Change> {
     ]
 }
 
-/// One of each change on contents and attributes, without payload.
+/// One of each kind of change of contents and attributes, without payload.
 fn changes_of_files() -> Vec<Change> {
     let changed = |attribute| Change::Changed {
         node: FILE,
@@ -186,7 +186,7 @@ fn changes_of_files() -> Vec<Change> {
 
 const OPERATIONS: usize = 8 + 14 + 5;
 
-/// A short log with everything in it, and what it says.
+/// A short log with every kind of entry, and its contents.
 fn sample() -> (Vec<u8>, Vec<Operation>) {
     let mut log = Writer::new(Vec::new(), &begin()).unwrap();
     let plain = [changes_of_names(), changes_of_files()].concat();
@@ -281,7 +281,7 @@ fn what_was_written_is_read() {
     check_sample(&log, &operations);
 }
 
-/// Kinds that were added behind the first ones, which keep their numbers.
+/// Kinds that were added after the first ones, which keep their numbers.
 #[test]
 fn kinds_that_were_added_come_back() {
     let mut log = Writer::new(Vec::new(), &begin()).unwrap();
@@ -351,7 +351,7 @@ fn payload_comes_back_with_zeros_for_what_was_not_captured() {
     assert_eq!(found, b"hello\0\0\0\0\0\0\0");
 }
 
-/// A log of one write for each of `writes`.
+/// A log with one write for each of `writes`.
 fn log_of(writes: &[Vec<u8>]) -> Vec<u8> {
     let mut log = Writer::new(Vec::new(), &begin()).unwrap();
     for bytes in writes {
@@ -386,7 +386,7 @@ fn payloads_of(log: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// Bytes that zstd can not shorten.
+/// Bytes that zstd cannot compress.
 fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut output = vec![0; bytes];
     blake3::Hasher::new()
@@ -503,8 +503,8 @@ fn other_files_and_other_versions_are_told_apart() {
     );
 }
 
-/// A log as a later iostrata may write it: a kind of change that is not known here, and more at
-/// the end of what is.
+/// A log from a hypothetical later iostrata: an unknown kind of change, and additional fields at
+/// the end of known ones.
 #[test]
 fn what_was_added_later_is_passed_over_and_named() {
     let encoded = |id: u64, kind: u32| {
@@ -612,7 +612,7 @@ proptest! {
         prop_assert_eq!(payloads_of(&log_of(&writes)), writes);
     }
 
-    /// Damage that keeps the checksums right, as a faulty writer would make it.
+    /// Damage with correct checksums, as from a faulty writer.
     #[test]
     fn well_formed_nonsense_never_panics(
         frames in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..200)), 0..6),

@@ -6,27 +6,26 @@ use std::io::{self, Write};
 use super::frame::{self, Kind};
 use super::{Begin, End, Operation, Payload, Piece, Position};
 
-/// Longest block that is looked for as a whole.
+/// Maximum length of a block that is deduplicated.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Shorter blocks are stored as they come: to look for them costs more than they.
+/// Shorter blocks are stored directly: searching for them costs more than storing them.
 const SHORTEST_BLOCK: usize = 512;
 
-/// A chunk is written when it has this length.
+/// A chunk is written when it reaches this length.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Operations are written when they have this length, encoded.
+/// Operations are written when they reach this length, encoded.
 const OPERATIONS_BYTES: usize = 256 << 10;
 
-/// Blocks that are remembered: at most some 50 MiB. When there are more, all are
-/// forgotten, and a block may be stored again.
+/// Maximum number of remembered blocks: some 50 MiB. Beyond it all are forgotten, and a block may
+/// be stored again.
 const REMEMBERED: usize = 1 << 19;
 
-/// Writes a log to `out`, which should not be buffered: what is written is long.
+/// Writes a log to `out`, which should not be buffered: single writes are large.
 ///
-/// Operations may refer to payload that was stored at any time before them; in the file,
-/// payload always comes first, so that a truncated log has the payload of all its
-/// operations.
+/// Operations may refer to any payload stored before them; in the file, payload always precedes
+/// them, so that a truncated log has the payload of all its operations.
 pub struct Writer<W> {
     out: W,
     chunk: Vec<u8>,
@@ -37,7 +36,7 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a new log.
+    /// Starts a new log.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -46,8 +45,8 @@ impl<W: Write> Writer<W> {
         Self::append(out, Position::START, begin)
     }
 
-    /// Begins another recording behind the ones that are there. `out` must stand at
-    /// `position`, and everything behind it must have been cut off.
+    /// Starts another recording after the existing ones. `out` must be at `position`, and
+    /// everything after it must have been truncated.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -64,13 +63,13 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Where the next frame begins, and what is before it. What is gathered and not yet
-    /// written is not before it.
+    /// The start of the next frame, and the contents before it, without data that is gathered but
+    /// not yet written.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// Stores payload and adds where it is to `payload`.
+    /// Stores payload and adds its location to `payload`.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -85,7 +84,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Where the block is: where it was stored before, or at the end of the chunk.
+    /// The location of the block: where it was stored before, or at the end of the chunk.
     fn place(&mut self, block: &[u8]) -> Piece {
         let here = (self.position.chunks, short(self.chunk.len()));
         let bytes = short(block.len());
@@ -104,13 +103,13 @@ impl<W: Write> Writer<W> {
         Piece::Stored { chunk, at, bytes }
     }
 
-    /// Adds an operation; its `id` is set to its place in the log.
+    /// Adds an operation; its `id` is set to its position in the log.
     ///
     /// # Errors
     /// When `out` cannot be written to.
     pub fn operation(&mut self, operation: &mut Operation) -> io::Result<()> {
         operation.id = self.position.operations;
-        // Its length comes first, so that a reader can pass over what it does not know.
+        // Its length comes first, so that a reader can skip unknown kinds.
         let encoded = postcard::to_stdvec(operation).map_err(io::Error::other)?;
         let length = u32::try_from(encoded.len()).map_err(io::Error::other)?;
         self.operations = postcard::to_extend(&length, std::mem::take(&mut self.operations))
@@ -123,21 +122,21 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered data.
     ///
     /// # Errors
     /// When `out` cannot be written to.
     pub fn write_out(&mut self) -> io::Result<()> {
         self.end_chunk()?;
         let operations = std::mem::take(&mut self.operations);
-        // One operation can be longer than a frame only if its paths are: they are not.
+        // One operation could exceed a frame only by its paths, which are shorter.
         if !operations.is_empty() {
             self.position.offset += frame::write(&mut self.out, Kind::Operations, &operations)?;
         }
         Ok(())
     }
 
-    /// Ends the recording and gives `out` back.
+    /// Ends the recording and returns `out`.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -165,7 +164,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Lengths within a chunk fit by its limit.
+/// Lengths within a chunk fit because of its limit.
 fn short(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Questions put to every file system of a result.
+//! Questions answered for every file system of a result.
 
 use super::words::{parenthesis, sentence};
 use super::{Elsewhere, Reply, Standing};
@@ -6,16 +6,16 @@ use crate::judge::{HOST, Judged, Missing, TargetRows};
 
 /// A question about rows `R` of a result `X`.
 pub(crate) struct Question<R: Judged + 'static, X: 'static> {
-    /// At most some 26 characters: answers stand beside it.
+    /// At most about 26 characters, since answers are printed next to it.
     pub(crate) text: &'static str,
     /// See [`Reply::leads`].
     pub(crate) leads: bool,
     pub(crate) say: fn(&TargetRows<'_, R, X>) -> Result<Said, Missing>,
 }
 
-/// What the rows of one file system say.
+/// The answer from one file system's rows.
 pub(crate) struct Said {
-    /// What another file system must say otherwise to be named.
+    /// The value in which another file system must differ to be named.
     gist: String,
     answer: String,
     reason: String,
@@ -35,7 +35,7 @@ impl Said {
         }
     }
 
-    /// What the rows leave open, and the figures that do.
+    /// An unclear answer, with the figures that leave it open.
     pub(crate) fn unclear(figures: &str, rows: Vec<usize>) -> Self {
         Self::fact(format!("Unclear: {figures}"), rows).standing(Standing::Unclear)
     }
@@ -50,7 +50,7 @@ impl Said {
         self
     }
 
-    /// By default the standing: file systems are named that differ in it.
+    /// File systems are named when they differ in this value, by default in their standing.
     pub(crate) fn gist(mut self, gist: impl Into<String>) -> Self {
         self.gist = gist.into();
         self
@@ -60,7 +60,7 @@ impl Said {
         (self.standing, &self.gist) != (other.standing, &other.gist)
     }
 
-    /// As the reply of a result that has nothing else to say.
+    /// The reply of a result that has no other reply.
     pub(crate) fn reply(self, question: &str, leads: bool) -> Reply {
         Reply {
             question: question.to_owned(),
@@ -74,8 +74,8 @@ impl Said {
     }
 }
 
-/// Puts questions to every target: the host first, then in their order. A question whose rows were
-/// not measured on any of them is not among the replies.
+/// Answers questions for every target: the host first, then in their order. A question whose rows
+/// were measured on no target is left out.
 pub(crate) fn replies<R: Judged, X>(
     questions: &[Question<R, X>],
     mut targets: Vec<TargetRows<'_, R, X>>,
@@ -123,19 +123,19 @@ fn reply(question: &str, leads: bool, said: Vec<(&str, Result<Said, Missing>)>) 
     Some(reply)
 }
 
-/// Reasons that many questions of a run can have, and what is said of them beside each.
+/// Reasons that many questions of a run share, and the text next to each.
 const SHORT: [(&str, &str); 2] = [
     ("for a 95 % interval", "too few timing runs."),
     ("on the same disk", "other programs used the same disk."),
 ];
 
-/// The cause alone; what follows from it, and what is in parentheses, is told with the claims.
+/// The cause alone; its consequence and text in parentheses are shown with the claims.
 fn unknown(why: &str) -> Said {
     if let Some((_, short)) = SHORT.iter().find(|(long, _)| why.contains(long)) {
         return Said::unclear(short, Vec::new());
     }
     let mut told = why.to_owned();
-    // A colon within it parts nothing.
+    // A colon inside a word does not separate.
     while let Some(range) = parenthesis(&told)
         && told.find(": ").is_some_and(|colon| range.contains(&colon))
     {
@@ -155,7 +155,7 @@ fn unknown(why: &str) -> Said {
     Said::unclear(&format!("{cause}."), Vec::new()).because(reason)
 }
 
-/// In the middle of a sentence; names of calls and units stay as they are.
+/// For the middle of a sentence; names of calls and units stay unchanged.
 pub(super) fn lowered(sentence: &str) -> String {
     let mut chars = sentence.chars();
     match (chars.next(), chars.as_str()) {

@@ -1,8 +1,8 @@
-//! Replies: what a reader asks, and the answer of the rows in one or two lines.
+//! Replies: a reader's questions, and the answers from the rows in one or two lines.
 //!
 //! A claim ([`crate::answer::Answer`]) is a statement that rows support or contradict, with every
-//! figure. A reply is the question behind it, with the figure that answers it. Replies follow from
-//! the rows, so those of an older result are made by the same code as those of a new one.
+//! figure. A reply is a user's question with the figure that answers it. Replies are computed from
+//! the rows, so the same code makes those of older and of new results.
 
 mod asked;
 mod overview;
@@ -18,23 +18,23 @@ pub(crate) use words::{by_requests, by_time, by_verdict, count, judged, percent,
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reply {
-    /// What is asked: `Does the cache help?`
+    /// The question: `Does the cache help?`
     pub question: String,
     /// The direct answer with its figure; begins with `Unclear` where the rows leave it open.
     pub answer: String,
-    /// Why it is so, as one sentence; may be empty.
+    /// The reason, as one sentence; may be empty.
     pub reason: String,
-    /// Other file systems of which something else is true.
+    /// Other file systems with a different answer.
     pub elsewhere: Vec<Elsewhere>,
     /// What the answer means to the reader.
     pub standing: Standing,
-    /// Whether it stands among the few of several experiments.
+    /// Whether it is among the few shown for several experiments.
     pub leads: bool,
     /// Rows that decided, as 1-based numbers in the order of the result.
     pub rows: Vec<usize>,
 }
 
-/// What another file system says to the same question.
+/// Another file system's answer to the same question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Elsewhere {
     /// Its name, as in the rows.
@@ -47,12 +47,12 @@ pub struct Elsewhere {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It helps, or is as one would wish.
+    /// It helps, or is as desired.
     Good,
-    /// It harms who relies on it.
+    /// It harms programs that rely on it.
     Bad,
     /// It is a fact, neither good nor bad.
     Neutral,
-    /// The rows leave it open.
+    /// The rows leave it undecided.
     Unclear,
 }

@@ -1,14 +1,13 @@
-//! What a reader must know of a whole run before its replies: how often it ran, and what would make
-//! one distrust it.
+//! Facts about a whole run that precede its replies: the number of runs, and reasons to doubt them.
 
 use crate::environment::Backend;
 use crate::lab::{Facts, Interference, LabResult};
 
-/// A row whose interval is wider than this share of its median is noisy: the limit at which a ratio
-/// of two such rows says little.
+/// A row whose interval is wider than this share of its median is noisy: beyond it the ratio of two
+/// such rows says little.
 const NOISY: f64 = 0.5;
 
-/// Of all experiments of a run together.
+/// For all experiments of a run together.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overview {
     /// Timing runs of a row: fewest and most; `None` when nothing was timed.
@@ -17,23 +16,23 @@ pub struct Overview {
     pub timed_rows: usize,
     /// Those whose interval is wider than half of their median.
     pub noisy_rows: usize,
-    /// Events that were lost, and rows that they are missing in.
+    /// Events that were lost, and rows affected.
     pub lost: (u64, usize),
-    /// Rows during whose timing the hypervisor took CPU away.
+    /// Rows during whose timing the hypervisor took CPU time.
     pub stolen_rows: usize,
     /// Rows during whose observation other programs used the same disk.
     pub disturbed_rows: usize,
-    /// Rows there are, and rows that were asked for, where the run was interrupted.
+    /// Rows present, and rows requested, if the run was interrupted.
     pub interrupted: Option<(usize, usize)>,
-    /// Whether nothing was observed by the kernel.
+    /// Whether the kernel observed nothing.
     pub unobserved: bool,
-    /// Whether the machine is a virtual one.
+    /// Whether the machine is virtual.
     pub is_virtual: bool,
-    /// Whether file systems were made for the run, on loop devices.
+    /// Whether the run created file systems on loop devices.
     pub has_images: bool,
 }
 
-/// Sums a run up.
+/// Summarises a run.
 pub fn overview(result: &LabResult) -> Overview {
     let environment = &result.environment;
     let is_virtual = environment.virtualization.as_ref();

@@ -9,7 +9,7 @@ use crate::judge::{
     Compared, Finding, Judged, Missing, Pair, Relation, TargetRows, longer_by_requests, numbers,
 };
 
-/// `63x [49-97]`: how many times as long the first took, with the 95 % interval.
+/// `63x [49-97]`: ratio of the first time to the second, with the 95 % interval.
 pub(crate) fn times(time: &Compared) -> String {
     let Compared { times, bounds, .. } = time;
     format!(
@@ -20,7 +20,7 @@ pub(crate) fn times(time: &Compared) -> String {
     )
 }
 
-/// Two significant digits of a ratio, and three of one near 1, where they decide.
+/// Two significant digits of a ratio, and three near 1, where they matter.
 fn brief(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 99.5 => number(ratio.round()),
@@ -40,7 +40,7 @@ pub(crate) fn count(figure: &str, one: &str, several: &str) -> String {
     format!("{figure} {}", if figure == "1" { one } else { several })
 }
 
-/// One of three answers, by a verdict.
+/// One of three answers, selected by a verdict.
 pub(crate) fn by_verdict(verdict: Verdict, holds: Said, refuted: Said, open: Said) -> Said {
     match verdict {
         Verdict::Holds => holds,
@@ -49,8 +49,8 @@ pub(crate) fn by_verdict(verdict: Verdict, holds: Said, refuted: Said, open: Sai
     }
 }
 
-/// Whether the first row of a pair takes longer: what is said when it does, and when it does not.
-/// In both, `{0}` and `{1}` are the two times, and `{x}` is how they compare.
+/// Whether the first row of a pair takes longer: the texts for yes and for no. In both, `{0}` and
+/// `{1}` are the two times, and `{x}` is their ratio.
 pub(crate) fn by_time<R: Judged, X>(pair: &Pair<'_, '_, R, X>, longer: &str, less: &str) -> Said {
     let said = |words: &str| {
         let words = words.replace("{x}", &times(&pair.time));
@@ -67,8 +67,8 @@ pub(crate) fn by_time<R: Judged, X>(pair: &Pair<'_, '_, R, X>, longer: &str, les
     }
 }
 
-/// Whether the second of two kinds is cheaper; with the same device requests it is not, whatever two
-/// noisy times say.
+/// Whether the second of two kinds is cheaper; with the same device requests it is not, whatever
+/// two noisy times show.
 pub(crate) fn by_requests<R: Judged, X>(
     target: &TargetRows<'_, R, X>,
     kinds: [R::Kind; 2],
@@ -111,7 +111,7 @@ pub(crate) fn judged(found: Finding, holds: &str, refuted: &str) -> Said {
     said.gist(found.verdict.as_str()).because(reason)
 }
 
-/// Where the first parenthesis of a text is, with the space before it and all that is nested in it.
+/// The first parenthesis of a text, with the space before it and everything nested in it.
 pub fn parenthesis(text: &str) -> Option<Range<usize>> {
     let start = text.find(" (")?;
     let mut depth = 0_usize;

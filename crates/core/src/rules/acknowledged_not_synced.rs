@@ -25,10 +25,10 @@ pub(super) static RULE: Rule = Rule {
     ),
 };
 
-/// From so many reports on, each after further writes to the file, they are about the records.
+/// From this many reports on, each after further writes to the file, they concern the records.
 const EACH: u64 = 2;
 
-/// A process that leaves more new files than these unpacks, builds or installs them.
+/// A process that leaves more new files than this unpacks, builds or installs them.
 const FEW: usize = 8;
 
 fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
@@ -51,14 +51,14 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
 
 fn is_promised(file: &FileRow, history: &FileHistory) -> bool {
     let dirtied = file.evidence.cache.dirtied_bytes;
-    // Without evidence of stores a mapping may only have been read.
+    // Without evidence of stores, a mapping may have been used for reading only.
     let has_stores = history.mapped_to_write.is_any()
         && !history.mapping_synced
         && dirtied > Some(history.written_bytes);
     history.acknowledged.is_any()
         && (history.unsynced_bytes > 0 || has_stores)
         && !history.unlinked
-        // The greater fault is the other one.
+        // The other fault is more serious.
         && !history.renamed_unsynced.is_any()
         && (history.created || !history.rewritten.is_any())
 }
@@ -80,7 +80,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory, is_made_again: bool) -> F
     Fault {
         file,
         stake,
-        // What the report was about, nobody but the author knows.
+        // Only the author knows the meaning of the report.
         is_proven: false,
         what: format!(
             "{existed}the writing process reported something {} while its last writes were \

@@ -13,7 +13,7 @@ use crate::trace::{
 /// More calls than a machine makes in a year, more bytes than a file system holds.
 const MOST: u64 = 1 << 44;
 
-/// Small counts, plausible ones, and those that hardly any kernel gives.
+/// Small counts, plausible ones, and those that hardly any kernel produces.
 fn count() -> impl Strategy<Value = u64> {
     prop_oneof![
         3 => 0..20_u64,

@@ -6,8 +6,8 @@ use super::draft::said;
 use crate::duration;
 use crate::trace::{Finding, TaskRow, TraceResult};
 
-/// Rules whose time is not, or not only, spent in calls on files: it is in faults, in the device,
-/// or in calls that name no file. Of these threads have no figures.
+/// Rules whose time is not, or not only, spent in calls on files: it is spent in faults, in the
+/// device, or in calls without a file. Threads have no figures for these.
 const OUTSIDE: [&str; 4] = [
     "failed-lookups",
     "journal-amplification",
@@ -15,27 +15,27 @@ const OUTSIDE: [&str; 4] = [
     "sync-everything",
 ];
 
-/// How much of what threads spent can have made the run as long as it was.
+/// How much of the threads' time can have lengthened the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     wall_s: f64,
-    /// That, or how long the program takes when nothing observes it.
+    /// The run, or the duration of the program without an observer.
     least_s: f64,
-    /// In calls on files, along the threads that can have followed one another.
+    /// Time in calls on files, along threads that can have followed one another.
     path_s: f64,
     /// Threads that spent time in calls on files.
     threads: u64,
 }
 
 impl Bound {
-    /// Of a run.
+    /// From a run.
     pub fn of(run: &TraceResult) -> Self {
         let busy = run.tasks.iter().filter(|task| task.time_s > 0.0);
         let wall_s = run.wall_s.max(0.0);
         Self {
             wall_s,
             least_s: run.least_s().clamp(0.0, wall_s),
-            // Without figures of all threads nothing is known but the run itself.
+            // Without figures of all threads only the run itself is known.
             path_s: if run.tasks.is_empty() || !has_all_tasks(run) {
                 wall_s
             } else {
@@ -57,15 +57,15 @@ impl Bound {
         }
     }
 
-    /// Takes off a saving what cannot have made the run longer, and says of a cost over how many
-    /// threads it is summed, where one alone cannot have spent it.
+    /// Limits a saving to what can have lengthened the run, and reports over how many threads a
+    /// cost is summed if one alone cannot have spent it.
     pub(super) fn apply(&self, finding: &mut Finding) {
         let most_s = self.most_s(&finding.rule);
         if let Some(cost_s) = finding.cost_s.filter(|cost| *cost > most_s) {
             if self.threads > 1 {
                 finding.cost_threads = Some(self.threads);
             } else {
-                // Operations of one thread that were under way together.
+                // Operations of one thread that were under way concurrently.
                 finding.cost_s = Some(cost_s.min(self.wall_s));
             }
         }
@@ -90,14 +90,14 @@ impl Bound {
     }
 }
 
-/// Of very many threads, not all have a row.
+/// With very many threads, not all have a row.
 pub(super) fn has_all_tasks(run: &TraceResult) -> bool {
     run.threads <= run.tasks.len() as u64
 }
 
-/// The most time in calls on files along threads of which each can have waited for the one
-/// before: threads of one process, and children of one, that did not live at the same time. A
-/// process is taken to wait for its children.
+/// The most time in calls on files along a chain of threads that can each have waited for the
+/// previous one: threads of one process, or children of one, that did not live at the same time. A
+/// process is assumed to wait for its children.
 fn path_s(tasks: &[TaskRow], wall_s: f64) -> f64 {
     let mut processes: BTreeMap<u32, Vec<Stretch>> = BTreeMap::new();
     let mut children: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -120,8 +120,8 @@ fn path_s(tasks: &[TaskRow], wall_s: f64) -> f64 {
             open.extend(children.get(&process).into_iter().flatten());
         }
     }
-    // Children before those that made them. Numbers are given anew, so that a process can seem
-    // to be its own ancestor: it is counted once.
+    // Children before their creators. Ids are reused, so that a process can seem to be its own
+    // ancestor: it is counted once.
     let mut whole: BTreeMap<u32, Stretch> = BTreeMap::new();
     for process in order.iter().rev() {
         let own = processes.get(process).map_or(&[][..], Vec::as_slice);
@@ -145,7 +145,7 @@ fn path_s(tasks: &[TaskRow], wall_s: f64) -> f64 {
     longest_s(&roots)
 }
 
-/// When somebody lived, and how long it was in calls on files.
+/// A thread's lifetime, and its time in calls on files.
 #[derive(Debug, Clone, Copy)]
 #[expect(clippy::struct_field_names, reason = "a unit, not a postfix")]
 struct Stretch {
@@ -164,8 +164,8 @@ impl Stretch {
     }
 }
 
-/// The most time of stretches that do not overlap (weighted interval scheduling: Kleinberg and
-/// Tardos, Algorithm Design, section 6.1).
+/// The maximum total time of intervals that do not overlap (weighted interval scheduling: Kleinberg
+/// and Tardos, Algorithm Design, section 6.1).
 fn longest_s(stretches: &[Stretch]) -> f64 {
     let mut by_end = stretches.to_vec();
     by_end.sort_by(|one, other| one.to_s.total_cmp(&other.to_s));
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn what_follows_one_another_adds_up() {
         let tasks = [
-            // A shell and what it starts, one after the other: the last two together.
+            // A shell and its children, one after the other, the last two together.
             task(7, 7, 1, (0.0, 1.0), 0.1),
             task(8, 8, 7, (0.1, 0.4), 0.2),
             task(9, 9, 7, (0.4, 0.8), 0.3),
@@ -233,7 +233,7 @@ mod tests {
         assert!(path_s(&tasks, 1.0) <= 0.6);
     }
 
-    /// A run of small writes that took 1.5 s in all threads together, of which the better way
+    /// A run of small writes that took 1.5 s in all threads together, of which the improved variant
     /// saves nine tenths.
     fn settled(wall_s: f64, tasks: Vec<TaskRow>) -> Finding {
         let writes = vec![in_order("write", 100_000, 1, 1.5)];

@@ -16,11 +16,11 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(lost),
 };
 
-/// Read-ahead may fetch a page that is lost before it is asked for; half as much again as
-/// there is cannot be that alone.
+/// Read-ahead may fetch a page that is evicted before its use; half as many again as the file has
+/// cannot be that alone.
 const LEAST_TIMES: f64 = 1.5;
 
-/// A file of few pages reaches any ratio by a page or two.
+/// A file with few pages reaches any ratio by a page or two.
 const LEAST_BYTES: u64 = 1 << 20;
 
 fn lost(_: &TraceResult, file: &FileRow) -> Option<Found> {

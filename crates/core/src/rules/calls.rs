@@ -1,4 +1,4 @@
-//! What the calls on one file amount to.
+//! Sums of the calls on one file.
 
 use crate::trace::{FileKind, FileRow, Shape};
 
@@ -12,8 +12,8 @@ pub(super) const OPENS: &[&str] = &["open", "openat", "openat2", "creat"];
 /// Bytes of a page, on every machine that iostrata runs on.
 pub(super) const PAGE_BYTES: u64 = 4096;
 
-/// File systems whose files are the kernel talking: what is true of stored bytes, such as
-/// that a second read gives the same, is not true of them.
+/// File systems whose files the kernel generates: properties of stored bytes, such as a second read
+/// returning the same, do not hold for them.
 const OF_THE_KERNEL: &[&str] = &[
     "bpf",
     "cgroup",
@@ -32,27 +32,27 @@ const OF_THE_KERNEL: &[&str] = &[
     "tracefs",
 ];
 
-/// File systems on a disk of this machine whose files keep their own pages. A file of an
-/// overlay has its pages at another inode, and one of a network has no disk here, so
-/// that no pages and no requests are seen does not mean that there were none.
+/// File systems on a local disk whose files have their own pages. A file of an overlay has its
+/// pages at another inode, and a network file has no disk here, so no observed pages or requests
+/// does not mean that there were none.
 const ON_DISK: &[&str] = &[
     "btrfs", "exfat", "ext2", "ext3", "ext4", "f2fs", "vfat", "xfs",
 ];
 
-/// Whether it is a file that holds bytes.
+/// Whether it is a file with contents.
 pub(super) fn is_stored(file: &FileRow) -> bool {
-    // A file whose name was not seen has no type of file system either.
+    // A file whose name was not seen has no file-system type either.
     file.kind == FileKind::Regular
         && !file.filesystem.is_empty()
         && !OF_THE_KERNEL.contains(&file.filesystem.as_str())
 }
 
-/// Whether the page cache and the device were seen for it.
+/// Whether the page cache and the device were observed for it.
 pub(super) fn is_on_disk(file: &FileRow) -> bool {
     file.kind == FileKind::Regular && ON_DISK.contains(&file.filesystem.as_str())
 }
 
-/// Calls of some names on one file, together.
+/// Calls with certain names on one file, summed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sum {
     /// Calls.
@@ -63,16 +63,16 @@ pub(super) struct Sum {
     pub(super) bytes: u64,
     /// Time inside, seconds.
     pub(super) time_s: f64,
-    /// Part of it blocked, seconds; `None` when not seen.
+    /// Part of it blocked, seconds; `None` when not observed.
     pub(super) blocked_s: Option<f64>,
-    /// How they lay in the file.
+    /// The shape of their transfers.
     pub(super) shape: Shape,
-    /// The name of those that took most time.
+    /// The name of the calls with the most time.
     pub(super) name: &'static str,
 }
 
 impl Sum {
-    /// Of the calls named.
+    /// Calls with these names.
     pub(super) fn of(file: &FileRow, names: &[&'static str]) -> Self {
         let mut sum = Self {
             blocked_s: Some(0.0),
@@ -99,7 +99,7 @@ impl Sum {
         sum
     }
 
-    /// Time that was not spent waiting, seconds; all of it where waiting was not seen.
+    /// Time not spent waiting, seconds; all of it if waiting was not observed.
     pub(super) fn on_cpu_s(&self) -> f64 {
         (self.time_s - self.blocked_s.unwrap_or(0.0)).max(0.0)
     }
@@ -111,14 +111,14 @@ impl Sum {
             .saturating_sub(self.shape.empty)
     }
 
-    /// Bytes of a transfer on average, to the nearest; 0 when there was none.
+    /// Average bytes of a transfer, rounded; 0 without transfers.
     pub(super) fn piece_bytes(&self) -> u64 {
         let moves = self.moves();
         let rounded = self.bytes.saturating_add(moves / 2);
         rounded.checked_div(moves).unwrap_or(0)
     }
 
-    /// Whether at least this share of the transfers began where the one before had ended.
+    /// Whether at least this share of the transfers began where the previous one ended.
     pub(super) fn is_sequential(&self, share: f64) -> bool {
         self.shape
             .sequential_share()
@@ -126,7 +126,7 @@ impl Sum {
     }
 }
 
-/// Whether any call of that name was made on the file.
+/// Whether any call with that name was made on the file.
 pub(super) fn has(file: &FileRow, name: &str) -> bool {
     file.calls.iter().any(|call| call.row.name == name)
 }
@@ -136,7 +136,7 @@ pub(super) fn all_time_s(file: &FileRow) -> f64 {
     file.calls.iter().map(|call| call.row.time_s).sum()
 }
 
-/// The furthest byte that is known of the file: what it had, and what any call reached.
+/// The last known byte of the file: its length, and the end of any call.
 pub(super) fn length_bytes(file: &FileRow) -> u64 {
     let shapes = file.calls.iter().filter_map(|call| call.shape.as_ref());
     shapes
@@ -144,7 +144,7 @@ pub(super) fn length_bytes(file: &FileRow) -> u64 {
         .fold(file.size_before_bytes, u64::max)
 }
 
-/// Pages that reading brought into the page cache; `None` when not seen.
+/// Pages that reads brought into the page cache; `None` when not observed.
 pub(super) fn filled_pages(file: &FileRow) -> Option<u64> {
     let cache = &file.evidence.cache;
     Some(cache.missed_pages? + cache.prefetched_pages?)

@@ -30,7 +30,7 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
         .collect()
 }
 
-/// Never synced in any way; what other rules tell of is left to them.
+/// Never synced in any way; other rules' subjects are left to them.
 fn is_forgotten(history: &FileHistory) -> bool {
     history.closed_unsynced.is_any()
         && history.unsynced_bytes > 0
@@ -51,7 +51,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         } else {
             Stake::Little
         },
-        // What the program means to keep, nobody but its author knows.
+        // Only the author knows what the program intends to keep.
         is_proven: false,
         what: format!(
             "{} were not durable when it was closed, nor at the end",

@@ -1,4 +1,4 @@
-//! `cold-start`: what a run waited for because its files were not in the page cache.
+//! `cold-start`: time that a run waited for because its files were not in the page cache.
 
 use super::calls::{PAGE_BYTES, READS, Sum, filled_pages, is_on_disk, length_bytes};
 use super::draft::{Found, said};
@@ -16,10 +16,10 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// A tenth of the run is what makes a first run and a second one differ to the eye.
+/// A tenth of the run is a visible difference between a first run and a second one.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Files that are cited.
+/// Number of cited files.
 const CITED: usize = 5;
 
 struct Cold<'a> {
@@ -45,15 +45,15 @@ fn look(run: &TraceResult) -> Option<Found> {
         cost_s: waited_s,
         // Threads may have waited at the same time.
         saving_s: Some(waited_s.min(run.wall_s)),
-        // Whether the next run finds them depends on what else needs the memory.
+        // Whether the next run finds them depends on other uses of memory.
         is_unproven: true,
         severity: Some(Severity::Info),
         ..Found::default()
     })
 }
 
-/// Only bytes that were there before the run: what it wrote itself is not cold the next
-/// time. A file of which the cache lost pages during the run is not either.
+/// Only bytes that existed before the run: what it wrote itself is not cold the next time, nor is a
+/// file whose pages were evicted during the run.
 fn waited(file: &FileRow) -> Option<Cold<'_>> {
     let filled_bytes = filled_pages(file)? * PAGE_BYTES;
     let fits = filled_bytes <= length_bytes(file).saturating_add(PAGE_BYTES) * 2;

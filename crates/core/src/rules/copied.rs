@@ -1,4 +1,4 @@
-//! Whether the contents of a file are, or come from, those of another one that is still there.
+//! Whether the contents of a file are, or come from, those of another one that still exists.
 
 use std::collections::HashMap;
 
@@ -6,23 +6,24 @@ use super::calls::{has, is_stored};
 use super::fault::name_of;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// Where programs, libraries and their settings are (hier(7)).
+/// Location of programs, libraries and their settings (hier(7)).
 const OF_PROGRAMS: &[&str] = &["/usr/", "/lib", "/bin/", "/sbin/", "/etc/", "/opt/"];
 
-/// Whether the run read the file to its end, or may have, through a mapping.
+/// Whether the run read the file to its end, or may have done so through a mapping.
 pub(super) fn was_read(file: &FileRow) -> bool {
     let bytes = file.size_before_bytes;
     bytes > 0 && (file.reads.bytes >= bytes || has(file, "mmap"))
 }
 
-/// Files that the run read to their end, and left as they are.
+/// Files that the run read to their end, and left unchanged.
 pub(super) struct Originals<'a> {
     by_bytes: HashMap<u64, Names<'a>>,
-    /// Those that are no programs.
+    /// Those that are not programs.
     data: Names<'a>,
 }
 
-/// Two different names are enough to know whether several files include another than a given one.
+/// Two different names are enough to decide whether several files include one other than a given
+/// one.
 #[derive(Default)]
 struct Names<'a> {
     first: Option<&'a str>,
@@ -45,7 +46,7 @@ impl<'a> Names<'a> {
 }
 
 impl<'a> Originals<'a> {
-    /// That the run showed.
+    /// From the run.
     pub(super) fn of(run: &'a TraceResult) -> Self {
         let is_left_alone = |history: &FileHistory| {
             !history.created
@@ -72,8 +73,8 @@ impl<'a> Originals<'a> {
         originals
     }
 
-    /// Whether as many bytes were written to the file as another one has: who loses the copy copies
-    /// once more.
+    /// Whether as many bytes were written to the file as another one has: a lost copy can be copied
+    /// again.
     pub(super) fn has_one_of(&self, file: &FileRow) -> bool {
         let bytes = file
             .history
@@ -83,7 +84,7 @@ impl<'a> Originals<'a> {
         of_bytes.is_some_and(|names| names.has_another_than(name_of(file)))
     }
 
-    /// Whether the run read any data: what it made of that can be made again, as an archive can be
+    /// Whether the run read any data: files derived from it can be made again, as an archive can be
     /// unpacked again.
     pub(super) fn has_data_for(&self, file: &FileRow) -> bool {
         self.data.has_another_than(name_of(file))

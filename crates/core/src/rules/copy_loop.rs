@@ -18,21 +18,21 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// Below this equal lengths may be chance, and copying takes less than a millisecond.
+/// Below this size equal lengths may be chance, and copying takes less than a millisecond.
 const LEAST_BYTES: u64 = 1 << 20;
 
 /// From the first byte to the last.
 const NEIGHBOURS: f64 = 0.95;
 
-/// Inside the kernel the copy to the program's memory is left out, which is what reads
-/// from the cache are for; half of that is for finding the pages, which stays.
+/// A copy inside the kernel avoids the copy to the program's memory, which is the main cost of
+/// cached reads; half of their time is for finding the pages, which remains.
 const SAVED: f64 = 0.5;
 
-/// A file and the calls that passed over it.
+/// A file and the calls that copied it.
 type Passed<'a> = (&'a FileRow, Sum);
 
 fn look(run: &TraceResult) -> Option<Found> {
-    // By bytes and calls: what is packed or encrypted has another length.
+    // By bytes and calls: compressed or encrypted output has another length.
     let mut copies: HashMap<(u64, u64), Vec<Passed<'_>>> = HashMap::new();
     for copy in whole(run, WRITES) {
         copies.entry(extent(&copy.1)).or_default().push(copy);
@@ -42,7 +42,7 @@ fn look(run: &TraceResult) -> Option<Found> {
         let Some(alike) = copies.get_mut(&extent(&source.1)) else {
             continue;
         };
-        // Each copy is that of one source, and none is its own.
+        // Each copy has one source, and no file is its own source.
         let other = alike.iter().position(|it| !std::ptr::eq(it.0, source.0));
         if let Some(place) = other {
             pairs.push((source, alike.swap_remove(place)));
@@ -81,7 +81,7 @@ fn copied(pairs: &[(Passed<'_>, Passed<'_>)]) -> Found {
         let what = format!("{} {verb}, once and in order", short(sum.bytes));
         cited(what, sum.name, file, sum.moves())
     };
-    // Three show where it is done.
+    // Three examples show where it is done.
     let cited = pairs.iter().take(3);
     let evidence =
         cited.flat_map(|(source, copy)| [passed(source, "read"), passed(copy, "written")]);

@@ -16,20 +16,20 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(look),
 };
 
-/// From here on the transfer itself takes as long as what a request costs besides.
+/// From this size on, the transfer itself takes as long as the request's overhead.
 const BELOW_BYTES: u64 = 64 * 1024;
 
-/// A device answers in 0.05 to 10 ms: fewer are not noticed.
+/// A device answers in 0.05 to 10 ms: a smaller number is not noticeable.
 const LEAST: u64 = 100;
 
-/// Random direct I/O is what databases do on purpose, with a cache of their own.
+/// Databases do random direct I/O on purpose, with their own cache.
 const NEIGHBOURS: f64 = 0.8;
 
-/// A call of which the device takes this much waits for the device each time.
+/// A call whose time is mostly the device's waits for the device each time.
 const WAITING: f64 = 0.5;
 
-/// Pieces twice as large are half as many requests; how much of a request's time grows
-/// with its length is not known here, so no more than the half is promised.
+/// Pieces twice as large halve the requests; how much of a request's time grows with its length is
+/// unknown here, so only half is promised.
 const SAVED: f64 = 0.5;
 
 fn look(_: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -74,8 +74,8 @@ fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
     })
 }
 
-/// How long the calls waited for the device. A thread need not leave its CPU for it: that of a
-/// virtual machine may answer before the call that hands it the request comes back.
+/// How long the calls waited for the device. A thread may stay on its CPU meanwhile: that of a
+/// virtual machine may answer before the submitting call returns.
 fn waited_s(file: &FileRow, sum: &Sum, verb: &str) -> Option<f64> {
     let requests = file.evidence.device.map_or(0.0, |device| match verb {
         "read" => device.reads.time_s,

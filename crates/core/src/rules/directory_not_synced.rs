@@ -19,10 +19,10 @@ pub(super) static RULE: Rule = Rule {
 const TITLE: &str =
     "synced, but its directory was not: a crash can undo the rename or lose the file";
 
-/// File systems on which a sync that writes the journal writes all names changed before.
+/// File systems on which a sync that writes the journal also writes all earlier name changes.
 const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
 
-/// A log that is replayed forwards: that it comes back does no harm (sqlite.org/wal.html).
+/// A log that is replayed forwards: its return does no harm (sqlite.org/wal.html).
 const REDONE: &str = "-wal";
 
 fn look(run: &TraceResult) -> Vec<Draft> {
@@ -40,7 +40,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
     drafts
 }
 
-/// A journal: the removal of a file that the same process had synced, as it did others beside it.
+/// A journal: a removed file that the same process had synced, as it did others in its directory.
 fn removed<'a>(
     habits: &SyncHabits<'_>,
     file: &'a FileRow,
@@ -53,7 +53,7 @@ fn removed<'a>(
         && habits.is_beside_another(file, history);
     is_journal.then(|| Fault {
         file,
-        // It can be back after a crash and undo what it was kept for: nothing is damaged.
+        // It can return after a crash and undo newer changes: nothing is damaged.
         stake: Stake::Little,
         is_proven: false,
         what: format!(
@@ -69,7 +69,7 @@ fn removed<'a>(
     })
 }
 
-/// Empty directories are marks: all that they say is their name.
+/// Empty directories are markers: they carry only their name.
 fn marks(run: &TraceResult) -> Vec<Cited> {
     run.directories
         .iter()
@@ -92,7 +92,7 @@ fn marks(run: &TraceResult) -> Vec<Cited> {
 fn about_marks(run: &TraceResult, marks: Vec<Cited>) -> Draft {
     Draft {
         finding: Finding {
-            // What the name is worth, nobody but its author knows.
+            // Only the author knows the importance of the name.
             severity: Stake::Little.severity(),
             confidence: sureness(false, run),
             title: TITLE.to_owned(),
@@ -108,12 +108,12 @@ fn about_marks(run: &TraceResult, marks: Vec<Cited>) -> Draft {
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     let naming = history.name_unsynced?;
     let is_cared_for = history.syncs.is_any() || history.synchronous || history.mapping_synced;
-    // A rename before the sync of the contents is the greater fault, and told as such.
+    // A rename before the sync of the contents is the more serious fault, and reported as such.
     if !is_cared_for || history.renamed_unsynced.is_any() {
         return None;
     }
     let (stake, how, call) = match naming {
-        // ext4, xfs and btrfs write the names of a file with it; no standard says so.
+        // ext4, xfs and btrfs write the names of a file with it; no standard requires it.
         _ if history.synced_since_named => (Stake::Little, "was linked there", "fsync"),
         Naming::Created => (Stake::New, "was created", "open"),
         Naming::Renamed => (Stake::New, "was renamed", "rename"),

@@ -17,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::AllFiles(relisted),
 };
 
-/// As with files: each process lists for itself, some times because its libraries do.
+/// As with files: each process lists for itself, sometimes because its libraries do.
 const PER_PROCESS: u64 = 10;
 
-/// A listing takes one call that gives entries and one that says that there are no more.
+/// A listing takes one call that returns entries and one that returns the end.
 const CALLS_PER_LISTING: u64 = 2;
 
 const LISTS: &[&str] = &["getdents", "getdents64"];

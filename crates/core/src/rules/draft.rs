@@ -1,4 +1,4 @@
-//! From a rule's findings to a draft: how bad, how sure, and which are shown.
+//! Turns a rule's findings into a draft: severity, confidence, and selection.
 
 use super::rule::Rule;
 use crate::environment::Backend;
@@ -7,27 +7,27 @@ use crate::trace::{
     Basis, Cited, Confidence, Draft, FileRow, Finding, Remedy, Severity, TraceResult, worth_s,
 };
 
-/// More files than these are counted and not listed: whoever mends five has seen how.
+/// More files than these are counted and not listed: five show what to fix.
 pub(super) const LISTED: usize = 5;
 
-/// What a rule found, about one file or the whole run.
+/// A rule's finding, about one file or the whole run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
     /// One line.
     pub(super) title: String,
-    /// What it rests on.
+    /// Its evidence.
     pub(super) evidence: Vec<Cited>,
     /// Time spent on it, seconds.
     pub(super) cost_s: f64,
-    /// Time the advice would save, computed, seconds; `None` when it has to be measured.
+    /// Computed saving of the advice, seconds; `None` when it must be measured.
     pub(super) saving_s: Option<f64>,
-    /// The better way, to be tried in the directory of its file.
+    /// The remedy to measure, in the directory of its file.
     pub(super) remedy: Option<Remedy>,
-    /// How bad it is, where the saving does not tell.
+    /// Its severity, if the saving does not determine it.
     pub(super) severity: Option<Severity>,
-    /// Whether something that it rests on was not seen.
+    /// Whether some of its evidence was not observed.
     pub(super) is_unproven: bool,
-    /// The path of the file that it is about, if it is about one, and its directory.
+    /// The path and directory of its file, if it has one.
     pub(super) file: Option<(String, Vec<u8>)>,
 }
 
@@ -40,7 +40,7 @@ impl Found {
         }
     }
 
-    /// The draft, to be settled by its computed saving or by what the remedy saves.
+    /// The draft, settled by its computed saving or by the measured saving of the remedy.
     pub(super) fn draft(self, rule: &Rule, run: &TraceResult) -> Draft {
         let weighed_s = self.saving_s.unwrap_or(self.cost_s);
         let (file, directory) = self.file.unzip();
@@ -64,7 +64,7 @@ impl Found {
     }
 }
 
-/// Half of the run is most of it; a tenth is what people notice.
+/// Half of the run is most of it; a tenth is noticeable.
 pub(super) fn severity(saving_s: f64, wall_s: f64) -> Severity {
     if saving_s >= 0.5 * wall_s {
         Severity::High
@@ -75,8 +75,7 @@ pub(super) fn severity(saving_s: f64, wall_s: f64) -> Severity {
     }
 }
 
-/// Lost events may have been what speaks against it, and a program that is stopped at its
-/// calls has other times than alone.
+/// Lost events may contradict it, and a program that stops at its calls has different times.
 fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
     if is_proven && run.lost_events == 0 && run.backend == Backend::Ebpf {
         Confidence::Certain
@@ -85,8 +84,8 @@ fn confidence(is_proven: bool, run: &TraceResult) -> Confidence {
     }
 }
 
-/// Those that can be worth the reader's time, the most expensive first; of more than a few
-/// the number is added to the last one told.
+/// The findings worth the reader's time, most expensive first; beyond a few, the last one states
+/// the number of the others.
 pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
     let weight_s = |draft: &Draft| {
         let finding = &draft.finding;
@@ -102,7 +101,7 @@ pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
     drafts
 }
 
-/// The number of files that are not listed.
+/// The number of unlisted files.
 pub(super) fn more_files(left_out: usize) -> Option<Cited> {
     (left_out > 0).then(|| Cited {
         count: Some(left_out as u64),
@@ -113,7 +112,7 @@ pub(super) fn more_files(left_out: usize) -> Option<Cited> {
     })
 }
 
-/// Evidence in words alone.
+/// Evidence as text only.
 pub(super) fn said(what: String) -> Cited {
     Cited {
         what,
@@ -134,7 +133,7 @@ pub(super) fn cited(what: String, call: &str, file: &FileRow, count: u64) -> Cit
     }
 }
 
-/// The directory of a file, in the bytes of its path.
+/// The directory of a file, as bytes.
 fn directory_of(file: &FileRow) -> Vec<u8> {
     let path = file.path_hex.as_deref().and_then(bytes_of_hex);
     let mut path = path.unwrap_or_else(|| file.path.clone().into_bytes());

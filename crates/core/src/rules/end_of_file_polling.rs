@@ -17,20 +17,19 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(polling),
 };
 
-/// Reading to the end takes one empty read, with some libraries two; more for each open
-/// is polling.
+/// Reading to the end takes one empty read, with some libraries two; more per open is polling.
 const USUAL_PER_OPEN: u64 = 2;
 
 fn polling(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let usual = file.opens.max(run.processes).saturating_mul(USUAL_PER_OPEN);
     let extra = reads.shape.empty.saturating_sub(usual);
-    // Where most reads found something, the empty ones are not what the time went to.
+    // If most reads returned data, the empty ones are not the cost.
     if extra.saturating_mul(2) < reads.count {
         return None;
     }
-    // An empty read is the quickest there is, so the median is no less than its time only
-    // when most reads are empty, which they are here.
+    // An empty read is the fastest, so the median is an upper bound of its time only when most
+    // reads are empty, as here.
     let each_s = quickest_s(file).min(reads.time_s / reads.count.max(1) as f64);
     let cost_s = each_s * extra as f64;
     let what = format!(

@@ -15,7 +15,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// Calls that take a path and say that there is none.
+/// Calls that take a path and may report that it does not exist.
 const LOOKUPS: &[&str] = &[
     "access",
     "faccessat",
@@ -31,11 +31,11 @@ const LOOKUPS: &[&str] = &[
     "statx",
 ];
 
-/// Paths that are cited.
+/// Number of cited paths.
 const CITED: usize = 5;
 
 fn look(run: &TraceResult) -> Option<Found> {
-    // Every process may ask once: what another has found out it does not know.
+    // Every process may look once: it does not know the results of others.
     let again = |path: &NotFound| path.count.saturating_sub(run.processes.max(1));
     let mut paths: Vec<&NotFound> = run
         .not_found
@@ -63,8 +63,8 @@ fn look(run: &TraceResult) -> Option<Found> {
     })
 }
 
-/// Time of one failing search, seconds: the least of what half of the calls of a name took
-/// at most and what they took on average, because failing is quicker than finding.
+/// Time of one failed lookup, seconds: the smaller of the median and the mean of a call's times,
+/// because failing is faster than finding.
 fn failing_s(run: &TraceResult) -> Option<f64> {
     let failing = |row: &&CallRow| row.errors > 0 && LOOKUPS.contains(&row.name.as_str());
     let times = run.syscalls.iter().filter(failing).map(|row| {

@@ -1,4 +1,4 @@
-//! Durability faults: from the files that a rule names to one draft.
+//! Durability faults: turns the files that a rule names into one draft.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,26 +12,26 @@ use crate::trace::{
     TraceResult,
 };
 
-/// File systems that are gone after a crash whatever was synced.
+/// File systems whose contents do not survive a crash, whatever was synced.
 const IN_MEMORY: &[&str] = &["tmpfs", "ramfs", "hugetlbfs"];
 
-/// What a crash can take, on ext4, xfs or btrfs with default options.
+/// The possible loss in a crash, on ext4, xfs or btrfs with default options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stake {
-    /// Next to nothing: these file systems keep it though no standard says so, or nobody waits
-    /// for it.
+    /// Next to nothing: these file systems keep it although no standard requires it, or nothing
+    /// depends on it.
     Little,
-    /// New data that the program cares for, and of which it has told nobody; or old data of which
-    /// it is not known whether there was any.
+    /// New data that the program cares about and has reported to nobody; or old data that may not
+    /// have existed.
     New,
     /// Data that existed before the run, or that was durable in it.
     Old,
-    /// Data of which the program has told somebody that it is there.
+    /// Data that the program has reported as saved.
     Acknowledged,
 }
 
 impl Stake {
-    /// How bad it is to lose it: the one place that says so for all durability rules.
+    /// The severity of its loss, for all durability rules.
     pub(super) fn severity(self) -> Severity {
         match self {
             Self::Little => Severity::Low,
@@ -41,25 +41,25 @@ impl Stake {
     }
 }
 
-/// What is wrong with one file.
+/// The fault of one file.
 #[derive(Debug, Clone)]
 pub(super) struct Fault<'a> {
     /// The file.
     pub(super) file: &'a FileRow,
-    /// What a crash can take.
+    /// The possible loss in a crash.
     pub(super) stake: Stake,
-    /// Whether all that it rests on was seen.
+    /// Whether all evidence was observed.
     pub(super) is_proven: bool,
-    /// What was seen, in words.
+    /// The observation, as text.
     pub(super) what: String,
-    /// The call that was wrong, or before which another is missing.
+    /// The faulty call, or the call before which another is missing.
     pub(super) call: &'static str,
     /// How often, and when.
     pub(super) happened: Happened,
 }
 
-/// One draft for all files: who mends one place in a program has mended them all. Files that had
-/// the same name one after the other are told together.
+/// One draft for all files: one fix in the program fixes them all. Files that had the same name one
+/// after the other are reported together.
 pub(super) fn together(
     rule: &Rule,
     title: &str,
@@ -120,26 +120,26 @@ fn evidence(run: &TraceResult, faults: &[Fault<'_>]) -> Vec<Cited> {
     evidence
 }
 
-/// When it happened for the first time, seconds after the start of the run.
+/// Its first occurrence, seconds after the start of the run.
 pub(super) fn first_s(run: &TraceResult, happened: &Happened) -> Option<f64> {
     let first_ns = happened.first_ns.first()?;
     Some(first_ns.saturating_sub(run.started_ns) as f64 / 1e9)
 }
 
-/// The name that a file had at the end.
+/// The final name of a file.
 pub(super) fn name_of(file: &FileRow) -> &str {
     file.renamed_to.as_ref().unwrap_or(&file.path)
 }
 
-/// The directory that a file was in at the end.
+/// The final directory of a file.
 pub(super) fn directory_of(file: &FileRow) -> &str {
     name_of(file)
         .rsplit_once('/')
         .map_or("", |(directory, _)| directory)
 }
 
-/// Losses may hide the very sync that is missing; of an adopted process, what it did with
-/// its files before was not seen.
+/// Losses may hide the missing sync; for an attached process, its earlier work on the files was not
+/// observed.
 pub(super) fn sureness(is_proven: bool, run: &TraceResult) -> Confidence {
     let is_whole = run.lost_events == 0
         && !run.is_attached()
@@ -151,7 +151,7 @@ pub(super) fn sureness(is_proven: bool, run: &TraceResult) -> Confidence {
     }
 }
 
-/// Files that a crash can concern, with what became of them.
+/// Files that a crash can affect, with their fate.
 pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &FileHistory)> {
     run.files
         .iter()
@@ -167,7 +167,7 @@ pub(super) struct SyncHabits<'a> {
 }
 
 impl<'a> SyncHabits<'a> {
-    /// That the run showed.
+    /// From the run.
     pub(super) fn of(run: &'a TraceResult) -> Self {
         let synced = || lasting(run).filter_map(|(file, history)| Some((history.synced_by?, file)));
         Self {
@@ -195,7 +195,7 @@ impl<'a> SyncHabits<'a> {
             .is_some_and(|process| self.places.contains(&(process, directory_of(file))))
     }
 
-    /// The same, of a file that was synced itself.
+    /// The same, for a file that was itself synced.
     pub(super) fn is_beside_another(&self, file: &'a FileRow, history: &FileHistory) -> bool {
         history.written_by.is_some_and(|process| {
             let directory = directory_of(file);

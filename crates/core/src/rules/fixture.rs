@@ -1,6 +1,6 @@
-//! Results of runs, put together by hand for the tests of the rules.
+//! Results of runs, built by hand for the tests of the rules.
 //!
-//! Everything is as in a run that did nothing for one second; a test states what differs.
+//! By default a run that did nothing for one second; a test states the differences.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::trace::{
     Shape, Span, Synced, TraceResult,
 };
 
-/// A run of one second, seen whole, with these files.
+/// A run of one second, observed completely, with these files.
 pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
     TraceResult {
         schema: SCHEMA.to_owned(),
@@ -59,7 +59,7 @@ pub(super) fn rule() -> Rule {
     }
 }
 
-/// A regular file on ext4 with which nothing was done.
+/// An unused regular file on ext4.
 pub(super) fn file(path: &str) -> FileRow {
     FileRow {
         path: path.to_owned(),
@@ -91,7 +91,7 @@ pub(super) fn changed(path: &str, history: FileHistory) -> FileRow {
     }
 }
 
-/// Calls of one name; `bytes` and `time_s` are those of all together.
+/// Calls with one name; `bytes` and `time_s` are totals.
 pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64) -> CallRow {
     CallRow {
         name: name.to_owned(),
@@ -102,7 +102,7 @@ pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64) -> CallRow {
     }
 }
 
-/// Calls of one name on one file, of which no shape is known.
+/// Calls with one name on one file, without a shape.
 pub(super) fn file_call(name: &str, count: u64, bytes: u64, time_s: f64) -> FileCall {
     FileCall {
         row: call(name, count, bytes, time_s),
@@ -112,7 +112,7 @@ pub(super) fn file_call(name: &str, count: u64, bytes: u64, time_s: f64) -> File
     }
 }
 
-/// Asserts that a rule said one thing, and gives it.
+/// Asserts that a rule has one finding, and returns it.
 #[track_caller]
 pub(super) fn the_only(drafts: Vec<Draft>) -> Draft {
     let [draft] = <[Draft; 1]>::try_from(drafts).expect("one finding");
@@ -141,8 +141,8 @@ fn environment() -> Environment {
     }
 }
 
-/// `count` calls of one name that moved `piece_bytes` each, every one where the one before
-/// had ended, from the start of the file.
+/// `count` calls with one name that moved `piece_bytes` each, sequentially from the start of the
+/// file.
 pub(super) fn in_order(name: &str, count: u64, piece_bytes: u64, time_s: f64) -> FileCall {
     let mut shape = Shape::default();
     for at in 0..count {
@@ -152,7 +152,7 @@ pub(super) fn in_order(name: &str, count: u64, piece_bytes: u64, time_s: f64) ->
     shaped(name, count, count * piece_bytes, time_s, shape)
 }
 
-/// The same with a page left out before each.
+/// The same with a page skipped before each.
 pub(super) fn scattered(name: &str, count: u64, piece_bytes: u64, time_s: f64) -> FileCall {
     let mut shape = Shape::default();
     let stride_bytes = piece_bytes + 4096;
@@ -184,7 +184,7 @@ fn shaped(name: &str, count: u64, bytes: u64, time_s: f64, shape: Shape) -> File
     }
 }
 
-/// The file with these calls, and the sums of them that a file has.
+/// The file with these calls and their sums.
 pub(super) fn with_calls(file: FileRow, calls: Vec<FileCall>) -> FileRow {
     let moved = |names: &[&str]| {
         let mut sum = Moved::default();
@@ -205,13 +205,13 @@ pub(super) fn with_calls(file: FileRow, calls: Vec<FileCall>) -> FileRow {
     }
 }
 
-/// The calls, blocked for this long of their time.
+/// The calls, blocked for this part of their time.
 pub(super) fn blocked(mut call: FileCall, blocked_s: f64) -> FileCall {
     call.row.blocked_s = Some(blocked_s);
     call
 }
 
-/// The file with pages asked for, waited for and brought in ahead.
+/// The file with pages requested, waited for and read ahead.
 pub(super) fn cached(mut file: FileRow, asked: u64, missed: u64, ahead: u64) -> FileRow {
     file.evidence.cache.lookups_pages = Some(asked);
     file.evidence.cache.missed_pages = Some(missed);
@@ -230,7 +230,7 @@ pub(super) fn read_by_device(mut file: FileRow, count: u64, bytes: u64, time_s: 
     file
 }
 
-/// Things that happened at these moments, each for 1 ms.
+/// Occurrences at these moments, each of 1 ms.
 pub(super) fn happened(at_ns: &[u64]) -> Happened {
     let mut happened = Happened::default();
     for &at_ns in at_ns {
@@ -242,8 +242,8 @@ pub(super) fn happened(at_ns: &[u64]) -> Happened {
     happened
 }
 
-/// A history of `writes` appended records of 100 bytes and `syncs` calls of `fsync`, none of
-/// them in vain, that took `sync_s` together.
+/// A history of `writes` appended records of 100 bytes and `syncs` useful calls of `fsync` that
+/// took `sync_s` together.
 pub(super) fn synced(syncs: u64, writes: u64, sync_s: f64) -> FileHistory {
     let calls = Happened {
         count: syncs,

@@ -17,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::SyncedNames(per_record),
 };
 
-/// More bytes than these between two syncs are a batch already, not a record.
+/// More bytes than this between two syncs are already a batch, not a record.
 const RECORD_BYTES: u64 = 64 * 1024;
 
-/// Records that share one sync in the trial: what some ten writers at a time bring together.
+/// Records that share one sync in the trial: about as many as ten concurrent writers provide.
 const GROUP: u64 = 10;
 
 fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// From here on most of what the disk writes is the journal.
+/// From this ratio on, most of the disk's writes are the journal.
 const LEAST_TIMES: u64 = 2;
 
 fn look(run: &TraceResult) -> Option<Found> {
@@ -33,10 +33,10 @@ fn look(run: &TraceResult) -> Option<Found> {
     if too_few || journal.bytes < device.data.bytes.saturating_mul(LEAST_TIMES) {
         return None;
     }
-    // As much journal as data is what one transaction for several syncs comes to.
+    // A transaction for several syncs has as much journal as data.
     let too_much = 1.0 - device.data.bytes as f64 / journal.bytes as f64;
-    // A sync without a journal makes do with one flush. A transaction needs one before the
-    // commit block, and one after it where the disk has no FUA (fs/jbd2/commit.c).
+    // A sync without a journal needs one flush. A transaction needs one before the commit block,
+    // and one after it if the disk has no FUA (fs/jbd2/commit.c).
     let syncs: u64 = names.iter().map(|name| name.syncs.count).sum();
     let flush_s = device.flush_time_s / device.flushes.max(1) as f64;
     let more_s = flush_s * device.flushes.saturating_sub(syncs) as f64;
@@ -100,10 +100,10 @@ mod tests {
     fn what_exceeds_the_data_is_saved() {
         let run = with_journal(409_600, 819_200, 409_600);
         let draft = the_only(RULE.look(&run));
-        // 0.2 s of the journal, and of 200 flushes of 1 ms one for each of 100 syncs is due.
+        // 0.2 s for the journal, and one needed flush per sync of the 200 flushes of 1 ms.
         let cost_s = draft.finding.cost_s.unwrap();
         assert!((cost_s - 0.3).abs() < 1e-9, "{cost_s}");
-        // Two thirds of the journal's bytes are more than the data.
+        // Two thirds of the journal's bytes exceed the data.
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.3 * 2.0 / 3.0).abs() < 1e-9, "{saving_s}");
         assert_eq!(draft.finding.confidence, Confidence::Likely);

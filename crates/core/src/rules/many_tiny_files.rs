@@ -18,8 +18,8 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Groups(look),
 };
 
-/// Directories of source trees and packages, which others unpack and copy, are mostly
-/// smaller; one with more files than this was laid out by a program, for its data.
+/// Directories of source trees and packages are mostly smaller; a directory with more files than
+/// this is a program's own data layout.
 const LEAST: usize = 1000;
 
 fn look(run: &TraceResult) -> Vec<Found> {
@@ -37,7 +37,7 @@ fn look(run: &TraceResult) -> Vec<Found> {
         .collect()
 }
 
-/// Made by this run, and still there at its end.
+/// Created by this run, and existing at its end.
 fn is_tiny(file: &FileRow) -> bool {
     let made = |it: &FileHistory| it.created && !it.unlinked;
     is_stored(file)
@@ -67,9 +67,9 @@ fn found(directory: &str, files: &[&FileRow]) -> Found {
             ))
         }],
         cost_s: all_s,
-        // Their bytes have to be written in any case; making, opening and closing not.
+        // Their bytes must be written in any case; creating, opening and closing need not.
         saving_s: Some((all_s - writing_s).max(0.0)),
-        // What others expect to find there is not known.
+        // What other programs expect there is unknown.
         is_unproven: true,
         ..Found::default()
     }

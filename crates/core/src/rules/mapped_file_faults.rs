@@ -16,14 +16,14 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(faulted),
 };
 
-/// A device answers in 0.05 to 10 ms: of fewer faults nobody notices the order.
+/// A device answers in 0.05 to 10 ms: with fewer faults the order is not noticeable.
 const LEAST_PAGES: u64 = 256;
 
-/// Asking for the pages beforehand lets at least two requests be under way.
+/// Requesting the pages in advance allows at least two concurrent requests.
 const SAVED: f64 = 0.5;
 
-/// Pages that faults waited for, if the file was only mapped. Libraries are no part of
-/// this: their loader reads the header before it maps them.
+/// Pages that faults waited for, if the file was only mapped. Libraries are excluded: their loader
+/// reads the header before it maps them.
 pub(super) fn faulted_pages(file: &FileRow) -> Option<u64> {
     let only_mapped = has(file, "mmap") && file.reads.count == 0;
     let missed = file.evidence.cache.missed_pages?;
@@ -35,7 +35,7 @@ fn faulted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     if super::prefetch_wasted::wasted_pages(file).is_some() {
         return None;
     }
-    // Each fault waits for the request that it made; read-ahead requests are not waited for.
+    // Each fault waits for its own request, not for read-ahead.
     let reads = file.evidence.device?.reads;
     let share = (missed as f64 / reads.count.max(1) as f64).min(1.0);
     let cost_s = reads.time_s * share;
@@ -50,7 +50,7 @@ fn faulted(_: &TraceResult, file: &FileRow) -> Option<Found> {
         evidence: vec![cited(what, "mmap", file, missed)],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        // Waiting of faults is seen only through the device's times.
+        // Waiting in faults is visible only through the device's times.
         is_unproven: true,
         ..Found::default()
     })

@@ -33,7 +33,7 @@ fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
         && !history.mapping_synced
         && !history.syncs.is_any()
         && !history.unlinked
-        // A mapping that could be written to, and was not.
+        // A writable mapping without stores.
         && file.evidence.cache.dirtied_bytes != Some(0)
 }
 

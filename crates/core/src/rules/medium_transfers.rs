@@ -21,10 +21,10 @@ pub(super) static RULE: Rule = Rule {
 /// The buffers of C (4 KiB), Python and Java (8 KiB) and tar (10 KiB) are below this.
 const BELOW_BYTES: u64 = 32 * 1024;
 
-/// A smaller file is moved in less than 5 ms with any buffer.
+/// A smaller file is transferred in less than 5 ms with any buffer.
 const LEAST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What `cp` and `cat` of GNU coreutils use (`IO_BUFSIZE`, src/ioblksize.h).
+/// The buffer size of `cp` and `cat` in GNU coreutils (`IO_BUFSIZE`, src/ioblksize.h).
 const BETTER_BYTES: u64 = 256 * 1024;
 
 /// Random accesses cannot be joined, and those of databases have their page's size.
@@ -33,7 +33,7 @@ const NEIGHBOURS: f64 = 0.9;
 fn look(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = medium(file, &Sum::of(file, READS), false);
     let writes = medium(file, &Sum::of(file, WRITES), true);
-    // The dearer of both: one buffer size is mostly chosen for both.
+    // The more expensive of both: usually one buffer size is chosen for both.
     let both = reads.into_iter().chain(writes);
     both.max_by(|one, other| one.cost_s.total_cmp(&other.cost_s))
 }
@@ -45,7 +45,7 @@ fn medium(file: &FileRow, sum: &Sum, write: bool) -> Option<Found> {
         || sum.bytes < LEAST_BYTES
         || !sum.is_sequential(NEIGHBOURS)
         || file.history.as_deref().is_some_and(|it| write && it.synchronous)
-        // A sync for every few pieces says that the pieces are records.
+        // A sync for every few pieces shows that the pieces are records.
         || syncs.saturating_mul(BETTER_BYTES / PAGE_BYTES) > sum.count
     {
         return None;

@@ -110,13 +110,13 @@ pub static ALL: &[&Rule] = &[
     &write_amplification::RULE,
 ];
 
-/// The advice of a rule in a few words; `None` for a rule that is not known here.
+/// The advice of a rule in a few words; `None` for an unknown rule.
 pub fn in_short(id: &str) -> Option<&'static str> {
     let rule = ALL.iter().find(|rule| rule.id == id)?;
     Some(rule.in_short)
 }
 
-/// What all rules say about a run, but those that are ignored.
+/// The findings of all rules about a run, except the ignored ones.
 pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
     let wanted: Vec<&Rule> = ALL
         .iter()
@@ -124,7 +124,7 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
         .filter(|rule| !ignored.iter().any(|name| name == rule.id))
         .collect();
     let looks = |rule: &&Rule| rule.look(result);
-    // Of a few files they say it sooner than a thread is there.
+    // With few files, starting a thread takes longer.
     if result.files.len() < MANY_FILES {
         return wanted.iter().flat_map(looks).collect();
     }
@@ -134,14 +134,14 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
     drafts.into_iter().flatten().collect()
 }
 
-/// From so many on the rules are looked at by two threads.
+/// From this number of files on, two threads evaluate the rules.
 const MANY_FILES: usize = 1000;
 
 /// The finding with its measured saving; `None` when it is not worth the reader's time.
 ///
-/// `replayed` has both ways as they were measured; the share that the better way saved is taken off
-/// the cost, and says how bad it is. What was neither measured is computed, and where that cannot
-/// be done the finding has its cost alone. No saving is more than its bound.
+/// `replayed` has the measured times of both variants; the share that the improved one saved is
+/// applied to the cost, and determines the severity. If neither was measured the saving is
+/// computed, and if that is impossible the finding has only its cost. No saving exceeds its bound.
 pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
     let wall_s = bound.wall_s();
     let replayed = replayed.filter(|measured| measured.now_s > 0.0);
@@ -177,7 +177,7 @@ pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Op
     (worthy || draft.is_fault).then_some(draft.finding)
 }
 
-/// Worst first: by severity, then by what it saves.
+/// Ordered by severity, then by saving.
 pub fn sort(findings: &mut [Finding]) {
     findings.sort_by(|one, other| {
         let saving = |finding: &Finding| finding.saving_s.unwrap_or(0.0);
@@ -243,7 +243,7 @@ mod tests {
             draft.remedy = Some((remedy.unwrap_or(is_now), directory));
             settle(draft, None, &Bound::of(&fixture::run(vec![]))).unwrap()
         };
-        // 0.8 s for writes of 1 byte: of 65,536 one is left.
+        // 0.8 s for writes of 1 byte: one of 65,536 remains.
         let computed = settled(None);
         assert_eq!(computed.saving_basis, Some(Basis::Computed));
         assert!((computed.saving_s.unwrap() - 0.8).abs() < 0.001);

@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(churned),
 };
 
-/// Each process opens for itself, and some times is how programs are put together from
-/// libraries that do not know each other.
+/// Each process opens for itself, and a few times are normal for programs built from independent
+/// libraries.
 const PER_PROCESS: u64 = 10;
 
 fn churned(run: &TraceResult, file: &FileRow) -> Option<Found> {

@@ -27,7 +27,7 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
     let changed = lasting(run).filter(|(_, history)| is_left(history));
     let journals = unsynced_journals(run);
     changed
-        // Who syncs a log keeps the changes there, and the file for a checkpoint.
+        // A program that syncs a log keeps the changes there, and the file for a checkpoint.
         .filter(|(_, history)| !habits.is_anywhere(history))
         .filter(|(file, _)| !originals.has_one_of(file))
         .filter_map(|(file, history)| {
@@ -36,13 +36,13 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
         .collect()
 }
 
-/// What other rules tell of is left to them.
+/// Other rules' subjects are left to them.
 fn is_left(history: &FileHistory) -> bool {
     history.unsynced_bytes > 0
         && !history.syncs.is_any()
         && !history.hints.is_any()
         && !history.unlinked
-        // Of records that were promised another rule tells.
+        // Another rule reports acknowledged records.
         && (!history.acknowledged.is_any() || history.rewritten.is_any())
         && !history.renamed_unsynced.is_any()
 }
@@ -53,7 +53,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     }
     if history.overwritten.is_any() {
         let range = short(history.overwritten_bytes);
-        // One block is written as a whole or not at all, as a rule: then it is old or new.
+        // One block is normally written completely or not at all: then it is old or new.
         let (stake, what) = if history.overwritten_bytes > PAGE_BYTES {
             (
                 Stake::Old,
@@ -76,7 +76,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     let is_cut = has(file, "ftruncate") || has(file, "truncate");
     (history.rewritten.is_any() && !was_used && !is_cut).then(|| Fault {
         file,
-        // What it had held was not seen.
+        // Its previous contents were not observed.
         stake: if history.acknowledged.is_any() {
             Stake::Acknowledged
         } else {
@@ -92,7 +92,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     })
 }
 
-/// Journals that were written and removed, and never synced.
+/// Journals that were written, removed, and never synced.
 fn unsynced_journals(run: &TraceResult) -> Vec<(&FileRow, &FileHistory)> {
     let is_unsynced = |history: &FileHistory| {
         history.created && history.unlinked && history.writes > 0 && !history.syncs.is_any()
@@ -102,13 +102,13 @@ fn unsynced_journals(run: &TraceResult) -> Vec<(&FileRow, &FileHistory)> {
         .collect()
 }
 
-/// The path of the file that a journal belongs to, by the endings that databases give them.
+/// The path of a journal's file, by the endings that databases use.
 fn journal_of(path: &str) -> Option<&str> {
     let endings = ["-journal", "-wal", ".journal", ".undo"];
     endings.iter().find_map(|ending| path.strip_suffix(ending))
 }
 
-/// A database that has a journal, which protects nothing: neither is ever synced.
+/// A database with a journal that protects nothing: neither is ever synced.
 fn unprotected<'a>(
     file: &'a FileRow,
     history: &FileHistory,

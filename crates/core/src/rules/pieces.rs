@@ -5,13 +5,13 @@ use super::draft::{Found, cited};
 use crate::bytes::{grouped, short};
 use crate::trace::{FileRow, Remedy, WORTH_A_BUFFER};
 
-/// Only neighbours can share a buffer; a file of which half the pieces lie elsewhere is
-/// accessed at random.
+/// Only adjacent pieces can share a buffer; a file with half of its pieces elsewhere is accessed at
+/// random.
 const NEIGHBOURS: f64 = 0.5;
 
-/// Whether nearly all transfers (nine of ten: files begin and end with others) are below
-/// `below` bytes (a power of two), there are many of them, and they are neighbours. The
-/// average is below it, too: else the time went to the few large ones.
+/// Whether nearly all transfers (nine of ten, since files begin and end with others) are below
+/// `below` bytes (a power of two), numerous, and adjacent. The average is also below it: otherwise
+/// the few large ones took the time.
 pub(super) fn is_gatherable(sum: &Sum, below: u64) -> bool {
     let small = sum.shape.smaller_than(below);
     small >= WORTH_A_BUFFER
@@ -20,7 +20,7 @@ pub(super) fn is_gatherable(sum: &Sum, below: u64) -> bool {
         && sum.is_sequential(NEIGHBOURS)
 }
 
-/// What it costs to move many pieces of less than a page, which share a buffer the better way.
+/// The cost of many pieces of less than a page, which share a buffer in the improved variant.
 pub(super) fn small_pieces(file: &FileRow, sum: &Sum, write: bool, better_bytes: u64) -> Found {
     let title = format!(
         "{} {} of {} on average",
@@ -36,7 +36,7 @@ pub(super) fn small_pieces(file: &FileRow, sum: &Sum, write: bool, better_bytes:
     in_larger_pieces(file, sum, (title, what), write, better_bytes)
 }
 
-/// What transfers cost, of which a trial measures how much larger pieces save.
+/// The cost of transfers; a trial measures how much larger pieces save.
 pub(super) fn in_larger_pieces(
     file: &FileRow,
     sum: &Sum,

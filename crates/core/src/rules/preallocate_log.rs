@@ -1,5 +1,5 @@
-//! `preallocate-log`: records appended and synced, so that every sync has to make a new
-//! length and new blocks durable as well.
+//! `preallocate-log`: records appended and synced, so that every sync must also make a new length
+//! and new blocks durable.
 
 use super::draft::Found;
 use super::rule::{Rule, Subject};

@@ -16,17 +16,17 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(wasted),
 };
 
-/// Up to here read-ahead is a fair bet: the next run or process may ask for the rest.
+/// Up to this ratio read-ahead is a fair guess: the next run or process may request the rest.
 const LEAST_TIMES: u64 = 4;
 
 /// 4 MiB, which most devices read in less than 5 ms.
 const LEAST_PAGES: u64 = 1024;
 
-/// What a request takes besides its bytes is not saved by making it smaller.
+/// The overhead of a request remains when it gets smaller.
 const SAVED: f64 = 0.5;
 
-/// Pages brought in and never asked for, if they are many times those that were. A page
-/// that is asked for twice counts twice, so it is no more than this.
+/// Pages that were brought in and never requested, if they are many times the requested ones. A
+/// page requested twice counts twice, so this is an upper bound.
 pub(super) fn wasted_pages(file: &FileRow) -> Option<u64> {
     let filled = filled_pages(file)?;
     let asked = file.evidence.cache.lookups_pages?;
@@ -54,7 +54,7 @@ fn wasted(_: &TraceResult, file: &FileRow) -> Option<Found> {
         }],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        // Whether somebody waited for these requests is not seen.
+        // Whether any call waited for these requests is not observed.
         is_unproven: true,
         ..Found::default()
     })

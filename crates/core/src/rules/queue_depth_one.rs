@@ -1,4 +1,4 @@
-//! `queue-depth-one`: one thread that waits for the device at each random read.
+//! `queue-depth-one`: one thread waits for the device at each random read.
 
 use super::bound::has_all_tasks;
 use super::calls::{READS, Sum, is_on_disk};
@@ -17,17 +17,17 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(alone),
 };
 
-/// A device answers in 0.05 to 10 ms; of fewer requests nobody notices the order.
+/// A device answers in 0.05 to 10 ms; with fewer requests the order is not noticeable.
 const LEAST_PAGES: u64 = 256;
 
-/// Above this share of neighbours, read-ahead keeps the device busy by itself.
+/// Above this share of adjacent reads, read-ahead keeps the device busy by itself.
 const NEIGHBOURS: f64 = 0.2;
 
-/// Two requests at a time halve the waiting on anything without moving parts, and devices
-/// take at least 32 (SATA) at once; deeper queues save more, how much is not known here.
+/// Two concurrent requests halve the waiting on devices without moving parts, which accept at least
+/// 32 (SATA) at once; deeper queues save more, how much is unknown here.
 const SAVED: f64 = 0.5;
 
-/// With moving parts only the order of the requests is better.
+/// With moving parts only the order of the requests improves.
 const SAVED_ROTATING: f64 = 0.25;
 
 fn alone(run: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -63,7 +63,7 @@ fn alone(run: &TraceResult, file: &FileRow) -> Option<Found> {
     })
 }
 
-/// Otherwise the requests may have been under way together.
+/// Otherwise the requests may have been concurrent.
 fn is_read_by_one_thread(run: &TraceResult) -> bool {
     let most = run.tasks.iter().map(|task| task.read_bytes).max();
     let all: u64 = run.tasks.iter().map(|task| task.read_bytes).sum();

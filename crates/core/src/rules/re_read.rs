@@ -17,14 +17,14 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(again),
 };
 
-/// Twice can be a check after a copy, or a header that is looked at first.
+/// Twice can be a check after a copy, or a header that is read first.
 const LEAST_TIMES: f64 = 2.0;
 
 fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let reads = Sum::of(file, READS);
     let furthest = reads.shape.furthest_bytes;
-    // What grew while it was read, such as a log that is followed, or was written in
-    // between, is not the same bytes.
+    // A file that grew during the reads, such as a followed log, or was written in between, does
+    // not have the same bytes.
     if furthest == 0 || is_rewritten(file) {
         return None;
     }
@@ -48,16 +48,16 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
         title: format!("read {times:.1}x its size"),
         evidence,
         cost_s: reads.time_s,
-        // The first time is needed, whether it was the dearest or not: what waited for the
-        // device waited then, unless the cache lost it.
+        // The first read is necessary, even if it was the most expensive: waiting for the device
+        // happened then, unless the cache lost the pages.
         saving_s: Some(reads.on_cpu_s() * (1.0 - 1.0 / times)),
-        // Each process of a tree has its own memory; none can keep it for the others.
+        // Each process of a tree has its own memory; none can keep the bytes for the others.
         is_unproven: run.processes > 1,
         ..Found::default()
     })
 }
 
-/// Whether as many bytes were written as there are: then they were others each time.
+/// Whether as many bytes were written as the file has: then the bytes differed each time.
 fn is_rewritten(file: &FileRow) -> bool {
     file.writes.bytes > length_bytes(file)
 }

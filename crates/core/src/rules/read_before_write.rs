@@ -16,23 +16,23 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(parts),
 };
 
-/// Fewer are the ends of a few ranges.
+/// Fewer pages are the ends of a few ranges.
 const LEAST_REQUESTS: u64 = 100;
 
 fn parts(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let device = file.evidence.device?;
     let writes = Sum::of(file, WRITES);
     if !is_on_disk(file)
-        // Whatever reads, be it ahead of time or by a fault, brings pages in; pages that a
-        // write brings in are not counted as such.
+        // Any read brings pages in, including read-ahead and faults; pages that a write brings in
+        // are not counted as such.
         || filled_pages(file) != Some(0)
         || device.reads.count < LEAST_REQUESTS
-        // Whole pages are replaced unread.
+        // Whole pages are replaced without a read.
         || writes.shape.smaller_than(PAGE_BYTES) < LEAST_REQUESTS
     {
         return None;
     }
-    // Buffered writes wait for nothing else as long as they are small and memory is free.
+    // Small buffered writes wait for nothing else while memory is free.
     let cost_s = writes.blocked_s?.min(device.reads.time_s);
     let what = format!(
         "{} writes of {} on average; no read call brought in a page, and the device read {} in {} \

@@ -1,26 +1,26 @@
 //! Files that are worthless after a crash, because they are rebuilt when needed.
 //!
-//! Names are the last resort: what was removed before the end, or is a copy of what is still there,
-//! is recognised by what the run did.
+//! Names are the last resort: a file that was removed before the end, or is a copy of an existing
+//! one, is recognised by the run's behaviour.
 
 use super::fault::name_of;
 use crate::trace::{FileRow, TraceResult};
 
-/// How a path is known.
+/// How a path is recognised.
 enum Sign {
-    /// A directory of this name, or of these names in this order, is above it.
+    /// A directory above it has this name, or directories have these names in this order.
     Below(&'static str),
     /// It is the file's name.
     Named(&'static str),
-    /// The name ends so.
+    /// The name ends with this.
     Ends(&'static str),
-    /// The name begins so.
+    /// The name begins with this.
     Begins(&'static str),
 }
 
 use Sign::{Begins, Below, Ends, Named};
 
-/// Each sign with the reason why nobody counts on such a file.
+/// Each sign with the reason why such a file may be lost.
 const SIGNS: &[(Sign, &str)] = &[
     (
         Below(".git/logs"),
@@ -93,7 +93,7 @@ const SIGNS: &[(Sign, &str)] = &[
 /// Directories whose files are not expected to survive a restart (hier(7)).
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/run/", "/var/run/", "/dev/shm/"];
 
-/// Whether the file is rebuilt when it is needed.
+/// Whether the file is rebuilt when needed.
 pub(super) fn is_rebuilt(file: &FileRow) -> bool {
     let path = name_of(file);
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -114,7 +114,8 @@ fn is_below(above: &str, directory: &str) -> bool {
     })
 }
 
-/// Whether the file is in a directory for temporary files, and the program does not work there.
+/// Whether the file is in a directory for temporary files that is not the program's working
+/// directory.
 pub(super) fn is_temporary(run: &TraceResult, file: &FileRow) -> bool {
     let works_in = format!("{}/", run.environment.target.path);
     TEMPORARY

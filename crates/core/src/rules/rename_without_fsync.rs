@@ -32,10 +32,10 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
 }
 
 fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
-    // Mapped, and never stored to.
+    // Mapped, without stores.
     let is_untouched = history.written_bytes == 0 && file.evidence.cache.dirtied_bytes == Some(0);
-    // Nothing was there to be lost, and in the end nothing is: programs that set up a directory
-    // sync it once, when all is there.
+    // No previous contents exist: programs that set up a directory sync it once, when everything is
+    // there.
     let is_made_good = history.unsynced_bytes == 0
         && history.written_bytes > 0
         && matches!(
@@ -50,7 +50,7 @@ fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) 
     let (stake, is_proven, target) = match history.renamed_over {
         Some(NameHolder::Existing) => (Stake::Old, true, "replaced the existing file"),
         Some(NameHolder::Own) => (Stake::New, true, "replaced a file that the run had created"),
-        // No old contents are lost. Who syncs nothing at all does not count on the new ones.
+        // No old contents are lost. A program that syncs nothing does not rely on the new ones.
         Some(NameHolder::Vacant) if is_told || habits.is_anywhere(history) => {
             (Stake::New, true, VACANT)
         }

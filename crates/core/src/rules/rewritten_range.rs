@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(rewritten),
 };
 
-/// Headers that are corrected at the end, and tables that grow, are written some times.
+/// Headers corrected at the end, and growing tables, are written a few times.
 const LEAST_TIMES: f64 = 8.0;
 
 fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -28,7 +28,7 @@ fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
     }
     let times = writes.bytes as f64 / furthest as f64;
     if times < LEAST_TIMES
-        // Each sync needs the bytes of its moment, and so does each reader.
+        // Each sync needs the bytes of that moment, and so does each reader.
         || file.syncs.count as f64 * 2.0 > times
         || file.reads.bytes as f64 * 2.0 > writes.bytes as f64
         || file.history.as_deref().is_some_and(|it| it.synchronous)
@@ -48,7 +48,7 @@ fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
         evidence: vec![cited(what, writes.name, file, writes.moves())],
         cost_s: writes.time_s,
         saving_s: Some(writes.time_s * (1.0 - 1.0 / times)),
-        // Somebody outside of the tree may have read it in between.
+        // A process outside the tree may have read it in between.
         is_unproven: true,
         ..Found::default()
     })

@@ -1,4 +1,4 @@
-//! A rule: what it looks at, and how what it finds becomes drafts.
+//! A rule: its subject, and how its findings become drafts.
 
 use super::calls::is_stored;
 use super::draft::{Found, worst};
@@ -12,36 +12,37 @@ pub struct Rule {
     pub id: &'static str,
     /// What it looks for, in one line.
     pub looks_for: &'static str,
-    /// What to do, in a few words: the end of a sentence.
+    /// The remedy in a few words, as the end of a sentence.
     pub in_short: &'static str,
-    /// What to do.
+    /// The remedy.
     pub(super) advice: &'static str,
-    /// What it looks at.
+    /// Its subject.
     pub(super) at: Subject,
 }
 
-/// What a rule looks at, with the function that does.
+/// The subject of a rule, with its function.
 pub(super) enum Subject {
-    /// Each file that holds bytes.
+    /// Each file with contents.
     Files(fn(&TraceResult, &FileRow) -> Option<Found>),
-    /// Each file, also directories, pipes, and the kernel's.
+    /// Each file, including directories, pipes, and kernel files.
     AllFiles(fn(&TraceResult, &FileRow) -> Option<Found>),
     /// Each name whose files were synced.
     SyncedNames(fn(&TraceResult, &SyncedName<'_>) -> Option<Found>),
     /// The whole run.
     Run(fn(&TraceResult) -> Option<Found>),
-    /// The same, where one run may have several.
+    /// The same, with several findings per run.
     Groups(fn(&TraceResult) -> Vec<Found>),
-    /// What its figures mean, which costs no time.
+    /// The meaning of a run's figures, which costs no time.
     Meaning(fn(&TraceResult) -> Option<Found>),
-    /// Files that a crash concerns, told together under a title.
+    /// Files affected by a crash, reported together under a title.
     Crash(&'static str, fn(&TraceResult) -> Vec<Fault<'_>>),
-    /// What becomes a draft in a way of its own.
+    /// Anything else, with its own function for drafts.
     Drafts(fn(&TraceResult) -> Vec<Draft>),
 }
 
 impl Rule {
-    /// What it says about a run. Of what costs time, that alone which is worth the reader's.
+    /// Its findings about a run. Findings that cost time are included only if they are worth the
+    /// reader's.
     pub fn look(&self, run: &TraceResult) -> Vec<Draft> {
         let of_files = |wanted: fn(&FileRow) -> bool,
                         look: fn(&TraceResult, &FileRow) -> Option<Found>| {
@@ -79,7 +80,7 @@ impl Rule {
         worst(run, drafts)
     }
 
-    /// A finding of this rule, of which all else is still to be said.
+    /// An empty finding of this rule.
     pub(super) fn finding(&self) -> Finding {
         Finding {
             rule: self.id.to_owned(),

@@ -16,17 +16,17 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(seeks),
 };
 
-/// The calls that begin at the position that `lseek` sets.
+/// The calls that start at the position set by `lseek`.
 const AT_POSITION: &[&str] = &["read", "write", "readv", "writev"];
 
 fn seeks(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let seeks = Sum::of(file, &["lseek"]);
     let transfers = Sum::of(file, AT_POSITION);
-    // Fewer than one for two transfers is how files are opened and measured, not a habit.
+    // Fewer than one per two transfers is how files are opened and measured, not a pattern.
     if seeks.count.saturating_mul(2) < transfers.count || transfers.count == 0 {
         return None;
     }
-    // A seek that no transfer follows asks for a length or a hole; pread saves none of those.
+    // A seek without a following transfer queries a length or a hole; pread does not save it.
     let saved = seeks.count.min(transfers.count);
     let saving_s = seeks.time_s * saved as f64 / seeks.count as f64;
     let what = format!(

@@ -16,13 +16,13 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::AllFiles(small),
 };
 
-/// A line is shorter than this; a buffer of a library is at least twice as long.
+/// A line is shorter than this; a library's buffer is at least twice as long.
 const BELOW_BYTES: u64 = 512;
 
-/// A call takes at least some hundred nanoseconds: fewer are some milliseconds.
+/// A call takes at least some hundred nanoseconds: fewer calls are some milliseconds.
 const LEAST: u64 = 10_000;
 
-/// What a write to a pipe moves at once, whoever else writes (`PIPE_BUF`, limits.h).
+/// Bytes that a write to a pipe moves atomically (`PIPE_BUF`, limits.h).
 const BETTER_BYTES: u64 = 4096;
 
 fn is_busy(file: &FileRow) -> bool {
@@ -31,8 +31,7 @@ fn is_busy(file: &FileRow) -> bool {
 }
 
 fn small(run: &TraceResult, file: &FileRow) -> Option<Found> {
-    // Where two are busy, questions go one way and answers the other, and no buffer may
-    // keep them.
+    // Between two active sides, requests and answers alternate, and no buffer may delay them.
     let is_alone = || {
         run.files
             .iter()
@@ -46,8 +45,8 @@ fn small(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let writes = (Sum::of(file, WRITES), "writes to");
     let reads = (Sum::of(file, READS), "reads from");
     let is_small = |sum: &Sum| sum.moves() >= LEAST && sum.piece_bytes() < BELOW_BYTES;
-    // Whoever writes small pieces makes small reads; whoever reads small pieces does not
-    // make small writes.
+    // A writer of small pieces causes small reads; a reader of small pieces does not cause small
+    // writes.
     let (sum, verb) = [writes, reads].into_iter().find(|(sum, _)| is_small(sum))?;
     let piece_bytes = sum.piece_bytes();
     let cost_s = sum.on_cpu_s();

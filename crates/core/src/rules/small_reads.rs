@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(small),
 };
 
-/// As for writes: from here on the time per call is small against the copying.
+/// As for writes: from this size on, the time per call is small compared with the copying.
 const BETTER_BYTES: u64 = 64 * 1024;
 
 fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -24,7 +24,7 @@ fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
     if !is_gatherable(&reads, PAGE_BYTES) {
         return None;
     }
-    // The device is waited for as long, however the bytes are fetched from the cache.
+    // The wait for the device is the same, however the bytes are fetched from the cache.
     Some(small_pieces(file, &reads, false, BETTER_BYTES))
 }
 

@@ -18,10 +18,10 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Groups(look),
 };
 
-/// A write of more bytes than this is a batch already.
+/// A write of more bytes than this is already a batch.
 const SMALL_BYTES: u64 = 64 * 1024;
 
-/// Writes that are gathered into one in the trial.
+/// Writes that are combined into one in the trial.
 const GROUP: u64 = 10;
 
 fn look(run: &TraceResult) -> Vec<Found> {

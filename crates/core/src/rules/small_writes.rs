@@ -16,12 +16,12 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(small),
 };
 
-/// From here on larger pieces gain next to nothing: the time per call, some hundred
-/// nanoseconds, is small against copying them, some microseconds.
+/// From this size on larger pieces gain next to nothing: the time per call, some hundred
+/// nanoseconds, is small compared with copying them, some microseconds.
 const BETTER_BYTES: u64 = 64 * 1024;
 
-/// With fewer writes for each sync than this, a buffer of that size would hold records that
-/// were to be durable one by one; that is a question of syncs.
+/// With fewer writes per sync than this, a buffer of that size would delay records that must be
+/// durable one by one; that is the subject of the rules about syncs.
 const WRITES_PER_SYNC: u64 = 8;
 
 fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -33,7 +33,7 @@ fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
     {
         return None;
     }
-    // Waiting is for memory or the device, and as long for larger pieces.
+    // Writes wait for memory or the device just as long with larger pieces.
     Some(small_pieces(file, &writes, true, BETTER_BYTES))
 }
 

@@ -35,16 +35,16 @@ fn look(run: &TraceResult) -> Option<Found> {
         evidence,
         cost_s,
         saving_s: Some((cost_s - own_s).max(0.0)),
-        // Metadata and flushes of other programs may be among the requests.
+        // The requests may include metadata and flushes of other programs.
         is_unproven: run.other_requests != Some(0),
         ..Found::default()
     })
 }
 
-/// What the disk needed for the program's own data, seconds; `None` when requests were not
-/// seen. Metadata and flushes do not say for whom they are: one of each counts for each write.
+/// The disk's time for the program's own data, seconds; `None` when requests were not observed.
+/// Metadata and flushes have no owner: one of each counts for each write.
 fn own_s(run: &TraceResult) -> Option<f64> {
-    // All that may be its own: the rest is the least that others cost.
+    // Everything that may be its own: the rest is the minimum cost of others.
     let device = run.evidence.device_range()?.at_most;
     let histories = run.files.iter().filter_map(|file| file.history.as_deref());
     let writes: u64 = histories.map(|history| history.writes).sum();
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_time_for_others_is_saved() {
         let draft = the_only(RULE.look(&with_sync(0.3)));
-        // 0.01 s for the data, two flushes of 5 ms, two requests of metadata of 1 ms.
+        // 0.01 s for the data, two flushes of 5 ms, two metadata requests of 1 ms.
         let saving_s = draft.finding.saving_s.unwrap();
         assert!((saving_s - 0.278).abs() < 1e-9, "{saving_s}");
         assert_eq!(draft.finding.evidence[0].call.as_deref(), Some("sync"));

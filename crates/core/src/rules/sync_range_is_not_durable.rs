@@ -36,7 +36,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
     Fault {
         file,
         stake: Stake::New,
-        // It may only be meant to keep dirty memory low.
+        // It may only serve to keep dirty memory low.
         is_proven: false,
         what: format!(
             "{} to sync_file_range, no fsync or fdatasync; {} were not durable at the end",

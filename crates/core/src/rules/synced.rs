@@ -1,4 +1,4 @@
-//! Files that were synced repeatedly: what the rules about sync cost have in common.
+//! Repeatedly synced files: common parts of the rules about sync cost.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,11 @@ use super::draft::{Found, cited};
 use super::fault::{first_s, lasting};
 use crate::trace::{Cited, FileRow, Happened, Remedy, TraceResult};
 
-/// Fewer syncs than these are no habit.
+/// Fewer syncs than these are not a pattern.
 pub(super) const LEAST_SYNCS: u64 = 10;
 
-/// Calls that change what only `fsync` makes durable, and that are no step of a history.
+/// Calls that change metadata which only `fsync` makes durable, and that are not steps of a
+/// history.
 const METADATA: &[&str] = &[
     "fchmod",
     "fchown",
@@ -19,8 +20,8 @@ const METADATA: &[&str] = &[
     "ioctl",
 ];
 
-/// What was done to all files that had one name, one after the other. A journal that is
-/// made and removed for each transaction is one such name.
+/// The history of all files with one name, one after the other, such as a journal that is created
+/// and removed for each transaction.
 #[derive(Debug, Clone)]
 pub(super) struct SyncedName<'a> {
     /// The first of the files.
@@ -31,19 +32,19 @@ pub(super) struct SyncedName<'a> {
     pub(super) written_bytes: u64,
     /// Writes that made the file longer.
     pub(super) appends: u64,
-    /// Syncs of something.
+    /// Useful syncs.
     pub(super) syncs: Happened,
     /// Syncs that were `fdatasync`.
     pub(super) data_syncs: u64,
-    /// Syncs of nothing.
+    /// Syncs without changes.
     pub(super) of_nothing: Happened,
-    /// `fsync` that changed no length.
+    /// `fsync` calls without a changed length.
     pub(super) steady: Happened,
-    /// Syncs after the file had become longer.
+    /// Syncs after the file had grown.
     pub(super) growing: Happened,
     /// Whether space was reserved.
     pub(super) allocated: bool,
-    /// Whether mode, owner, times or attributes may have been changed, too.
+    /// Whether mode, owner, times or attributes may have changed, too.
     pub(super) has_metadata: bool,
 }
 
@@ -64,7 +65,7 @@ impl<'a> SyncedName<'a> {
         }
     }
 
-    /// Bytes of one write on average; at least 1.
+    /// Average bytes of one write; at least 1.
     pub(super) fn piece_bytes(&self) -> u64 {
         self.written_bytes
             .checked_div(self.writes)
@@ -72,7 +73,7 @@ impl<'a> SyncedName<'a> {
             .max(1)
     }
 
-    /// Writes for each of `syncs` on average; at least 1.
+    /// Average writes per sync of `syncs`; at least 1.
     pub(super) fn writes_per(&self, syncs: u64) -> u64 {
         self.writes.checked_div(syncs).unwrap_or(0).max(1)
     }
@@ -82,12 +83,12 @@ impl<'a> SyncedName<'a> {
         self.data_syncs * 2 > self.syncs.count + self.of_nothing.count
     }
 
-    /// Whether most writes made the file longer.
+    /// Whether most writes extended the file.
     pub(super) fn is_appended(&self) -> bool {
         self.appends * 2 > self.writes
     }
 
-    /// The call that was used most.
+    /// The most frequent call.
     pub(super) fn call(&self) -> &'static str {
         if self.is_data_only() {
             "fdatasync"
@@ -104,7 +105,7 @@ impl<'a> SyncedName<'a> {
         }
     }
 
-    /// What these syncs cost, of which a trial measures how much the remedy saves.
+    /// The cost of these syncs; a trial measures how much the remedy saves.
     pub(super) fn found(
         &self,
         run: &TraceResult,
@@ -123,7 +124,7 @@ impl<'a> SyncedName<'a> {
     }
 }
 
-/// All names whose files were synced, by their name at first.
+/// All names whose files were synced, by their first name.
 pub(super) fn synced_names(run: &TraceResult) -> Vec<SyncedName<'_>> {
     let mut names: BTreeMap<&str, SyncedName<'_>> = BTreeMap::new();
     for (file, history) in lasting(run).filter(|(_, history)| history.syncs.is_any()) {

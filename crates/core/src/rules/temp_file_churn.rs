@@ -17,10 +17,10 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// Files that are cited.
+/// Number of cited files.
 const CITED: usize = 3;
 
-/// What else passes the contents on.
+/// Calls that pass the contents on in other ways.
 const OTHER_READERS: &[&str] = &["mmap", "sendfile", "splice", "copy_file_range", "flock"];
 
 fn look(run: &TraceResult) -> Option<Found> {
@@ -39,7 +39,7 @@ fn look(run: &TraceResult) -> Option<Found> {
         evidence: files.iter().take(CITED).map(|file| removed(file)).collect(),
         cost_s,
         saving_s: Some(cost_s),
-        // A process outside of the tree may have read it.
+        // A process outside the tree may have read it.
         is_unproven: true,
         ..Found::default()
     })
@@ -51,9 +51,9 @@ fn is_unread(file: &FileRow) -> bool {
         && file.history.as_deref().is_some_and(removed)
         && file.writes.bytes > 0
         && file.reads.count == 0
-        // A newer version that takes the place of an older one is no temporary file.
+        // A newer version that replaces an older one is not a temporary file.
         && file.renamed_to.is_none()
-        // What was synced was meant for the case of a crash, such as a journal.
+        // A synced file is meant for the case of a crash, such as a journal.
         && file.syncs.count == 0
         && !OTHER_READERS.iter().any(|name| has(file, name))
 }

@@ -26,8 +26,8 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
 }
 
 fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
-    // Its contents mattered: the program had used them before, or syncs what replaces them.
-    // `cp` and `>` in a shell do neither. A journal is cut to nothing when it is done with.
+    // Its contents mattered: the program had used them before, or syncs their replacement. `cp` and
+    // `>` in a shell do neither. A finished journal is truncated to 0.
     let was_used = file.size_before_bytes > 0;
     let is_cut = has(file, "ftruncate") || has(file, "truncate");
     let is_synced = history.syncs.is_any() && !is_cut;
@@ -35,7 +35,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     if !history.rewritten.is_any() || is_lost || !(was_used || is_synced) {
         return None;
     }
-    // A sync makes the moment short in which the only contents are in memory.
+    // A sync shortens the time in which the only contents are in memory.
     let (stake, after) = if history.unsynced_bytes == 0 {
         (Stake::New, "synced in the end")
     } else {

@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
     ),
 };
 
-/// Originals that are looked at: of more the first ones show what is wrong.
+/// Number of originals examined: the first ones show the fault.
 const ORIGINALS: usize = 64;
 
 fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
@@ -35,7 +35,8 @@ fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
         .collect()
 }
 
-/// A file older than the run that it read to its end, and then removed or emptied for good.
+/// A file older than the run that the run read to its end, and then removed or truncated
+/// permanently.
 struct Original<'a> {
     file: &'a FileRow,
     gone: &'a Happened,
@@ -63,8 +64,8 @@ impl<'a> Original<'a> {
         })
     }
 
-    /// Whether the file holds what the original held, as far as that can be told: the process
-    /// that removed the original wrote it, it is as long, or its path has the original's name.
+    /// Whether the file has the original's contents, as far as known: the process that removed the
+    /// original wrote it, and it has the same length, or its path contains the original's name.
     fn is_source_of(&self, file: &FileRow, history: &FileHistory) -> bool {
         let is_by_the_same = self.removed_by.is_some() && self.removed_by == history.written_by;
         let is_as_long = history.written_bytes == self.file.size_before_bytes;
@@ -72,8 +73,8 @@ impl<'a> Original<'a> {
     }
 }
 
-/// Whether a part of the path is the name of the original, without the endings of one of them:
-/// `data.gz` and `data`, `tool-1.0.tar` and `tool-1.0/Makefile`.
+/// Whether a component of the path is the original's name, without one of the endings: `data.gz`
+/// and `data`, `tool-1.0.tar` and `tool-1.0/Makefile`.
 fn has_name_of(path: &str, original: &str) -> bool {
     let (directory, name) = original.rsplit_once('/').unwrap_or(("", original));
     let beside = path.strip_prefix(directory).unwrap_or(path);
@@ -86,7 +87,7 @@ fn has_name_of(path: &str, original: &str) -> bool {
         .any(|part| is_part_of(part, name) || is_part_of(name, part))
 }
 
-/// What the run made, wrote before the original was gone, and never synced.
+/// Files that the run created, wrote before the original was gone, and never synced.
 fn made_from<'a>(
     file: &'a FileRow,
     history: &FileHistory,
@@ -121,7 +122,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
             file.path
         );
         (Stake::Old, &history.took_removed_name, what)
-    // Compilers and archivers remove what they write anew. Who syncs the new file means it.
+    // Compilers and archivers remove files that they rewrite. A sync of the new file shows intent.
     } else if history.recreated.is_any() && history.syncs.is_any() && !history.unlinked {
         let what = "the old file was removed, and only then was a new one created under its name, \
                     written and synced";

@@ -15,16 +15,16 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Meaning(look),
 };
 
-/// Less is written back in a moment by any device.
+/// Any device writes less than this back in a moment.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Files that are cited.
+/// Number of cited files.
 const CITED: usize = 3;
 
 fn look(run: &TraceResult) -> Option<Found> {
     let written = run.bytes.written_bytes;
     let dirty = run.bytes.dirty_at_exit_bytes?;
-    // Below half, the times of the run have the device's in them.
+    // Below half, the times of the run include the device's.
     if dirty < LEAST_BYTES || dirty.saturating_mul(2) < written {
         return None;
     }

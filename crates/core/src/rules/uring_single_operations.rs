@@ -15,11 +15,11 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(single),
 };
 
-/// Fewer than three operations for two calls: hardly ever more than one at a time.
+/// Fewer than three operations per two calls: hardly ever more than one at a time.
 const OPERATIONS_PER_ENTER: f64 = 1.5;
 
-/// Two operations at a time are half of the calls and half of the waits; how many the
-/// program could have under way is not known.
+/// Two concurrent operations halve the calls and the waits; how many the program could have under
+/// way is unknown.
 const SAVED: f64 = 0.5;
 
 fn single(run: &TraceResult) -> Option<Found> {
@@ -32,9 +32,9 @@ fn single(run: &TraceResult) -> Option<Found> {
     if count == 0 || count as f64 > enter.count as f64 * OPERATIONS_PER_ENTER {
         return None;
     }
-    // Work that operations do inside of the call is theirs, and is needed in any case. What is
-    // waited for is not: others could be under way meanwhile. But a thread that takes completions
-    // waits as well while there is nothing to complete, and that costs nobody anything.
+    // Work that operations do inside the call is their own, and necessary. Waiting is not: other
+    // operations could be under way meanwhile. But a thread that fetches completions also waits
+    // while there is nothing to complete, which costs nothing.
     let waiting_s = enter.blocked_s?;
     let awaited_s = waiting_s.min(operations.time_s);
     let calling_s = (enter.time_s - waiting_s - operations.time_s).max(0.0);
@@ -57,7 +57,7 @@ fn single(run: &TraceResult) -> Option<Found> {
         }],
         cost_s,
         saving_s: Some(cost_s * SAVED),
-        // Each operation may need what the one before it brought.
+        // Each operation may need the result of the previous one.
         is_unproven: true,
         ..Found::default()
     })
@@ -136,7 +136,7 @@ mod tests {
         );
     }
 
-    /// One thread submits and another takes completions, for which it waits nearly always.
+    /// One thread submits and another fetches completions, for which it waits most of the time.
     #[test]
     fn an_idle_completion_thread_costs_nothing() {
         let mut idle = ring(10_000, 0.0004);

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(waited),
 };
 
-/// Only the locking commands of these can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
+/// Only the locking commands of these calls can wait (`flock(2)`, `F_SETLKW` in `fcntl(2)`).
 const LOCKS: &[&str] = &["flock", "fcntl"];
 
 fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
@@ -36,9 +36,9 @@ fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
             locks.count,
         )],
         cost_s: waited_s,
-        // Several waiters wait at the same time.
+        // Several threads may wait at the same time.
         saving_s: Some(waited_s.min(run.wall_s)),
-        // Without the lock something else may be waited for.
+        // Without the lock, the thread may wait for something else.
         is_unproven: true,
         ..Found::default()
     })

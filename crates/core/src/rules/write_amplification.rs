@@ -1,4 +1,4 @@
-//! `write-amplification`: few bytes written, in many pages.
+//! `write-amplification`: few bytes written, into many pages.
 
 use super::calls::{Sum, WRITES, is_on_disk};
 use super::draft::{Found, cited, said};
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Files(amplified),
 };
 
-/// Up to here it is what pages of 4 KiB do to records of a kilobyte.
+/// Up to this ratio it is the normal effect of 4 KiB pages on records of a kilobyte.
 const LEAST_TIMES: u64 = 4;
 
 /// Any device writes less than this in 10 ms.
@@ -32,7 +32,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
         || dirtied - written < LEAST_BYTES
         // Stores to a mapping make pages dirty without a write.
         || file.history.as_deref().is_some_and(|it| it.mapped_to_write.is_any())
-        // A page that is synced after each record becomes dirty again each time.
+        // A page that is synced after each record is dirtied again each time.
         || file.syncs.count.saturating_mul(8) > writes.count
     {
         return None;
@@ -59,7 +59,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
         ),
         evidence,
         cost_s,
-        // Making a page dirty, and writing it back in a sync, is what these calls do.
+        // These calls dirty a page, and write it back in a sync.
         saving_s: Some(cost_s * (1.0 - 1.0 / times)),
         ..Found::default()
     })

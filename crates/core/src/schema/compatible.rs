@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::places::{Place, places};
 use super::{RESULTS, file, path, schema};
 
-/// A change that was meant: kind of result, part of the places, what, and why readers can bear it.
+/// An intended change: kind of result, part of the places, the change, and why readers can handle
+/// it.
 type Known = (&'static str, &'static str, &'static str, &'static str);
 
 const LAB: &str = crate::lab::SCHEMA;
@@ -135,7 +136,8 @@ fn published(name: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What a reader or a writer by the schema before would meet in the one after it: place, and what.
+/// What a reader or a writer using the previous schema would find in the new one: place, and
+/// difference.
 fn broken(before: &Value, after: &Value) -> Vec<(String, String)> {
     let after = places(after);
     let mut broken = Vec::new();

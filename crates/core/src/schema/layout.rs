@@ -1,10 +1,10 @@
-//! JSON for people: values that fit on one line are on one line.
+//! Readable JSON: values that fit on one line are on one line.
 
 use serde_json::Value;
 
 const WIDTH: usize = 100;
 
-/// The value with a line end behind it.
+/// The value followed by a newline.
 pub(super) fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, 0, 0, &mut text);
@@ -12,7 +12,7 @@ pub(super) fn text(value: &Value) -> String {
     text
 }
 
-/// Writes a value at this depth, behind so many bytes of its line.
+/// Writes a value at this depth, after the given number of bytes of its line.
 fn write(value: &Value, depth: usize, before: usize, text: &mut String) {
     let line = flat(value);
     let parts: Vec<(String, &Value)> = match value {

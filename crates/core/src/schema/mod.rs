@@ -1,7 +1,7 @@
 //! The schemas of results, derived from their types, and compared with the published ones.
 //!
-//! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` writes `docs/schema` anew. The files in
-//! `tests/published` are the schemas that were written by hand before; they stay as they are.
+//! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` regenerates `docs/schema`. The files in
+//! `tests/published` are earlier schemas, written by hand; they stay unchanged.
 
 mod compatible;
 mod layout;
@@ -23,7 +23,7 @@ use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
 use crate::trace::TraceResult;
 
-/// Makes the schema of a type.
+/// Generates the schema of a type.
 type Derived = fn() -> Value;
 
 /// Each kind of result: its name, and the schema of its type.
@@ -36,7 +36,7 @@ const RESULTS: [(&str, Derived); 6] = [
     (crate::trace::SCHEMA, derived::<TraceResult>),
 ];
 
-/// What holds for every result.
+/// Properties of every result.
 const EVERYWHERE: &str = "Units are suffixes of the names. A value that could not be had is null, \
      never 0. Further fields may appear anywhere.";
 
@@ -45,14 +45,14 @@ fn file(name: &str) -> String {
     format!("{}.schema.json", name.replace('/', "-"))
 }
 
-/// A file of the repository, by its path.
+/// A file of the repository, by path.
 fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(name)
 }
 
-/// What iostrata writes: a field that older results lack may be absent.
+/// The form that iostrata writes: a field missing in older results may be absent.
 fn derived<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()
         .for_serialize()
@@ -80,7 +80,7 @@ fn schema(name: &str, derived: Derived) -> Value {
     schema.into()
 }
 
-/// Says of a type what a reader of the JSON can use.
+/// The description of a type for readers of the JSON.
 fn of_json(schema: &mut Schema) {
     schema.remove("format");
     if let Some(Value::String(description)) = schema.get_mut("description") {
@@ -97,7 +97,7 @@ fn of_json(schema: &mut Schema) {
     }
 }
 
-/// A field that older results lack is not required, and one that is left out is never null.
+/// A field missing in older results is not required, and an omitted one is never null.
 fn only_what_is_always_there(schema: &mut Schema) {
     let Some(Value::Array(written)) = schema.remove("required") else {
         return;
@@ -138,11 +138,12 @@ fn without_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// A sentence for the documentation of Rust, for readers of JSON: one line, values and names of JSON.
+/// A sentence of the Rust documentation, rewritten for readers of JSON: one line, with values and
+/// names of JSON.
 fn plain(description: &str) -> String {
     let words: Vec<_> = description.split_whitespace().collect();
     let text = words.join(" ").replace("[`", "`").replace("`]", "`");
-    // Of `Row::id`, JSON has the `id`.
+    // For `Row::id`, JSON has the `id`.
     let parts = text
         .split('`')
         .enumerate()
@@ -154,7 +155,7 @@ fn plain(description: &str) -> String {
     text.replace("`None`", "null").replace("`null`", "null")
 }
 
-/// Values of which each has its description are one list.
+/// Enum values with their own descriptions become one list.
 fn one_list_of_values(schema: &mut Schema) {
     let Some(Value::Array(values)) = schema.get("oneOf") else {
         return;
@@ -175,7 +176,7 @@ fn one_list_of_values(schema: &mut Schema) {
     schema.insert("description".to_owned(), description.into());
 }
 
-/// The id that a row is written with. It follows from the row, and older results have none.
+/// The id that is written with a row. It is computed from the row, and older results have none.
 pub(crate) fn with_id(schema: &mut Schema) {
     let id = json_schema!({
         "description": "Experiment, values of the case and target, such as \

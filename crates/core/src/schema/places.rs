@@ -1,7 +1,7 @@
-//! What a schema says about each place in the JSON, in whatever form.
+//! What a schema requires of each place in the JSON, in any notation.
 //!
 //! A place is a path such as `experiments[]<sync>.rows[].timing.median_s`: `[]` is every item, `{}`
-//! every value of a map, `<sync>` what a name in the JSON (`id`, `is`) tells apart.
+//! every value of a map, `<sync>` the value of a tag in the JSON (`id`, `is`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 type Words<'a> = BTreeSet<&'a str>;
 
-/// Names whose value says which of several forms an object has.
+/// Tags whose value selects one of several forms of an object.
 const TOLD_APART_BY: [&str; 2] = ["id", "is"];
 
 const BOUNDS: [&str; 6] = [
@@ -21,16 +21,16 @@ const BOUNDS: [&str; 6] = [
     "format",
 ];
 
-/// What is said about a place.
+/// The requirements on a place.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Place {
-    /// Types that a value may have; `any` where none is said.
+    /// Possible types of a value; `any` without a restriction.
     pub(super) types: BTreeSet<String>,
-    /// The only values that a string may have; empty where it may be any.
+    /// The only possible values of a string; empty without a restriction.
     pub(super) values: BTreeSet<String>,
     /// Whether it may be absent.
     pub(super) is_optional: bool,
-    /// The least number.
+    /// The minimum number.
     pub(super) minimum: Option<i64>,
     /// Limits of lengths and characters.
     pub(super) bounds: BTreeSet<String>,
@@ -43,7 +43,7 @@ pub(super) fn places(schema: &Value) -> BTreeMap<String, Place> {
     places
 }
 
-/// One of the forms that a value may have: everything that is said about it holds.
+/// One of the forms of a value, with all its requirements.
 #[derive(Default, Clone)]
 struct Form<'a> {
     types: Option<Words<'a>>,
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Form<'a> {
-    /// What a schema says by itself, without the schemas that it refers to.
+    /// The schema's own requirements, without those of referenced schemas.
     fn of(node: &'a Value) -> Self {
         let values: Vec<_> = array(node, "enum")
             .iter()
@@ -189,7 +189,7 @@ impl<'a> Form<'a> {
                 .collect(),
             items: items.filter(|items| items.is_object()).collect(),
             map: node.get("additionalProperties").into_iter().collect(),
-            // What is more than 0 is at least 0.
+            // A number above 0 is at least 0.
             minimum: ["minimum", "exclusiveMinimum"]
                 .iter()
                 .find_map(|key| node.get(key)?.as_i64()),
@@ -197,7 +197,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// What holds where both do; `None` where nothing can be both.
+    /// The combination of both; `None` if it is impossible.
     fn and(&self, other: &Self) -> Option<Self> {
         let mut both = self.clone();
         both.types = common(self.types.as_ref(), other.types.as_ref());

@@ -1,4 +1,4 @@
-//! Every saved result is valid by its schema, and what the reader of results refuses is not.
+//! Every saved result is valid by its schema, and results that the reader refuses are not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,10 +21,10 @@ const ROOMS: [&str; 3] = [
     "crates/report/tests/browser/saved",
 ];
 
-/// Saved results of at most so many bytes are changed place by place: they have every kind of row.
+/// Saved results up to this size are changed place by place: they have every kind of row.
 const CHANGED_BYTES: usize = 120_000;
 
-/// Every saved result by its path, and what `compare` says of some.
+/// Every saved result by its path, and comparisons of some.
 fn results() -> Vec<(String, Value)> {
     let mut results = Vec::new();
     for room in ROOMS {
@@ -116,8 +116,8 @@ fn every_saved_result_is_one_by_its_schema() {
     }
 }
 
-/// Pointers to every place of a value; of the items of a list those that have other fields than the
-/// items before them.
+/// Pointers to every place of a value; of a list, the items whose fields differ from those of
+/// earlier items.
 fn pointers(
     value: &Value,
     at: &str,
@@ -159,7 +159,7 @@ fn pointers(
     }
 }
 
-/// What tells apart values at one place, as far as their schema does.
+/// The property that distinguishes values at one place, as far as their schema does.
 fn fields(value: &Value) -> String {
     match value {
         Value::Object(fields) => fields.keys().cloned().collect::<Vec<_>>().join(","),

@@ -13,14 +13,12 @@ const SEED: u64 = 0x0069_6f73_7472_6174;
 
 /// Median with its 95 % percentile-bootstrap interval; `None` for no values.
 ///
-/// With five samples or fewer the interval is smallest to largest sample, and
-/// one sample gives `low == high`. That range holds the true median with
-/// probability `1 - 2^(1-n)` only: 0 for one sample, 50 % for 2, 75 % for 3,
-/// 87.5 % for 4, 93.75 % for 5. From six samples on it is narrower than the
-/// range, and still somewhat short of 95 % for a dozen samples or so, as
-/// percentile intervals are. It describes a row; whether two rows differ is
-/// asked of [`super::hodges_lehmann`], which does not claim what small samples
-/// cannot show.
+/// With five samples or fewer the interval is smallest to largest sample, and one sample gives `low
+/// == high`. That range contains the true median only with probability `1 - 2^(1-n)`: 0 for one
+/// sample, 50 % for 2, 75 % for 3, 87.5 % for 4, 93.75 % for 5. From six samples on it is narrower
+/// than the range, and somewhat below 95 % up to about a dozen samples, as percentile intervals
+/// are. It describes one row; [`super::hodges_lehmann`] decides whether two rows differ, and does
+/// not claim what small samples cannot show.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -43,8 +41,8 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     })
 }
 
-/// Draws resamples as counts per rank, so that their median is found by
-/// walking the counts instead of sorting.
+/// Draws resamples as counts per rank, so that a walk over the counts finds their median without
+/// sorting.
 fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
     let n = sorted.len();
     let mut random = SplitMix64(SEED);
@@ -65,7 +63,7 @@ fn resampled_medians(sorted: &[f64]) -> Vec<f64> {
     medians
 }
 
-/// The rank that stands at `position` of the resample when it is sorted.
+/// The rank at `position` of the sorted resample.
 fn rank_at(drawn: &[usize], position: usize) -> usize {
     let mut passed = 0;
     for (rank, times) in drawn.iter().enumerate() {
@@ -146,10 +144,9 @@ mod tests {
         assert!(six.low > 1.0 && six.high < 6.0, "{six:?}");
     }
 
-    /// For an odd number of samples the bootstrap distribution is known without
-    /// drawing: the median of a resample is at most the k-th smallest with
-    /// probability P(Binomial(n, k/n) > n/2) (Efron 1979, section 3). The ranks
-    /// of the 2.5 % and 97.5 % points, by `scipy.stats.binom.sf` 1.17:
+    /// For an odd number of samples the bootstrap distribution is known exactly: the median of a
+    /// resample is at most the k-th smallest with probability P(Binomial(n, k/n) > n/2) (Efron
+    /// 1979, section 3). The ranks of the 2.5 % and 97.5 % points, by `scipy.stats.binom.sf` 1.17:
     /// n=7: 2..6, n=9: 2..8, n=25: 8..18.
     #[test]
     fn agrees_with_the_exact_bootstrap_distribution() {

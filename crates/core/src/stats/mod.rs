@@ -1,7 +1,7 @@
 //! Statistics on small samples: medians, their intervals, and differences.
 //!
-//! Everything here is non-parametric, because timings are skewed and their distribution is not
-//! known, and deterministic, so that a saved result always gives the same figures.
+//! Everything here is non-parametric, because timings are skewed and their distribution is unknown,
+//! and deterministic, so that a saved result always gives the same figures.
 
 mod bootstrap;
 mod shift;
@@ -22,20 +22,20 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// Up to so many samples the interval is their range.
+/// Up to this number of samples the interval is their range.
 const RANGE_UP_TO: usize = 5;
 
-/// What the two ends beside a median are.
+/// The meaning of the two ends given with a median.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ends {
-    /// The least and the most: five samples or fewer do not give a 95 % interval.
+    /// Minimum and maximum: five samples or fewer do not give a 95 % interval.
     Range,
     /// A 95 % bootstrap interval.
     Interval,
 }
 
 impl Ends {
-    /// Of the ends that [`median_interval`] gives for so many samples.
+    /// The meaning of the ends that [`median_interval`] returns for this number of samples.
     pub fn of(samples: usize) -> Self {
         if samples <= RANGE_UP_TO {
             Self::Range
@@ -44,7 +44,7 @@ impl Ends {
         }
     }
 
-    /// What stands before the ends, or above them: `range`, `95 %`.
+    /// The label of the ends: `range`, `95 %`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Range => "range",
@@ -70,9 +70,9 @@ fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     }
 }
 
-/// The middle of values that may have some far from the others: the median of the means of all
-/// pairs, each value with itself among them (Hodges and Lehmann 1963). `None` for no values.
-/// Takes time and memory in proportion to the square of their number.
+/// A robust centre of values with possible outliers: the median of the means of all pairs,
+/// including each value with itself (Hodges and Lehmann 1963). `None` for no values. Takes time and
+/// memory proportional to the square of their number.
 pub fn pseudomedian(values: &[f64]) -> Option<f64> {
     let pairs = values.iter().enumerate();
     let means: Vec<f64> = pairs
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(median(&[]), None);
     }
 
-    /// By hand: of 1, 2 and 9 the means are 1, 1.5, 5, 2, 5.5 and 9.
+    /// By hand: for 1, 2 and 9 the means are 1, 1.5, 5, 2, 5.5 and 9.
     #[test]
     fn pseudomedian_of_three_one_and_none() {
         assert_eq!(pseudomedian(&[9.0, 1.0, 2.0]), Some(3.5));

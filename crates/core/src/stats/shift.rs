@@ -1,4 +1,4 @@
-//! By how much two samples differ: the Hodges-Lehmann estimate with Moses' interval.
+//! The difference of two samples: the Hodges-Lehmann estimate with Moses' interval.
 
 use super::median_of_sorted;
 
@@ -17,7 +17,7 @@ pub struct Bounds {
     pub high: f64,
 }
 
-/// How much larger one sample is than another.
+/// The difference between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Hodges-Lehmann estimate, in the samples' unit.
@@ -28,15 +28,15 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether the samples differ at 95 %. `false` also when they are too small
-    /// to tell; `interval` says which.
+    /// Whether the samples differ at 95 %. Also `false` when they are too small to decide;
+    /// `interval` shows which.
     pub fn excludes_zero(&self) -> bool {
         self.interval
             .is_some_and(|bounds| bounds.low > 0.0 || bounds.high < 0.0)
     }
 }
 
-/// How many times as large one sample is as another.
+/// The ratio of two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// Hodges-Lehmann estimate of the factor.
@@ -73,9 +73,9 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Difference> {
     Some(Difference { estimate, interval })
 }
 
-/// How many times as large `a` is as `b`: [`hodges_lehmann`] of the logarithms.
-/// Its interval excludes 1 exactly when that of the difference excludes 0, as
-/// both rest on ranks. `None` when a sample is empty or a value is not positive.
+/// Ratio of `a` to `b`: [`hodges_lehmann`] of the logarithms. Its interval excludes 1 exactly when
+/// that of the difference excludes 0, since both use ranks. `None` when a sample is empty or a
+/// value is not positive.
 pub fn ratio(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let logarithms = |values: &[f64]| -> Option<Vec<f64>> {
         values.iter().map(|v| (*v > 0.0).then(|| v.ln())).collect()
@@ -105,10 +105,9 @@ fn exact_cut(m: usize, n: usize) -> usize {
         .count()
 }
 
-/// In how many of the `C(m+n, m)` equally likely orders the Mann-Whitney
-/// statistic is 0, 1, 2 ... `m * n`: the coefficients of the Gaussian binomial,
-/// built factor by factor as `(1 - q^(n+i)) / (1 - q^i)` (Mann and Whitney 1947).
-/// For 49 and 49 samples the sum is below 2^97.
+/// The number of the `C(m+n, m)` equally likely orders in which the Mann-Whitney statistic is 0, 1,
+/// 2 ... `m * n`: the coefficients of the Gaussian binomial, computed factor by factor as `(1 -
+/// q^(n+i)) / (1 - q^i)` (Mann and Whitney 1947). For 49 and 49 samples the sum is below 2^97.
 fn mann_whitney_counts(m: usize, n: usize) -> Vec<i128> {
     let mut counts = vec![0_i128; m * n + 1];
     counts[0] = 1;

@@ -2,15 +2,15 @@
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-/// From here on the distribution is taken for normal in all figures that are shown: at 1,000
-/// degrees the 97.5 % point is 1.962 instead of 1.960.
+/// From this value on the distribution counts as normal in all figures shown: at 1,000 degrees the
+/// 97.5 % point is 1.962 instead of 1.960.
 const MOST: u32 = 1_000;
 
-/// Steps that halve an interval of doubles to less than a figure shows.
+/// Bisection steps that reach the precision of the figures shown.
 const HALVINGS: usize = 40;
 
-/// Probability that a t-distributed value is farther from 0 than `t`, either way. `degrees`
-/// above 1,000 count as 1,000, and 0 as 1.
+/// Two-sided probability that a t-distributed value is farther from 0 than `t`. `degrees` above
+/// 1,000 count as 1,000, and 0 as 1.
 ///
 /// The finite series of Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and
 /// 26.7.4.
@@ -38,11 +38,11 @@ pub fn t_beyond(t: f64, degrees: u32) -> f64 {
     (1.0 - within).clamp(0.0, 1.0)
 }
 
-/// The value that a t-distributed one exceeds, either way, with this probability: the inverse
-/// of [`t_beyond`]. `probability` is between 0 and 1, both excluded.
+/// The value that a t-distributed one exceeds, two-sided, with this probability: the inverse of
+/// [`t_beyond`]. `probability` is between 0 and 1, both excluded.
 pub fn t_quantile(probability: f64, degrees: u32) -> f64 {
     let degrees = degrees.clamp(1, MOST);
-    // In the angle the range is finite.
+    // In terms of the angle the range is finite.
     let value = |angle: f64| angle.tan() * f64::from(degrees).sqrt();
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..HALVINGS {

@@ -1,25 +1,25 @@
-//! How many bytes the device wrote for each byte that calls wrote, where that means something.
+//! Bytes that the device wrote per byte that calls wrote, where that is meaningful.
 
 use super::TraceResult;
 
 impl TraceResult {
-    /// Bytes that the device wrote for each byte that calls wrote. `None` unless both are of the
-    /// same bytes: what the device wrote is known exactly, most of what the run made dirty was
-    /// written while it ran, and nothing else was written as file contents.
+    /// Bytes that the device wrote per byte that calls wrote. `None` unless both concern the same
+    /// bytes: the device's writes are known exactly, most of what the run dirtied was written while
+    /// it ran, and nothing else was written as file contents.
     ///
-    /// A program that never syncs leaves its bytes to write-back; what the device writes
-    /// meanwhile are the bytes of others before it, in no proportion to its own.
+    /// A program that never syncs leaves its bytes to write-back; meanwhile the device writes
+    /// earlier bytes of others, unrelated to its own.
     pub fn amplification(&self) -> Option<f64> {
         let bytes = &self.bytes;
         let device = self.evidence.device?;
         let (written, dirtied) = (bytes.written_bytes, bytes.dirtied_bytes?);
         let dirty = bytes.dirty_at_exit_bytes?;
         let left = dirtied.saturating_sub(dirty);
-        // A folio turns dirty as a whole, and only its dirty blocks are written.
+        // A folio is dirtied as a whole, but only its dirty blocks are written.
         let is_written = dirty <= dirtied / 10 && device.data.bytes >= left.min(written) / 2;
-        // Direct I/O makes no page dirty.
+        // Direct I/O dirties no page.
         let is_its_own = device.data.bytes <= dirtied.saturating_add(written);
-        // Stores to a mapping are no bytes of calls.
+        // Stores to a mapping are not bytes of calls.
         let is_mapped = self.files.iter().any(|file| {
             let history = file.history.as_deref();
             history.is_some_and(|history| history.mapped_to_write.is_any())

@@ -1,4 +1,4 @@
-//! From what a back end saw to the result.
+//! Builds the result from a back end's observation.
 
 use crate::noun::counted;
 use std::collections::BTreeMap;
@@ -21,14 +21,14 @@ use crate::evidence::{
 };
 use crate::op::{FileId, Gap};
 
-/// What is known of a run besides what was observed.
+/// Facts about a run besides the observation.
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// Machine, and the storage of the working directory.
     pub environment: Environment,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Process that was adopted.
+    /// Process that iostrata attached to.
     pub adopted: Option<u32>,
     /// What was asked for and found, where nothing was started.
     pub attached: Option<Attached>,
@@ -36,23 +36,23 @@ pub struct Facts {
     pub exit_code: Option<i32>,
     /// Signal that ended it.
     pub signal: Option<i32>,
-    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Its start, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// How long it took, seconds.
+    /// Its duration, seconds.
     pub wall_s: f64,
     /// The storage under the run's files.
     pub storage: Storage,
-    /// Bytes dirty or under write-back at the end, of the files that could be asked.
+    /// Bytes dirty or under write-back at the end, for the files that could be queried.
     pub dirty_bytes: BTreeMap<FileId, u64>,
-    /// What of files was in the page cache at the end, of the files that were asked.
+    /// Page-cache residency of files at the end, for the files that were queried.
     pub residency: BTreeMap<FileId, ResidencyMap>,
-    /// The lower strata from outside, where their events were not seen.
+    /// The lower strata from outside, if their events were not observed.
     pub lower: Option<Lower>,
-    /// What could not be had.
+    /// Missing information.
     pub missing: Vec<Gap>,
 }
 
-/// Joins everything.
+/// Combines everything.
 pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
     for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
         if let Some(dirty) = residency.dirty_bytes {
@@ -65,7 +65,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
     let evidence = whole_run(&raw, &own, &claims);
     let syscalls = call_rows(&raw, facts.started_ns);
     let histories = std::mem::take(&mut seen.followed.files);
-    // The last that needs the rows whole.
+    // The last step that needs the complete rows.
     let files = file_rows(&mut raw, &seen, histories, &facts, &disks);
     let mut missing = evidence.missing.clone();
     missing.extend(summed(&raw));
@@ -115,7 +115,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
     }
 }
 
-/// Files that are not in the result one by one.
+/// Files without a row of their own in the result.
 fn summed(raw: &RawEvidence) -> Option<Gap> {
     let Summed { files, calls } = &raw.summed;
     (*calls > 0).then(|| {
@@ -129,8 +129,8 @@ fn summed(raw: &RawEvidence) -> Option<Gap> {
     })
 }
 
-/// Calls and pages are the tree's whatever the file; requests belong to it by their file, and
-/// those that have none (journal, metadata, flushes) as far as it has a claim to them.
+/// Calls and pages of all files belong to the tree; requests belong to it by their file, and
+/// requests without a file (journal, metadata, flushes) as far as it has a claim to them.
 fn whole_run(raw: &RawEvidence, own: &Charge, claims: &Claims) -> Evidence {
     let all = Charge {
         files: None,
@@ -153,8 +153,8 @@ fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
     }
 }
 
-/// Requests of other programs' files on the same disks. Those of a loop device's image on the disk
-/// below are the run's own once more.
+/// Requests for other programs' files on the same disks. Requests for a loop device's image on the
+/// disk below repeat the run's own.
 fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<u64> {
     let mut own = own.clone();
     own.disks.retain(|disk| !storage.below.contains(disk));
@@ -177,12 +177,12 @@ fn call_rows(raw: &RawEvidence, started_ns: u64) -> Vec<CallRow> {
     rows
 }
 
-/// Most time first.
+/// Ordered by time, descending.
 pub(super) fn by_time<T>(rows: &mut [T], time_s: impl Fn(&T) -> f64) {
     rows.sort_by(|one, other| time_s(other).total_cmp(&time_s(one)));
 }
 
-/// Calls by how long they took, up to the last power of two that has some.
+/// Number of calls by duration, up to the last non-empty power of two.
 fn took(rows: &[&SyscallRow]) -> Vec<u64> {
     let mut histogram: Vec<u64> = Vec::new();
     for row in rows {
@@ -206,7 +206,7 @@ pub(super) fn call_row(
     let histogram = took(rows);
     let moves = direction(name).is_some();
     let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
-    // A bucket ends later than the call that lies in it.
+    // A bucket ends after the calls in it.
     let percentile = |share| match count {
         1 => Some(time_s),
         _ => percentile_s(&histogram, share).map(|within| within.min(time_s)),
@@ -287,7 +287,7 @@ pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
         })
 }
 
-/// A sum of figures from outside goes as far as it can.
+/// Saturating sum of untrusted figures.
 pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
     figures.fold(0, u64::saturating_add)
 }

@@ -1,8 +1,8 @@
-//! What a call does with bytes.
+//! The effect of a call on bytes.
 
 use super::calls::{Effect, effect};
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the file.
@@ -11,8 +11,8 @@ pub enum Direction {
     Write,
 }
 
-/// Which way the call moves bytes of the file it is counted at; `None` for calls that
-/// return no number of bytes.
+/// The direction in which the call moves bytes of its file; `None` for calls that do not return a
+/// number of bytes.
 pub fn direction(call: &str) -> Option<Direction> {
     match effect(call)? {
         Effect::Reads => Some(Direction::Read),
@@ -21,7 +21,7 @@ pub fn direction(call: &str) -> Option<Direction> {
     }
 }
 
-/// Whether the call makes data durable or asks for it.
+/// Whether the call makes data durable or requests it.
 pub fn is_sync(call: &str) -> bool {
     effect(call) == Some(Effect::Syncs)
 }

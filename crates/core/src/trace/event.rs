@@ -1,10 +1,10 @@
 //! Calls that changed files, decoded: the input of the history and of the operation log.
 //!
-//! Both back ends produce these events. What a call does is said by [`Change`], the vocabulary of
-//! the log. A call on names has paths until the log puts the names of directories in their place:
-//! so long it is a [`NameChange`]. Equal writes that follow each other are one event of the
-//! history, so a loop of a million writes is one entry; whatever orders or ends them (a sync, a
-//! rename, a close) comes after it.
+//! Both back ends produce these events. [`Change`], the vocabulary of the log, describes the effect
+//! of a call. A call on names has paths until the log replaces them by names of directories: until
+//! then it is a [`NameChange`]. Consecutive equal writes are one event of the history, so a loop of
+//! a million writes is one entry; events that order or end them (a sync, a rename, a close) come
+//! after it.
 
 use crate::op::{Call, FileId};
 use crate::record::Change;
@@ -16,13 +16,13 @@ use super::FileKind;
 pub struct Event {
     /// The call.
     pub call: Call,
-    /// The open file that it went through, where that is known.
+    /// The open file that it used, if known.
     pub open: Option<OpenFile>,
-    /// What it did.
+    /// Its effect.
     pub did: Did,
 }
 
-/// An open file, as the kernel knows it: a number that is used again once it was closed.
+/// An open file in the kernel: its number is reused after it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFile {
     /// The number.
@@ -31,17 +31,17 @@ pub struct OpenFile {
     pub flags: u32,
 }
 
-/// What an event did, or, where its call failed, would have done.
+/// The effect of an event, or the intended effect of a failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Did {
-    /// Something to a file. Its description is that of the open file, its node the kernel's.
+    /// A change of a file. Its description is that of the open file, its node the kernel's.
     Changed(Change),
-    /// Something to names.
+    /// A change of names.
     Named(NameChange),
-    /// Writes to one file that followed each other in one thread.
+    /// Consecutive writes of one thread to one file.
     Wrote(Writes),
-    /// Told something to the outside: writes to standard output that is no file, or sends on a
-    /// socket. Those close to each other are one event.
+    /// A report to the outside: writes to standard output other than files, or sends on a socket.
+    /// Reports close to each other are one event.
     Reported,
 }
 
@@ -50,35 +50,35 @@ pub enum Did {
 pub struct Writes {
     /// The file.
     pub file: FileId,
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// Bytes, all together.
+    /// Total bytes.
     pub bytes: u64,
     /// Smallest offset.
     pub from: u64,
-    /// Largest offset plus length; 0 when offsets are not known.
+    /// Largest offset plus length; 0 when offsets are unknown.
     pub to: u64,
     /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
     /// `RWF_DSYNC`).
     pub durable: bool,
 }
 
-/// A path of a call: absolute, and leading to what the call acted on. The directories in it are
-/// the kernel's, whatever links the program went through.
+/// A path of a call: absolute, and leading to the call's object. The directories in it are the
+/// kernel's, whatever links the program's path had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
     /// The path.
     pub path: Vec<u8>,
-    /// The directory that it ends in, where the kernel told it.
+    /// Its last directory, if the kernel reported it.
     pub directory: Option<FileId>,
 }
 
-/// The node that a path led to.
+/// The target of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeSeen {
     /// The node.
     pub id: FileId,
-    /// `None` when only the call's name says what it may be.
+    /// `None` when only the call's name shows what it may be.
     pub kind: Option<FileKind>,
     /// The twelve low bits of its mode.
     pub mode: Option<u32>,
@@ -86,10 +86,10 @@ pub struct NodeSeen {
     pub size_bytes: u64,
 }
 
-/// What a call did to names.
+/// The effect of a call on names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameChange {
-    /// A regular file was opened for writing, created, or emptied by opening it.
+    /// A regular file was opened for writing, created, or truncated by the open.
     Opened {
         /// The file.
         file: FileId,
@@ -99,7 +99,7 @@ pub enum NameChange {
         mode: u32,
         /// Whether this call created it.
         created: bool,
-        /// Whether this call cut its contents off.
+        /// Whether this call truncated it.
         truncated: bool,
     },
     /// A name was changed.
@@ -113,11 +113,11 @@ pub enum NameChange {
         /// `RENAME_*`.
         flags: u32,
     },
-    /// Another name was made for a node.
+    /// A node got another name.
     Linked {
         /// The node.
         node: Option<NodeSeen>,
-        /// A path that it had; `None` when a descriptor stands for it.
+        /// A path that it had; `None` when a descriptor identifies it.
         from: Option<Located>,
         /// The new path.
         to: Located,
@@ -131,18 +131,17 @@ pub enum NameChange {
         /// Whether it was a directory.
         directory: bool,
     },
-    /// A node was made that is opened by no call of that kind: a directory, symbolic link or
-    /// special file.
+    /// A node was created without being opened: a directory, symbolic link or special file.
     Made {
         /// The node.
         node: Option<NodeSeen>,
         /// Its path.
         at: Located,
-        /// What it is.
+        /// Its kind.
         kind: FileKind,
         /// Number of a device, encoded like `st_rdev`; else 0.
         device_number: u64,
-        /// What a symbolic link says; else empty.
+        /// Target of a symbolic link; else empty.
         target: Vec<u8>,
     },
 }

@@ -12,8 +12,8 @@ use crate::bytes;
 use crate::evidence::{BlockRow, CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
 use crate::op::FileId;
 
-/// The files of a run, most time first. Takes what is large from the rows of calls, as it goes:
-/// the rows and what is made of them would be the most memory that a run needs.
+/// The files of a run, most time first. Moves large data out of the rows of calls as it goes: the
+/// rows and their result together would be the peak memory of a run.
 pub(super) fn file_rows(
     raw: &mut RawEvidence,
     seen: &Seen,
@@ -36,7 +36,7 @@ pub(super) fn file_rows(
         ..RawEvidence::default()
     };
     let mut files: Vec<(FileId, Own<'_>)> = by_file(raw).into_iter().collect();
-    // Before the rows are made: they are large.
+    // Before the rows are built: they are large.
     by_time(&mut files, |(_, own)| own.time_s());
     let rows = files.into_iter().map(|(file, own)| {
         let evidence = own.evidence(&empty);
@@ -68,7 +68,7 @@ impl Own<'_> {
         self.syscalls.iter().map(|row| seconds(row.time_ns)).sum()
     }
 
-    /// As evidence of its own, of the strata that `empty` has.
+    /// As separate evidence, with the strata of `empty`.
     fn evidence(self, empty: &RawEvidence) -> RawEvidence {
         let calls = self.syscalls.into_iter().map(|row| SyscallRow {
             histogram: std::mem::take(&mut row.histogram),
@@ -84,7 +84,7 @@ impl Own<'_> {
     }
 }
 
-/// The rows of each file that the tree used. Looking through all rows for each file would
+/// The rows of each file that the tree used, in one pass: searching all rows for each file would
 /// take minutes for 10,000 files.
 fn by_file(raw: &mut RawEvidence) -> BTreeMap<FileId, Own<'_>> {
     let mut files: BTreeMap<FileId, Own<'_>> = BTreeMap::new();
@@ -98,7 +98,7 @@ fn by_file(raw: &mut RawEvidence) -> BTreeMap<FileId, Own<'_>> {
         files.entry(row.file).or_default().cache.push(*row);
     }
     for row in raw.block.iter().flatten() {
-        // Only of files that the tree used: the others are other programs'.
+        // Only files that the tree used: the others belong to other programs.
         if let Some(own) = row.file.and_then(|file| files.get_mut(&file)) {
             own.block.push(*row);
         }
@@ -185,8 +185,7 @@ fn file_calls(calls: &[&SyscallRow], seen: (bool, u64)) -> Vec<FileCall> {
     of_file
 }
 
-/// A row of the file that a call reads from has none: its sites are at the row of the file
-/// that it writes to.
+/// A row for a source file has no sites: they are in the row of the destination file.
 fn add_sites(calls: &mut [FileCall], rows: &[&SiteRow]) {
     for call in calls.iter_mut().filter(|call| !call.is_source) {
         call.sites = sites(rows, &call.row.name);

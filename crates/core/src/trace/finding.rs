@@ -1,8 +1,8 @@
-//! Findings: what is wrong, how sure that is, and what it would save.
+//! Findings: the problem, the confidence, and the saving.
 
 use serde::{Deserialize, Serialize};
 
-/// How bad it is, apart from how sure.
+/// The severity, separate from the confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -17,14 +17,14 @@ pub enum Severity {
     High,
 }
 
-/// How sure it is.
+/// The confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
-    /// Something that was not seen could undo it.
+    /// Something unobserved could contradict it.
     Likely,
-    /// All that it rests on was seen.
+    /// All its evidence was observed.
     Certain,
 }
 
@@ -32,103 +32,103 @@ pub enum Confidence {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Cited {
-    /// What was seen, in words, with its figures and units.
+    /// The observation as text, with its figures and units.
     pub what: String,
-    /// The system call, if it is about one.
+    /// The system call, if it concerns one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub call: Option<String>,
-    /// The file, if it is about one.
+    /// The file, if it concerns one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path: Option<String>,
     /// How many calls or events.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub count: Option<u64>,
-    /// When, seconds after the start.
+    /// Its time, seconds after the start.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at_s: Option<f64>,
 }
 
-/// Where a saving comes from.
+/// The source of a saving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
-    /// The same bytes were written the better way on the same file system.
+    /// Measured: the same bytes were written in the improved way on the same file system.
     Measured,
-    /// Computed from the calls' own times.
+    /// Computed from the times of the calls.
     Computed,
 }
 
-/// What is wrong.
+/// A problem of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Finding {
     /// The rule's name; `iostrata explain RULE` prints its page.
     pub rule: String,
-    /// How bad.
+    /// Severity.
     pub severity: Severity,
-    /// How sure.
+    /// Confidence.
     pub confidence: Confidence,
     /// One line.
     pub title: String,
-    /// The file it is about, if it is about one.
+    /// Its file, if it concerns one.
     pub file: Option<String>,
-    /// What it rests on; never empty.
+    /// Its evidence; never empty.
     pub evidence: Vec<Cited>,
     /// Time spent on it in this run, seconds.
     pub cost_s: Option<f64>,
-    /// Threads over which that is summed, where it is more than one thread can have spent.
+    /// Number of threads over which that is summed, if one thread alone cannot have spent it.
     #[serde(default)]
     pub cost_threads: Option<u64>,
-    /// Time the advice would save, seconds; `null` for a fault that costs no time.
+    /// Saving of the advice, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
-    /// Where the saving comes from.
+    /// The source of the saving.
     pub saving_basis: Option<Basis>,
-    /// What to do.
+    /// The remedy.
     pub advice: String,
 }
 
-/// The better way that can be tried to measure a saving.
+/// The improved variant, which can be tried to measure a saving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Remedy {
-    /// The same bytes in larger pieces: `count` writes or reads of `piece_bytes` now.
+    /// The same bytes in larger pieces: currently `count` writes or reads of `piece_bytes`.
     LargerPieces {
         /// Writing, or reading.
         write: bool,
-        /// Bytes of one transfer now.
+        /// Current bytes of one transfer.
         piece_bytes: u64,
-        /// Transfers now.
+        /// Current number of transfers.
         count: u64,
-        /// Bytes of one transfer the better way.
+        /// Improved bytes of one transfer.
         better_bytes: u64,
     },
-    /// The same writes with fewer or cheaper syncs: now one `fsync` or `fdatasync` after
+    /// The same writes with fewer or cheaper syncs: currently one `fsync` or `fdatasync` after
     /// every `writes_per_sync` writes of `piece_bytes`.
     FewerSyncs {
         /// Bytes of one write.
         piece_bytes: u64,
-        /// Writes between two syncs now, at least 1.
+        /// Current number of writes between two syncs, at least 1.
         writes_per_sync: u64,
-        /// Syncs now.
+        /// Current number of syncs.
         syncs: u64,
-        /// Syncs that share one, the better way; 1 keeps every sync.
+        /// Syncs replaced by one in the improved variant; 1 keeps every sync.
         group: u64,
-        /// Whether now it is `fdatasync`.
+        /// Whether the current call is `fdatasync`.
         data_only_now: bool,
-        /// Whether the better way is `fdatasync`.
+        /// Whether the improved call is `fdatasync`.
         data_only_better: bool,
         /// Whether writes append; otherwise they overwrite.
         append: bool,
-        /// Whether the better way has its blocks preallocated.
+        /// Whether the improved variant preallocates its blocks.
         preallocate: bool,
     },
 }
 
 impl Remedy {
-    /// The share of today's calls that the better way does without; `None` when it makes as
-    /// many, and cheaper ones.
+    /// The share of the current calls that the improved variant avoids; `None` when it makes as
+    /// many, but cheaper ones.
     pub fn share_of_calls(&self) -> Option<f64> {
         let left = match *self {
             Self::LargerPieces {
@@ -142,12 +142,12 @@ impl Remedy {
     }
 }
 
-/// What a replay measured: the same work both ways.
+/// The measurement of a replay: the same work in both variants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Replayed {
-    /// The way it is done now, seconds.
+    /// The current variant, seconds.
     pub now_s: f64,
-    /// The better way, seconds.
+    /// The improved variant, seconds.
     pub better_s: f64,
 }
 
@@ -158,12 +158,11 @@ pub struct Draft {
     pub finding: Finding,
     /// How to measure the saving, and in which directory (that of the file).
     pub remedy: Option<(Remedy, Vec<u8>)>,
-    /// Durability faults speak whatever they save.
+    /// Durability faults are reported whatever they save.
     pub is_fault: bool,
 }
 
-/// A finding is worth the reader's time from this saving on: one per cent of the run, and
-/// not less than 5 ms.
+/// The minimum saving of a reported finding: one per cent of the run, and at least 5 ms.
 pub fn worth_s(wall_s: f64) -> f64 {
     (wall_s * 0.01).max(0.005)
 }

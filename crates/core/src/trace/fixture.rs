@@ -1,4 +1,4 @@
-//! A run made by hand, for tests.
+//! A run built by hand, for tests.
 
 use super::{CallRow, Descent, FileKind, FileRow, Moved, SCHEMA, Synced, TraceResult};
 use crate::environment::{Backend, Environment, Target};
@@ -69,7 +69,7 @@ pub(crate) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
     }
 }
 
-/// A file that nothing was done to.
+/// An unused file.
 pub(crate) fn file(path: &str) -> FileRow {
     FileRow {
         path: path.to_owned(),

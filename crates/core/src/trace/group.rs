@@ -1,24 +1,24 @@
-//! What a system call is for.
+//! The purpose of a system call.
 
 use super::FileKind;
 use super::calls::{Effect, effect};
 
-/// Calls that serve one purpose.
+/// Calls with the same purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallGroup {
-    /// Bytes of a file to the program.
+    /// Moves bytes of a file to the program.
     Reads,
-    /// Bytes of the program to a file.
+    /// Moves bytes of the program to a file.
     Writes,
-    /// Bytes of one file to another, inside the kernel: a read and a write.
+    /// Moves bytes of one file to another, inside the kernel: a read and a write.
     Copies,
-    /// Asks for durability, or starts write-back.
+    /// Requests durability, or starts write-back.
     Syncs,
-    /// Gives a descriptor for a path.
+    /// Opens a path as a descriptor.
     Opens,
-    /// Waits for something that is no file: time, locks, children, other machines.
+    /// Waits for something other than files: time, locks, children, other machines.
     Waits,
-    /// Hands operations to a queue of the kernel (io_uring, libaio) and waits for them.
+    /// Submits operations to a kernel queue (io_uring, libaio) and waits for them.
     Ring,
 }
 
@@ -49,8 +49,8 @@ impl CallGroup {
 }
 
 impl FileKind {
-    /// Whether its bytes are stored by a file system or a disk. A read from anything else
-    /// waits for another process, a person or a machine.
+    /// Whether a file system or a disk stores its bytes. A read from anything else waits for
+    /// another process, a person or a machine.
     pub fn is_stored(self) -> bool {
         match self {
             Self::Regular | Self::Directory | Self::Symlink | Self::BlockDevice => true,

@@ -4,26 +4,26 @@ use std::collections::BTreeSet;
 
 use super::{Basis, Finding, Severity, TaskRow, TraceResult, is_sync, spent};
 
-/// The share of a run above which one thing is most of it.
+/// The share of a run above which one part is most of it.
 const MOST: f64 = 0.5;
 
-/// The share up to which file I/O cannot be what a run waits for.
+/// The share up to which a run cannot be waiting for file I/O.
 const LITTLE: f64 = 0.2;
 
-/// Two times that differ by no more than this share are shown as one.
+/// Two times within this relative difference are shown as one.
 const SAME: f64 = 0.05;
 
-/// Threads with less of a time than this share of all of it do not count for it.
+/// Threads with less than this share of a time do not count for it.
 const HARDLY: f64 = 0.05;
 
-/// What to say first about a run.
+/// The first statement about a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Headline<'a> {
-    /// The worst finding, which costs time.
+    /// The worst finding costs time.
     Costs(Costs<'a>),
     /// The worst finding: a crash can lose data.
     Fault(&'a Finding),
-    /// No finding that matters: where the time went.
+    /// No important finding: where the time went.
     Time(Split<'a>),
     /// Calls were not observed: the result is unknown.
     Unseen,
@@ -36,15 +36,14 @@ pub struct Costs<'a> {
     pub finding: &'a Finding,
     /// Its cost, seconds.
     pub cost_s: f64,
-    /// Its cost as a share of the run, at most 1; `None` when it is a sum over threads that ran side
-    /// by side.
+    /// Its cost as a share of the run, at most 1; `None` when it is a sum over concurrent threads.
     pub share: Option<f64>,
-    /// What the advice would save.
+    /// The saving of the advice.
     pub saving: Option<Saving>,
-    /// The calls that it is the time of, by name and number; `None` when it is not that of one kind
-    /// of calls on the finding's file.
+    /// The calls that took this time, by name and number; `None` when it is not the time of one
+    /// kind of calls on the finding's file.
     pub calls: Option<(&'a str, u64)>,
-    /// Of a finding about syncs, all syncs of the run, where they took longer.
+    /// For a finding about syncs, all syncs of the run, if they took longer.
     pub syncs: Option<AllSyncs>,
 }
 
@@ -53,18 +52,18 @@ pub struct Costs<'a> {
 pub struct AllSyncs {
     /// Calls.
     pub count: u64,
-    /// Names that were synced.
+    /// Number of names that were synced.
     pub files: u64,
     /// Their time as a share of the run, at most 1.
     pub share: f64,
 }
 
-/// A time that would be saved; never more than the run took.
+/// A possible saving; never more than the run took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Saving {
     /// Seconds.
     pub time_s: f64,
-    /// Whether it was measured; otherwise it is computed, and at most this.
+    /// Whether it was measured; otherwise it is a computed upper bound.
     pub is_measured: bool,
 }
 
@@ -73,16 +72,16 @@ pub struct Saving {
 pub struct Split<'a> {
     /// In file I/O, on the CPU or blocked, seconds; `None` for a run without any.
     pub file_s: Option<f64>,
-    /// On the CPU outside file I/O, seconds; `None` when not seen.
+    /// On the CPU outside file I/O, seconds; `None` when not observed.
     pub on_cpu_s: Option<f64>,
     /// Waiting for time, locks, children, pipes, sockets and terminals, seconds.
     pub waiting_s: f64,
-    /// Which part was most of the run, with its share of it; `None` when none was, or when the
-    /// threads that it is summed over ran side by side.
+    /// The part that was most of the run, with its share; `None` without one, or when the threads
+    /// of the sum ran concurrently.
     pub most: Option<(Part, f64)>,
     /// Whether file I/O took so little that a run without it would take as long.
     pub is_little_io: bool,
-    /// The best of the findings that save little.
+    /// The best of the findings with a small saving.
     pub best: Option<&'a Finding>,
 }
 
@@ -97,10 +96,10 @@ pub enum Part {
     Waits,
 }
 
-/// What to say first about a run: its worst finding if that is at least of medium severity,
+/// The first statement about a run: its worst finding if that is at least of medium severity,
 /// otherwise where the time went.
 pub fn headline(run: &TraceResult) -> Headline<'_> {
-    // They come worst first.
+    // Findings are ordered by severity.
     let worst = run.findings.first();
     match worst.filter(|finding| finding.severity >= Severity::Medium) {
         Some(finding) => match finding.cost_s {
@@ -115,7 +114,7 @@ fn costs<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Costs<'a> 
     let is_of_one = finding.cost_threads.is_none() && cost_s <= run.wall_s;
     let share = (is_of_one && in_series(run, cost_s, |task| task.time_s))
         .then(|| cost_s / run.wall_s.max(f64::MIN_POSITIVE));
-    // An older result may hold a saving that nobody bounded.
+    // An older result may contain an unbounded saving.
     let saving_s = finding.saving_s.filter(|saving| *saving <= run.least_s());
     Costs {
         finding,
@@ -130,7 +129,7 @@ fn costs<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Costs<'a> 
     }
 }
 
-/// All syncs, when the finding is about some of them and they are time of the run.
+/// All syncs, when the finding concerns some of them and their time is part of the run's.
 fn syncs(run: &TraceResult, finding: &Finding, share: f64) -> Option<AllSyncs> {
     let call = finding.evidence.first()?.call.as_ref()?;
     if !is_sync(call) {
@@ -148,7 +147,7 @@ fn syncs(run: &TraceResult, finding: &Finding, share: f64) -> Option<AllSyncs> {
     (is_more && in_series(run, time_s, |task| task.time_s)).then_some(all)
 }
 
-/// The call that the finding cites first, when its time on the finding's file is the cost.
+/// The first cited call of the finding, when its time on the finding's file is the cost.
 fn calls<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Option<(&'a str, u64)> {
     let path = finding.file.as_ref()?;
     let name = finding.evidence.first()?.call.as_ref()?;
@@ -169,7 +168,7 @@ fn split(run: &TraceResult) -> Option<Split<'_>> {
     let spent = spent(run);
     let in_calls = spent.in_calls?;
     let file_s = in_calls.file_s();
-    // What of file I/O was no waiting was on the CPU, and is told as file I/O.
+    // File I/O that was not waiting was on the CPU, and counts as file I/O.
     let blocked_s = spent.blocked.map(|blocked| blocked.file_s());
     let on_cpu_s = spent
         .on_cpu_s
@@ -208,12 +207,12 @@ fn is_in_series(run: &TraceResult, part: Part, time_s: f64) -> bool {
     match part {
         Part::Cpu => in_series(run, time_s, |task| task.on_cpu_s.unwrap_or(0.0)),
         Part::Files => in_series(run, time_s, |task| task.time_s),
-        // Who waits for a child or a pipe has a thread beside it that does not.
+        // A thread waiting for a child or a pipe runs concurrently with the one it waits for.
         Part::Waits => run.threads <= 1,
     }
 }
 
-/// Whether a time that is summed over threads is time of the run: those with much of it lived one
+/// Whether a time summed over threads is time of the run: the threads with much of it lived one
 /// after the other.
 fn in_series(run: &TraceResult, sum_s: f64, of: impl Fn(&TaskRow) -> f64) -> bool {
     if run.threads <= 1 {
@@ -308,12 +307,12 @@ mod tests {
         run.wall_s = 2.0;
         run.threads = 2;
         run.findings = vec![finding(Severity::High, Some(1.5), Some(0.75))];
-        // Who was there is not known of all.
+        // The lifetimes of some threads are unknown.
         run.tasks = vec![task(7, (0.0, 2.0), 1.5)];
         assert_eq!(costs_of(&run).share, None);
         run.tasks = vec![task(7, (0.0, 2.0), 0.75), task(8, (0.5, 1.5), 0.75)];
         assert_eq!(costs_of(&run).share, None);
-        // One after the other, beside a parent that did next to nothing.
+        // One after the other, next to a parent that did almost nothing.
         run.threads = 3;
         run.tasks = vec![
             task(6, (0.0, 2.0), 0.01),
@@ -338,7 +337,7 @@ mod tests {
             at_s: None,
         }];
         run.findings = vec![costly];
-        // The same name twice: a file that was made anew.
+        // The same name twice: a file that was recreated.
         let synced = |time_s: f64| {
             let mut file = file("/srv/orders.db");
             file.calls = vec![FileCall {
@@ -412,14 +411,14 @@ mod tests {
         run.wall_s = 2.0;
         run.files = vec![file("/srv/in")];
         run.evidence.on_cpu_s = Some(1.9);
-        // 0.25 s of the CPU time was spent copying out of the page cache.
+        // 0.25 s of the CPU time was spent copying from the page cache.
         run.syscalls = vec![timed("read", 0.25, 0.0)];
         let split = split_of(&run);
         assert_eq!(split.file_s, Some(0.25));
         assert!((split.on_cpu_s.unwrap() - 1.65).abs() < 1e-9);
         assert_eq!(split.most.map(|(part, _)| part), Some(Part::Cpu));
         assert!(split.is_little_io);
-        // A program that does nothing else is no program without a bottleneck.
+        // A program that does only file I/O still has a bottleneck.
         run.syscalls = vec![timed("read", 1.9, 0.0)];
         let split = split_of(&run);
         assert_eq!(split.most.map(|(part, _)| part), Some(Part::Files));
@@ -435,7 +434,7 @@ mod tests {
         let split = split_of(&run);
         assert_eq!(split.file_s, None);
         assert_eq!(split.most, Some((Part::Waits, 0.99)));
-        // With a child beside it the sum is nobody's share.
+        // With a concurrent child the sum is not a share of the run.
         run.threads = 2;
         assert_eq!(split_of(&run).most, None);
     }
@@ -445,7 +444,7 @@ mod tests {
         let mut run = result();
         run.evidence.syscalls = None;
         assert_eq!(headline(&run), Headline::Unseen);
-        // Under ptrace neither CPU nor waiting is known.
+        // Under ptrace CPU time and waiting are unknown.
         run.syscalls = vec![call("read", 1, None)];
         run.evidence.on_cpu_s = None;
         let split = split_of(&run);

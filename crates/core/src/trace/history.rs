@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::Call;
 
-/// Moments that are kept of each kind of occurrence: enough to find it in a log.
+/// Moments kept for each kind of occurrence: enough to find it in a log.
 pub const MOMENTS: usize = 3;
 
-/// From when to when, nanoseconds.
+/// Start and end, nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) started_ns: u64,
@@ -34,21 +34,21 @@ impl Span {
     }
 }
 
-/// Things of one kind that happened, and when the first of them did.
+/// Occurrences of one kind, and the times of the first ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Happened {
-    /// How often.
+    /// Their number.
     pub count: u64,
-    /// Time that calls took for it, nanoseconds, all together.
+    /// Total time of the calls, nanoseconds.
     pub took_ns: u64,
-    /// When the first [`MOMENTS`] began, nanoseconds of `CLOCK_MONOTONIC`, in order. Fewer
-    /// when one of them turned out to be of another kind.
+    /// Starts of the first [`MOMENTS`], nanoseconds of `CLOCK_MONOTONIC`, in order. Fewer when one
+    /// of them turned out to be of another kind.
     pub first_ns: Vec<u64>,
 }
 
 impl Happened {
-    /// One more.
+    /// Adds one.
     pub(crate) fn add(&mut self, span: Span) {
         self.count = self.count.saturating_add(1);
         self.took_ns = self.took_ns.saturating_add(span.took_ns());
@@ -60,7 +60,7 @@ impl Happened {
         }
     }
 
-    /// One that turned out to be of another kind.
+    /// Removes one that turned out to be of another kind.
     pub(super) fn take_back(&mut self, span: Span) {
         self.count = self.count.saturating_sub(1);
         self.took_ns = self.took_ns.saturating_sub(span.took_ns());
@@ -70,7 +70,7 @@ impl Happened {
         }
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds the occurrences of another file.
     pub fn merge(&mut self, other: &Self) {
         self.count = self.count.saturating_add(other.count);
         self.took_ns = self.took_ns.saturating_add(other.took_ns);
@@ -79,33 +79,33 @@ impl Happened {
         self.first_ns.truncate(MOMENTS);
     }
 
-    /// Whether it ever happened.
+    /// Whether there is any.
     pub fn is_any(&self) -> bool {
         self.count > 0
     }
 
-    /// Seconds that calls took for it.
+    /// Total seconds of the calls.
     pub fn took_s(&self) -> f64 {
         self.took_ns as f64 / 1e9
     }
 }
 
-/// What had a name before another file took it.
+/// The previous owner of a name that a file took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NameHolder {
-    /// Nothing had that name.
+    /// No file had that name.
     Vacant,
-    /// A file had that name that the run itself had made.
+    /// A file that the run itself had created had that name.
     Own,
-    /// The run did not show it.
+    /// Unknown from the run.
     Unknown,
-    /// A file had that name, and lost it.
+    /// An older file had that name, and lost it.
     Existing,
 }
 
-/// How a file came to its name.
+/// How a file got its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -118,10 +118,10 @@ pub enum Naming {
     Linked,
 }
 
-/// What a run did to one file, in the order that decides about durability.
+/// A run's effects on one file, in the order that matters for durability.
 ///
 /// Filled by [`super::follow::Follower`]. "Durable" means: written, and then covered by a
-/// sync that began after the write had ended and that succeeded.
+/// successful sync that began after the write had ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[expect(
@@ -131,10 +131,10 @@ pub enum Naming {
 pub struct FileHistory {
     /// Whether the run created it.
     pub created: bool,
-    /// Opened for writing, or to be emptied.
+    /// Opened for writing, or truncated by the open.
     pub opened_to_write: u64,
-    /// Opened with `O_TRUNC`, or cut to zero, though it existed before this and may have
-    /// had contents on disk.
+    /// Opened with `O_TRUNC`, or truncated to zero, though it existed before this and may have had
+    /// contents on disk.
     pub emptied: Happened,
     /// Those followed by another write of contents.
     pub rewritten: Happened,
@@ -142,23 +142,23 @@ pub struct FileHistory {
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Writes that made the file longer, as far as its length was known.
+    /// Writes that extended the file, as far as its length was known.
     pub appends: u64,
     /// Whether space was reserved for it (`fallocate`).
     pub allocated: bool,
-    /// Process that wrote to it, or mapped it to write, last.
+    /// Process that last wrote to it, or mapped it writable.
     pub written_by: Option<u32>,
-    /// When the first write began, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Start of the first write, nanoseconds of `CLOCK_MONOTONIC`.
     #[serde(default)]
     pub first_written_ns: Option<u64>,
-    /// Runs of writes over contents that are older than the run.
+    /// Runs of writes over contents older than the run.
     #[serde(default)]
     pub overwritten: Happened,
-    /// How long the part of these contents is that was written over, bytes.
+    /// Bytes of these contents that were overwritten.
     #[serde(default)]
     pub overwritten_bytes: u64,
     /// Reports to the outside (standard output, a socket) by a process that had written to it,
-    /// while what it had written was not durable.
+    /// while its writes were not durable.
     #[serde(default)]
     pub acknowledged: Happened,
     /// `fsync` and `fdatasync` calls that succeeded.
@@ -169,8 +169,8 @@ pub struct FileHistory {
     pub data_syncs: u64,
     /// Syncs of a file that the run had not changed since the previous sync.
     pub syncs_of_nothing: Happened,
-    /// `fsync`s of a file that had changed, but whose length was the same as at the sync before:
-    /// `fdatasync` would have done.
+    /// `fsync`s of a file that had changed, but whose length was the same as at the previous sync:
+    /// `fdatasync` would have been enough.
     pub steady_syncs: Happened,
     /// Syncs of a file that had grown since the previous sync.
     pub growing_syncs: Happened,
@@ -180,9 +180,9 @@ pub struct FileHistory {
     pub writes_after_failed_sync: u64,
     /// Syncs that succeeded after one had failed, without opening the file again.
     pub syncs_after_failed_sync: Happened,
-    /// `sync_file_range` calls: write-back started or waited for, and nothing made durable.
+    /// `sync_file_range` calls: write-back started or awaited, and nothing made durable.
     pub hints: Happened,
-    /// Bytes written that were not durable at the end of the run.
+    /// Written bytes that were not durable at the end of the run.
     pub unsynced_bytes: u64,
     /// Closed while it had bytes that were not durable.
     pub closed_unsynced: Happened,
@@ -190,47 +190,47 @@ pub struct FileHistory {
     pub synchronous: bool,
     /// Mapped so that stores change it.
     pub mapped_to_write: Happened,
-    /// Whether it was mapped so, and `msync`ed or synced while it was.
+    /// Whether it was mapped writable, and `msync`ed or synced meanwhile.
     pub mapping_synced: bool,
-    /// Renamed or linked, itself or with its directory, while it had bytes that were not
+    /// Renamed or linked, itself or through its directory, while it had bytes that were not
     /// durable.
     pub renamed_unsynced: Happened,
-    /// What had the new name before these renames: of several the worst, `null` for none.
+    /// The previous owner of the new name in these renames: of several the worst, `null` for none.
     pub renamed_over: Option<NameHolder>,
-    /// Took the name of a file that had been removed before the contents of this one were
-    /// durable. The moments are those of the removal.
-    pub took_removed_name: Happened,
-    /// Created under a name that the run had removed from a file older than the run. The
+    /// Took the name of a file that was removed before the contents of this one were durable. The
     /// moments are those of the removal.
+    pub took_removed_name: Happened,
+    /// Created under a name that the run had removed from an older file. The moments are those of
+    /// the removal.
     pub recreated: Happened,
-    /// How it came to the name it had at the end, when neither its directory nor all of the
-    /// file system was synced after that; `null` for a name that is older than the run.
+    /// How it got its last name, if neither its directory nor its whole file system was synced
+    /// afterwards; `null` for a name older than the run.
     pub name_unsynced: Option<Naming>,
-    /// Whether the file itself was synced since it came to that name. This is not what makes
-    /// a name durable (`fsync(2)`), though journals often do.
+    /// Whether the file itself was synced after it got that name. This does not make a name durable
+    /// (`fsync(2)`), though journals often do.
     pub synced_since_named: bool,
     /// Whether the process that gave it this name reported something to the outside while
-    /// [`FileHistory::name_unsynced`] was so.
+    /// [`FileHistory::name_unsynced`] was set.
     #[serde(default)]
     pub name_acknowledged: bool,
-    /// Whether a sync of any file of the same file system, changed after that, made its journal
-    /// be written: on ext4 and xfs the name is in it.
+    /// Whether a sync of any file of the same file system, changed after that, wrote its journal:
+    /// on ext4 and xfs the journal then includes the name.
     #[serde(default)]
     pub name_journalled: bool,
     /// Whether it was removed, or replaced by a rename, before the end.
     pub unlinked: bool,
-    /// Removed, though it is older than the run: when.
+    /// Time of its removal, if it is older than the run.
     #[serde(default)]
     pub removed: Happened,
     /// Process that removed it.
     #[serde(default)]
     pub removed_by: Option<u32>,
-    /// Whether it was removed, and neither its directory nor all of the file system was synced
-    /// after that.
+    /// Whether it was removed, and neither its directory nor its whole file system was synced
+    /// afterwards.
     #[serde(default)]
     pub removal_unsynced: bool,
-    /// Whether the last sync overlapped in time with writes, so that it cannot be told which
-    /// bytes it covered: [`FileHistory::unsynced_bytes`] is then an upper limit.
+    /// Whether the last sync overlapped with writes in time, so that the bytes it covered are
+    /// unknown: [`FileHistory::unsynced_bytes`] is then an upper limit.
     pub uncertain: bool,
 }
 

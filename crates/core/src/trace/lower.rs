@@ -1,48 +1,48 @@
-//! What a back end without kernel events still knows about the lower strata.
+//! Information about the lower strata from a back end without kernel events.
 
 use serde::{Deserialize, Serialize};
 
 use crate::op::FileId;
 
-/// How much of a file the page cache held, before and after, from `cachestat(2)`.
+/// Bytes of a file in the page cache, before and after, from `cachestat(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
     /// The file.
     pub file: FileId,
-    /// Bytes in the page cache, in whole pages, when the program first used the file;
-    /// `None` when the kernel would not tell.
+    /// Bytes in the page cache, in whole pages, when the program first used the file; `None` when
+    /// the kernel did not report them.
     pub before_bytes: Option<u64>,
-    /// The same at the end; `None` also when the file had another name, or none, then.
+    /// The same at the end; also `None` when the file had another name, or none, then.
     pub after_bytes: Option<u64>,
     /// Bytes that were not yet on the device at the end.
     pub dirty_bytes: Option<u64>,
 }
 
-/// What the kernel accounted to processes (`/proc/PID/io`, `proc_pid_io(5)`), summed over
-/// those that have ended.
+/// The kernel's accounting for processes (`/proc/PID/io`, `proc_pid_io(5)`), summed over those that
+/// have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ProcessIo {
-    /// Processes that are summed.
+    /// Number of processes.
     pub processes: u64,
-    /// Bytes that reads returned, also from pipes and terminals.
+    /// Bytes returned by reads, including pipes and terminals.
     pub read_bytes: u64,
-    /// Bytes that writes took.
+    /// Bytes accepted by writes.
     pub written_bytes: u64,
     /// Read calls.
     pub read_calls: u64,
     /// Write calls.
     pub write_calls: u64,
-    /// Bytes that were fetched from storage for them.
+    /// Bytes fetched from storage for them.
     pub device_read_bytes: u64,
-    /// Bytes that were dirtied by them, to be written to storage some time.
+    /// Bytes that they dirtied, to be written to storage later.
     pub dirtied_bytes: u64,
-    /// Those that need not be written any more, because their file was truncated or removed.
+    /// Of these, bytes no longer to be written, because their file was truncated or removed.
     pub cancelled_bytes: u64,
 }
 
 impl ProcessIo {
-    /// Adds what others moved.
+    /// Adds the figures of another process.
     pub fn add(&mut self, other: &Self) {
         self.processes = self.processes.saturating_add(other.processes);
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
@@ -57,11 +57,11 @@ impl ProcessIo {
     }
 }
 
-/// The lower strata as far as they can be seen from outside.
+/// The lower strata as far as they are visible from outside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lower {
     /// Page cache, by file.
     pub residency: Vec<Residency>,
-    /// Accounts of the processes that have ended; `None` when none could be read.
+    /// Accounting of the processes that have ended; `None` when none could be read.
     pub io: Option<ProcessIo>,
 }

@@ -75,7 +75,7 @@ pub struct TraceResult {
     pub schema: String,
     /// Machine, and the storage of the working directory.
     pub environment: Environment,
-    /// The program and its arguments; of an adopted process, its command line.
+    /// The program and its arguments; for an attached process, its command line.
     pub command: Vec<String>,
     /// Process that was adopted with `-p`; `null` when iostrata started the program, or attached to
     /// others than one process.
@@ -87,63 +87,63 @@ pub struct TraceResult {
     pub exit_code: Option<i32>,
     /// Signal that ended it.
     pub signal: Option<i32>,
-    /// Its start (or adoption), nanoseconds of `CLOCK_MONOTONIC`: the clock of the moments in
-    /// [`FileHistory`].
+    /// Its start, or the time of attaching, nanoseconds of `CLOCK_MONOTONIC`: the clock of the
+    /// moments in [`FileHistory`].
     #[serde(default)]
     pub started_ns: u64,
-    /// From its start (or adoption) to its end, seconds.
+    /// Seconds from its start, or from attaching, to its end.
     pub wall_s: f64,
-    /// Runs that nothing observed, before this one; `null` when none were asked for.
+    /// Timed runs before this one, without an observer; `null` when none were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<TimedRuns>,
-    /// Processes seen.
+    /// Processes observed.
     pub processes: u64,
-    /// Threads seen, those of all processes.
+    /// Threads observed, in all processes.
     pub threads: u64,
-    /// What observed it.
+    /// The observer.
     pub backend: Backend,
-    /// Events that were lost; counts may be too low by them.
+    /// Lost events; counts may be too low by this many.
     pub lost_events: u64,
     /// The whole run.
     pub evidence: Evidence,
-    /// What the kernel accounted to the processes, where the events of the lower strata were
-    /// not seen: figures of whole processes, not of files.
+    /// The kernel's accounting for the processes, when the events of the lower strata were not
+    /// observed: figures of whole processes, not of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounts: Option<ProcessIo>,
-    /// The operation log that was written; `null` when none was asked for.
+    /// The operation log that was written; `null` when none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingRow>,
-    /// Bytes on their way down.
+    /// Bytes at each stratum.
     pub bytes: Descent,
-    /// Calls and requests over time; `null` when there were none.
+    /// Calls and requests over time; `null` if there were none.
     #[serde(default)]
     pub timeline: Option<Timeline>,
     /// Calls by name, most time first.
     pub syscalls: Vec<CallRow>,
     /// Files, most time first.
     pub files: Vec<FileRow>,
-    /// What is not in `files`: those that found no room in the tables, by number of calls.
+    /// Files missing in `files` because they found no room in the tables, by number of calls.
     pub other_calls: u64,
-    /// Files that are not in `files` because there were too many, as far as they are remembered:
-    /// those that were changed, and those that took most time, are kept.
+    /// Files missing in `files` because there were too many, as far as they are remembered: changed
+    /// files, and those with the most time, are kept.
     #[serde(default)]
     pub summed_files: u64,
-    /// Block requests for other programs' files on the same disks, meanwhile. They are in no
-    /// other figure. `null` when not seen.
+    /// Block requests for other programs' files on the same disks meanwhile. They are in no other
+    /// figure. `null` when not observed.
     pub other_requests: Option<u64>,
     /// Threads, most time first.
     pub tasks: Vec<TaskRow>,
-    /// Paths that were looked for and not found, most often first.
+    /// Paths that were looked up and not found, most often first.
     pub not_found: Vec<NotFound>,
-    /// Directories in which names were changed.
+    /// Directories whose names changed.
     pub directories: Vec<DirectoryRow>,
-    /// What is wrong, worst first.
+    /// Problems, most severe first.
     pub findings: Vec<Finding>,
-    /// What could not be had, and why.
+    /// Missing information, and why.
     pub missing: Vec<Gap>,
 }
 
-/// The same bytes at each stratum. `null` where a stratum was not seen.
+/// The same bytes at each stratum. `null` for a stratum that was not observed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Descent {
@@ -151,34 +151,34 @@ pub struct Descent {
     pub read_bytes: u64,
     /// Bytes that calls wrote to regular files.
     pub written_bytes: u64,
-    /// Bytes of the page cache that were turned dirty, in whole folios.
+    /// Bytes of the page cache that were dirtied, in whole folios.
     pub dirtied_bytes: Option<u64>,
-    /// Bytes that the device read for it.
+    /// Bytes read from the device for it.
     pub device_read_bytes: Option<u64>,
-    /// The least and the most of it, where other programs shared the disk.
+    /// Minimum and maximum, when other programs shared the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_read_bytes_shared: Option<Bounds>,
-    /// Bytes that the device wrote for it while it ran.
+    /// Bytes written to the device for it while it ran.
     pub device_written_bytes: Option<u64>,
-    /// The least and the most of it, where other programs shared the disk.
+    /// Minimum and maximum, when other programs shared the disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_written_bytes_shared: Option<Bounds>,
-    /// Bytes still dirty at its end: whoever runs next waits for them.
+    /// Bytes still dirty at its end, which later programs wait for.
     pub dirty_at_exit_bytes: Option<u64>,
 }
 
-/// A figure that is known only between two others.
+/// A figure known only as a range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Bounds {
-    /// Certainly the run's.
+    /// The part that is certainly the run's.
     pub at_least: u64,
-    /// All that may be the run's.
+    /// Everything that may be the run's.
     pub at_most: u64,
 }
 
 impl Bounds {
-    /// The figure, where the least is the most.
+    /// The figure, if minimum and maximum are equal.
     pub fn exact(self) -> Option<u64> {
         (self.at_least == self.at_most).then_some(self.at_least)
     }
@@ -200,7 +200,7 @@ pub struct RecordingRow {
     pub bytes: u64,
     /// Operations in it.
     pub operations: u64,
-    /// Times that a process was stopped until its bytes had been read.
+    /// Number of times that a process was stopped until its bytes had been read.
     pub stops: u64,
     /// Why it is not complete; empty when every change is in it.
     pub incomplete_because: Vec<Gap>,
@@ -220,14 +220,14 @@ pub struct CallRow {
     pub bytes: u64,
     /// Time inside, seconds.
     pub time_s: f64,
-    /// Part of it blocked, seconds; `null` when not seen.
+    /// Part of it blocked, seconds; `null` when not observed.
     pub blocked_s: Option<f64>,
     /// Median time of one call, seconds, from a histogram in powers of two.
     pub p50_s: Option<f64>,
     /// 99th percentile, same source.
     pub p99_s: Option<f64>,
-    /// That histogram: calls that took 2^n to 2^(n+1) - 1 ns at index n, up to the last that is
-    /// not 0. Only in the sum over all files.
+    /// That histogram: number of calls that took 2^n to 2^(n+1) - 1 ns at index n, up to the last
+    /// that is not 0. Only in the sum over all files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<u64>,
     /// Begin of the first, seconds after the start of the run; absent when not known.
@@ -239,7 +239,7 @@ pub struct CallRow {
 }
 
 impl CallRow {
-    /// Takes in the same call on another file, whose percentiles cannot be joined.
+    /// Adds the same call on another file; their percentiles cannot be joined.
     pub(crate) fn add(&mut self, more: &Self) {
         self.count = self.count.saturating_add(more.count);
         self.errors = self.errors.saturating_add(more.errors);
@@ -271,11 +271,10 @@ pub struct FileCall {
     /// Whether the call read from this file to write to another, where it is counted too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_source: bool,
-    /// How the transfers lay in the file; `null` for calls that move no bytes of a regular
-    /// file.
+    /// The shape of the transfers; `null` for calls that move no bytes of a regular file.
     pub shape: Option<Shape>,
-    /// Where in the program it was called, most time first; empty when no time was spent
-    /// in it, and when it was not looked for.
+    /// Its call sites, most time first; empty when it took no time, and when sites were not
+    /// requested.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub sites: Vec<Site>,
 }
@@ -314,25 +313,24 @@ pub struct Synced {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRow {
-    /// Absolute path, as it was when the file was first used; bytes that are no text are
-    /// replaced.
+    /// Absolute path at the first use; invalid bytes are replaced.
     pub path: String,
     /// The path in hexadecimal, when `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub path_hex: Option<String>,
     /// Last path it was renamed to.
     pub renamed_to: Option<String>,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
     /// Device, `major:minor`.
     pub device: String,
     /// Inode number.
     pub inode: u64,
-    /// Which life of that inode number.
+    /// Generation of that inode number.
     pub generation: u32,
     /// Type of its file system.
     pub filesystem: String,
-    /// Length when it was first used, bytes.
+    /// Length at the first use, bytes.
     pub size_before_bytes: u64,
     /// Calls that opened it.
     pub opens: u64,
@@ -348,11 +346,11 @@ pub struct FileRow {
     pub evidence: Evidence,
     /// Bytes of it dirty or under write-back when the program ended; `null` when unknown.
     pub dirty_at_exit_bytes: Option<u64>,
-    /// What of it was in the page cache when the program had ended, of the regular files that
-    /// took most time; `None` of others, and where nothing may tell.
+    /// Its page-cache residency after the program's end, for the regular files with the most time;
+    /// `None` for others, and where no interface is permitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residency: Option<ResidencyMap>,
-    /// What became of it; `null` when nothing changed it.
+    /// Its history; `null` when it was not changed.
     pub history: Option<Box<FileHistory>>,
 }
 
@@ -381,9 +379,9 @@ pub struct TaskRow {
     pub thread: u32,
     /// Process.
     pub process: u32,
-    /// Process that made it.
+    /// Process that created it.
     pub parent: u32,
-    /// Its name; a program can set it to anything.
+    /// Its name; a program can set it to any text.
     pub name: String,
     /// Start, seconds after the run's.
     pub started_s: f64,
@@ -403,23 +401,23 @@ pub struct TaskRow {
     pub written_bytes: u64,
 }
 
-/// A path that was looked for in vain.
+/// A path that was looked up and does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct NotFound {
     /// The path.
     pub path: String,
-    /// Calls that asked for it.
+    /// Calls that looked it up.
     pub count: u64,
 }
 
-/// A directory in which names were changed.
+/// A directory whose names changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DirectoryRow {
     /// The directory.
     pub path: String,
-    /// Names made: files created, directories, links.
+    /// Names created: files, directories, links.
     pub made: u64,
     /// Names renamed into or out of it.
     pub renamed: u64,
@@ -431,8 +429,8 @@ pub struct DirectoryRow {
     pub syncs: u64,
     /// Names changed since the last `fsync` of the directory, at the end of the run.
     pub unsynced_names: u64,
-    /// The last empty directory made in it of which its maker reported something to the
-    /// outside, and whose name was not durable at the end of the run.
+    /// The last empty directory created in it whose creator reported something to the outside, and
+    /// whose name was not durable at the end of the run.
     #[serde(default)]
     pub unsynced_directory: Option<String>,
 }

@@ -2,9 +2,9 @@
 
 /// The time that a share of the calls did not exceed, seconds; `None` without calls.
 ///
-/// Bucket `n` has the calls of `2^n` to `2^(n+1) - 1` ns. Within a bucket they are taken as
-/// evenly spread over the logarithm, so a percentile is within a factor of two, and usually
-/// within a fifth.
+/// Bucket `n` has the calls of `2^n` to `2^(n+1) - 1` ns. Within a bucket they are assumed to be
+/// evenly spread over the logarithm, so a percentile is within a factor of two, and usually within
+/// a fifth.
 pub fn percentile_s(histogram: &[u64], share: f64) -> Option<f64> {
     let calls = histogram.iter().copied().fold(0, u64::saturating_add);
     if calls == 0 {

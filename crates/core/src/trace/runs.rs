@@ -1,18 +1,18 @@
-//! Runs of the program that nothing observed: how long it takes by itself.
+//! Unobserved runs of the program: its duration without tracing.
 
 use serde::{Deserialize, Serialize};
 
 use super::TraceResult;
 use crate::stats::{self, Ends};
 
-/// A run is an outlier when its modified z-score is larger (Iglewicz and Hoaglin 1993 say 3.5, for
-/// samples of the normal distribution; times have a longer tail).
+/// A run is an outlier when its modified z-score exceeds this (Iglewicz and Hoaglin 1993 use 3.5,
+/// for samples of the normal distribution; times have a longer tail).
 const OUTLIER: f64 = 14.8;
 
-/// Runs closer to the median than this share of it are no outliers, however close the others are.
+/// Runs closer to the median than this share of it are not outliers, however close the others are.
 const NEAR: f64 = 0.1;
 
-/// Makes the median absolute deviation of a normal sample its standard deviation.
+/// Converts the median absolute deviation of a normal sample into its standard deviation.
 const DEVIATION: f64 = 1.4826;
 
 /// Fewer runs show no outliers.
@@ -22,10 +22,10 @@ const SHOWS_OUTLIERS: usize = 3;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TimedRuns {
-    /// Runs before the timed ones, whose times were thrown away.
+    /// Warm-up runs, whose times were discarded.
     pub warmup: u64,
     /// The files that were evicted from the page cache before each timed run and before the
-    /// observed one; `null` when that was not asked for.
+    /// observed one; `null` when that was not requested.
     pub cold: Option<Cold>,
     /// The timed runs, in their order.
     pub each: Vec<TimedRun>,
@@ -35,8 +35,7 @@ pub struct TimedRuns {
     pub user_s: Option<f64>,
     /// Median CPU seconds in the kernel.
     pub system_s: Option<f64>,
-    /// CPUs that other processes kept busy during the timed runs, on average; `null` when not
-    /// known.
+    /// CPUs kept busy by other processes during the timed runs, on average; `null` when unknown.
     pub others_cpus: Option<f64>,
 }
 
@@ -46,12 +45,12 @@ pub struct TimedRuns {
 pub struct TimedRun {
     /// From the program's exec to its end, seconds.
     pub wall_s: f64,
-    /// CPU time in user mode, of the program and all that it waited for, seconds.
+    /// CPU time in user mode, of the program and all children it waited for, seconds.
     pub user_s: f64,
     /// The same in the kernel.
     pub system_s: f64,
-    /// Most memory that one of its processes had resident. `null` when it is no more than what a
-    /// new process has of iostrata before it becomes the program: the kernel counts that too.
+    /// Peak resident memory of one of its processes. `null` when it is no more than a new process
+    /// inherits from iostrata before its exec: the kernel counts that too.
     pub max_resident_bytes: Option<u64>,
     /// Exit code; `null` when a signal ended it.
     pub exit_code: Option<i32>,
@@ -60,7 +59,7 @@ pub struct TimedRun {
 }
 
 impl TimedRun {
-    /// Whether it ended with another exit code than 0, or by a signal.
+    /// Whether it ended with an exit code other than 0, or by a signal.
     pub fn has_failed(&self) -> bool {
         self.exit_code != Some(0)
     }
@@ -72,15 +71,15 @@ impl TimedRun {
 pub struct Spread {
     /// Median.
     pub median: f64,
-    /// Lower end of its 95 % bootstrap interval; of five runs or fewer, the shortest.
+    /// Lower end of its 95 % bootstrap interval; for five runs or fewer, the shortest.
     pub low: f64,
-    /// Upper end of it; of five runs or fewer, the longest.
+    /// Upper end of it; for five runs or fewer, the longest.
     pub high: f64,
     /// The shortest.
     pub min: f64,
     /// The longest.
     pub max: f64,
-    /// Runs.
+    /// Number of runs.
     pub n: usize,
 }
 
@@ -97,7 +96,7 @@ impl Spread {
         })
     }
 
-    /// Whether `low` and `high` are the range of the runs, and no interval of the median.
+    /// Whether `low` and `high` are the range of the runs instead of an interval of the median.
     pub fn is_range(&self) -> bool {
         Ends::of(self.n) == Ends::Range
     }
@@ -107,41 +106,41 @@ impl Spread {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Cold {
-    /// Regular files that an observed run before all others had used.
+    /// Regular files used by an observed run before all others.
     pub files: u64,
     /// Bytes evicted before the observed run.
     pub evicted_bytes: u64,
-    /// Bytes that stayed resident, before the run with the most of them.
+    /// Bytes that stayed resident, in the run with the most of them.
     pub left_bytes: u64,
-    /// Files that stayed, in whole or in part, or of which it is not known; most bytes first.
+    /// Files that stayed, completely or partly, or with unknown residency; most bytes first.
     pub left: Vec<Stayed>,
 }
 
-/// A file that was to be evicted and stayed.
+/// A file that stayed after an eviction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stayed {
     /// The file.
     pub path: String,
-    /// Bytes of it that stayed resident, at most; `null` when not known.
+    /// Maximum bytes of it that stayed resident; `null` when unknown.
     pub bytes: Option<u64>,
     /// Why.
     pub why: String,
 }
 
-/// What makes a reader doubt the times of runs.
+/// Reasons to doubt the times of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
-    /// So many runs ended with another exit code than 0, or by a signal.
+    /// Number of runs that ended with an exit code other than 0, or by a signal.
     Failed(usize),
-    /// The first run was so many times as long as the median.
+    /// Ratio of the first run to the median.
     FirstSlower(f64),
-    /// So many runs took a time far from the others'.
+    /// Number of outliers.
     Outliers(usize),
 }
 
 impl TimedRuns {
-    /// Of runs, with `warmup` before them.
+    /// From runs, with `warmup` runs before them.
     pub fn of(warmup: u64, each: Vec<TimedRun>, cold: Option<Cold>) -> Self {
         let all = |of: fn(&TimedRun) -> f64| -> Vec<f64> { each.iter().map(of).collect() };
         Self {
@@ -155,7 +154,7 @@ impl TimedRuns {
         }
     }
 
-    /// What makes a reader doubt them.
+    /// Reasons to doubt them.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = Vec::new();
         let failed = self.each.iter().filter(|run| run.has_failed()).count();
@@ -178,7 +177,7 @@ impl TimedRuns {
     }
 }
 
-/// Places of the values that are far from the others.
+/// Indices of the outliers.
 fn outliers(values: &[f64]) -> Vec<usize> {
     let (true, Some(middle)) = (values.len() >= SHOWS_OUTLIERS, stats::median(values)) else {
         return Vec::new();
@@ -194,23 +193,23 @@ fn outliers(values: &[f64]) -> Vec<usize> {
 }
 
 impl TraceResult {
-    /// Times of the runs that nothing observed, where there were any.
+    /// Times of the unobserved runs, if there were any.
     pub fn timed(&self) -> Option<Spread> {
         self.runs.as_ref()?.wall_s
     }
 
-    /// How long the program takes, seconds: the median of the timed runs, or the observed run.
+    /// The duration of the program, seconds: the median of the timed runs, or the observed run.
     pub fn takes_s(&self) -> f64 {
         self.timed().map_or(self.wall_s, |timed| timed.median)
     }
 
-    /// What no saving exceeds, seconds: the observed run, or the median of the timed ones if that
-    /// is less.
+    /// Upper bound of every saving, seconds: the observed run, or the median of the timed ones if
+    /// that is less.
     pub fn least_s(&self) -> f64 {
         self.takes_s().min(self.wall_s)
     }
 
-    /// How many times as long the observed run was as the median of the timed ones.
+    /// Ratio of the observed run to the median of the timed ones.
     pub fn slowdown(&self) -> Option<f64> {
         let median = self.timed()?.median;
         (median > 0.0).then(|| self.wall_s / median)

@@ -4,8 +4,8 @@ use super::timeline::Moments;
 use super::{Followed, SiteRow};
 use crate::op::{FileId, FileKind, Gap};
 
-/// Whether the files of this type of file system are the kernel's answers: a write to one of
-/// them stores nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).
+/// Whether the kernel generates the files of this file-system type: a write to one of them stores
+/// nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).
 pub fn answers(filesystem: &str) -> bool {
     matches!(
         filesystem,
@@ -25,21 +25,21 @@ pub fn answers(filesystem: &str) -> bool {
     )
 }
 
-/// A file the program used, by its name when it was first seen.
+/// A file that the program used, by its name at first use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// The inode's life.
+    /// The file's identity.
     pub file: FileId,
-    /// Absolute path; of what has none, what `/proc/PID/fd` shows (`pipe:[7]`).
+    /// Absolute path; for a file without one, the text in `/proc/PID/fd` (`pipe:[7]`).
     pub path: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
     /// Type of its file system: `ext4`, `tmpfs`, `proc`.
     pub filesystem: String,
-    /// Length when it was first seen, bytes.
+    /// Length at first use, bytes.
     pub size_bytes: u64,
-    /// Device, in the kernel's encoding, and inode number that `stat(2)` shows. Those of `file`, but
-    /// for overlayfs, whose files an observer may know by their layer.
+    /// Device, in the kernel's encoding, and inode number as shown by `stat(2)`. Equal to those of
+    /// `file`, except on overlayfs, whose files an observer may know by their layer.
     pub shown: (u32, u64),
 }
 
@@ -50,15 +50,15 @@ pub struct Task {
     pub thread: u32,
     /// Process (thread group).
     pub process: u32,
-    /// Process that made it.
+    /// Process that created it.
     pub parent: u32,
-    /// Name at its end (`comm`), at most 15 bytes. It can be set to anything.
+    /// Name at its end (`comm`), at most 15 bytes. A program can set it to any text.
     pub name: Vec<u8>,
     /// Start of the observation of this thread, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Its end; `None` when it outlived the observation.
     pub ended_ns: Option<u64>,
-    /// CPU time, nanoseconds; `None` when it had ended before that was read.
+    /// CPU time, nanoseconds; `None` when it had ended before it could be read.
     pub on_cpu_ns: Option<u64>,
     /// Faults without I/O.
     pub minor_faults: u64,
@@ -91,21 +91,21 @@ pub struct Lived {
     pub go_on: bool,
 }
 
-/// What one session saw besides counts.
+/// The observation of one session besides counts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Seen {
-    /// Files by their name, in the order they were first used.
+    /// Files by their name, in the order of first use.
     pub names: Vec<NamedFile>,
-    /// Threads; of very many, those that spent the most time in calls on files.
+    /// Threads; if there are very many, those with the most time in calls on files.
     pub tasks: Vec<Task>,
-    /// How many there were.
+    /// Their total number.
     pub lived: Lived,
-    /// What changed files.
+    /// Changes of files.
     pub followed: Followed,
-    /// Where in the program calls came from.
+    /// Call sites.
     pub sites: Vec<SiteRow>,
-    /// When calls and requests were.
+    /// Times of calls and requests.
     pub moments: Moments,
-    /// What the history lacks.
+    /// Gaps in the history.
     pub missing: Vec<Gap>,
 }

@@ -1,4 +1,4 @@
-//! Which rows of a trace are shown, in which order, and how many of them.
+//! Which rows of a trace are shown, in which order, and how many.
 
 use std::cmp::Ordering;
 
@@ -7,21 +7,21 @@ use glob::Pattern;
 use super::together::{FileGroup, Together, together};
 use super::{CallRow, FileCall, FileRow, TaskRow, TraceResult};
 
-/// What a reader asked for; by default everything, most time first.
+/// The reader's choice; by default everything, most time first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
-    /// Files whose path matches: the whole path, what is left of it below the working directory, or
-    /// the last name. `*` matches slashes too.
+    /// Files whose path matches: the whole path, its part below the working directory, or the last
+    /// name. `*` matches slashes too.
     pub path: Option<Pattern>,
-    /// Files on which this call was made, with all that was done to them; of the calls only this one.
+    /// Files on which this call was made, with all their figures; among the calls only this one.
     pub call: Option<String>,
-    /// By which column rows are sorted.
+    /// The sort column.
     pub sort: Sort,
-    /// Rows of each table.
+    /// Maximum number of rows in each table.
     pub top: Option<usize>,
 }
 
-/// A column to sort by, the largest first; tables without it stay sorted by time.
+/// A sort column, largest first; tables without it stay sorted by time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Sort {
     /// In calls.
@@ -54,7 +54,7 @@ pub enum Sort {
 }
 
 impl Sort {
-    /// All of them, by the names that users type.
+    /// All columns, by the names that users type.
     pub const ALL: [(&'static str, Self); 13] = [
         ("time", Self::Time),
         ("count", Self::Count),
@@ -112,7 +112,7 @@ impl Sort {
         })
     }
 
-    /// Sorts rows; those that are equal, or have no figure, stay in their order behind the others.
+    /// Sorts rows; equal rows, and rows without a figure, stay in their order after the others.
     fn sort<T>(self, rows: &mut [T], name: fn(&T) -> &str, figure: impl Fn(&T) -> Option<f64>) {
         rows.sort_by(|one, other| self.order(one, other, name, &figure));
     }
@@ -135,17 +135,17 @@ impl Sort {
 }
 
 impl Selection {
-    /// Whether some rows are left out for what they are.
+    /// Whether some rows are filtered out.
     pub fn is_filter(&self) -> bool {
         self.path.is_some() || self.call.is_some()
     }
 
-    /// As many rows as are wanted of `rows`.
+    /// The first rows of `rows`, as many as chosen.
     pub fn limit(&self, rows: usize) -> usize {
         self.top.map_or(rows, |top| top.min(rows))
     }
 
-    /// The files that were asked for, drawn together and sorted.
+    /// The chosen files, grouped and sorted.
     pub fn files<'a>(&self, run: &'a TraceResult, by: Together) -> Vec<FileGroup<'a>> {
         let mut groups = together(self.chosen(run), by);
         let figure = |group: &FileGroup<'_>| self.sort.of_file(&group.row);
@@ -164,14 +164,14 @@ impl Selection {
         groups
     }
 
-    /// The calls that were asked for, sorted: of the whole run, or summed over the files that were.
+    /// The chosen calls, sorted: of the whole run, or summed over the chosen files.
     pub fn calls(&self, run: &TraceResult) -> Vec<CallRow> {
         let mut calls: Vec<CallRow> = Vec::new();
         if self.path.is_none() {
             calls.clone_from(&run.syscalls);
         } else {
             let of_files = self.chosen(run).flat_map(|file| &file.calls);
-            // A call between two files is counted at the one it writes to.
+            // A call between two files is counted for its destination.
             for call in of_files.filter(|call| !call.is_source) {
                 match calls.iter_mut().find(|known| known.name == call.row.name) {
                     Some(known) => known.add(&call.row),
@@ -191,7 +191,7 @@ impl Selection {
         self.sort.sort(tasks, |task| &task.name, figure);
     }
 
-    /// Whether a file was asked for.
+    /// Whether a file was chosen.
     pub fn has(&self, run: &TraceResult, file: &FileRow) -> bool {
         let is_called = file.calls.iter().any(|call| self.has_call(&call.row.name));
         (self.call.is_none() || is_called)
@@ -202,7 +202,7 @@ impl Selection {
                     .is_some_and(|path| self.has_path(run, path)))
     }
 
-    /// Whether a path was asked for.
+    /// Whether a path was chosen.
     pub fn has_path(&self, run: &TraceResult, path: &str) -> bool {
         let Some(pattern) = &self.path else {
             return true;
@@ -213,7 +213,7 @@ impl Selection {
             .any(|text| pattern.matches(text))
     }
 
-    /// Whether a call was asked for.
+    /// Whether a call was chosen.
     pub fn has_call(&self, name: &str) -> bool {
         self.call.as_ref().is_none_or(|call| call == name)
     }
@@ -224,13 +224,13 @@ impl Selection {
 }
 
 impl TraceResult {
-    /// A path from the working directory on, when it is below it.
+    /// A path relative to the working directory, when it is below it.
     pub fn below<'p>(&self, path: &'p str) -> &'p str {
         let directory = self.environment.target.path.trim_end_matches('/');
         let below = path
             .strip_prefix(directory)
             .and_then(|rest| rest.strip_prefix('/'));
-        // Of the root directory everything is below, and paths are best left as they are.
+        // Everything is below the root directory, so paths stay unchanged there.
         below
             .filter(|rest| !rest.is_empty() && !directory.is_empty())
             .unwrap_or(path)
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(by(Sort::Time), [db, log, passwd]);
         assert_eq!(by(Sort::Count), [log, db, passwd]);
         assert_eq!(by(Sort::Name), [passwd, log, db]);
-        // Nobody saw the device.
+        // The device was not observed.
         assert_eq!(by(Sort::DeviceRead), [db, log, passwd]);
     }
 

@@ -1,4 +1,4 @@
-//! The shape of transfers: how large, and whether one follows the other.
+//! The shape of transfers: their sizes, and their order.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::op::Gap;
 /// bytes, the last one also all larger ones. Transfers of 0 bytes are in none.
 pub const SIZE_BUCKETS: usize = 32;
 
-/// How the reads or writes of one call on one file lay in the file.
+/// Position of one call's reads or writes in one file.
 ///
 /// Only transfers at a known offset of a regular file have a shape.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,15 +24,15 @@ pub struct Shape {
     pub backward: u64,
     /// Transfers of 0 bytes: reads at the end of the file.
     pub empty: u64,
-    /// The furthest byte reached: largest offset plus length.
+    /// The last byte reached: largest offset plus length.
     pub furthest_bytes: u64,
     /// Transfers by the power of two of their bytes, up to the last that is not 0.
     pub sizes: Vec<u64>,
 }
 
 impl Shape {
-    /// Adds one transfer of `bytes` at `offset`; `previous_end` is where the predecessor
-    /// of the same thread, call and file had ended.
+    /// Adds one transfer of `bytes` at `offset`; `previous_end` is the end of the previous one by
+    /// the same thread, call and file.
     pub fn add(&mut self, offset: u64, bytes: u64, previous_end: Option<u64>) {
         match bytes.checked_ilog2() {
             Some(power) => {
@@ -74,7 +74,7 @@ impl Shape {
             .fold(0, u64::saturating_add)
     }
 
-    /// All transfers.
+    /// Number of all transfers.
     fn transfers(&self) -> u64 {
         self.sizes
             .iter()
@@ -82,8 +82,7 @@ impl Shape {
             .fold(self.empty, u64::saturating_add)
     }
 
-    /// Transfers whose predecessor is not known, where these are so many that nothing can be
-    /// said of the order.
+    /// Transfers with an unknown predecessor, if there are too many of them to judge the order.
     fn without_order(&self) -> Option<u64> {
         let (transfers, known) = (self.transfers(), self.pairs);
         let is_unknown = transfers >= WORTH_A_BUFFER && known < transfers / 2;
@@ -96,13 +95,12 @@ impl Shape {
     }
 }
 
-/// A system call that moves little takes 0.1 to 1 microseconds, so fewer than these are
-/// below 1 ms, and no buffer can save more.
+/// A system call that moves little takes 0.1 to 1 microseconds, so fewer calls than this take less
+/// than 1 ms, and no buffer can save more.
 pub(crate) const WORTH_A_BUFFER: u64 = 1000;
 
-/// Transfers whose order is not known. Back ends remember the end of a thread's last transfer for
-/// the eight pairs of a call and a file that it used last (`SLOTS` in
-/// bpf/maps.h and in tally/thread.rs).
+/// Transfers in an unknown order. Back ends remember the end of a thread's last transfer for the
+/// eight pairs of call and file that it used last (`SLOTS` in bpf/maps.h and in tally/thread.rs).
 pub(super) fn without_order(files: &[FileRow]) -> Option<Gap> {
     let calls = files.iter().flat_map(|file| &file.calls);
     let unknown = calls.filter_map(|call| call.shape.as_ref()?.without_order());

@@ -8,55 +8,54 @@ use serde::{Deserialize, Serialize};
 use super::FileRow;
 use crate::op::FileId;
 
-/// Sites of one call on one file that are kept; what they leave is a small share.
+/// Maximum number of sites of one call on one file; the remaining share is small.
 const MOST_SITES: usize = 8;
 
-/// A place in the program, as seen by a back end.
+/// A call site as a back end reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteRow {
     /// The system call.
     pub call: &'static str,
     /// The file it acted on.
     pub file: FileId,
-    /// Functions, the innermost first. Calls on thousands of files come from one place.
+    /// Functions, innermost first. Calls on thousands of files come from one place.
     pub stack: Arc<[String]>,
-    /// Stacks that were taken there.
+    /// Number of stacks sampled there.
     pub samples: u64,
-    /// Time in calls that these stand for, nanoseconds.
+    /// Time in calls that they represent, nanoseconds.
     pub time_ns: u64,
-    /// Why the stack is not whole; `None` when it is.
+    /// Why the stack is incomplete; `None` when it is complete.
     pub why_not: Option<String>,
 }
 
-/// Where in the program a call on a file came from.
+/// The call site of a call on a file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Site {
-    /// Functions, the innermost first: `write (libc.so.6)`, or `program+0x1139` where there
-    /// is no symbol.
+    /// Functions, innermost first: `write (libc.so.6)`, or `program+0x1139` without a symbol.
     pub stack: Arc<[String]>,
     /// Share of the time of this call on this file, from 0 to 1, by its samples.
     pub share: f64,
-    /// Stacks that were taken there.
+    /// Number of stacks sampled there.
     pub samples: u64,
-    /// Why the stack is not whole; `null` when it is.
+    /// Why the stack is incomplete; `null` when it is complete.
     pub why_not: Option<String>,
 }
 
-/// Where a call on the files of one path came from.
+/// The call sites of a call on the files of one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallSites<'a> {
     /// The path.
     pub path: &'a str,
     /// The call.
     pub call: &'a str,
-    /// Time in those of the calls whose sites were looked for, seconds.
+    /// Time of those calls whose sites were sampled, seconds.
     pub time_s: f64,
-    /// Sites with their share of that time, most first.
+    /// Sites with their share of that time, largest first.
     pub sites: Vec<Site>,
 }
 
-/// The call sites of files, those of one path and call together, in the order of the files.
+/// The call sites of files, grouped by path and call, in the order of the files.
 pub fn call_sites<'a>(files: impl IntoIterator<Item = &'a FileRow>) -> Vec<CallSites<'a>> {
     let mut all: Vec<CallSites<'a>> = Vec::new();
     let mut places: HashMap<(&str, &str), usize> = HashMap::new();
@@ -186,7 +185,7 @@ mod tests {
         let files = [
             file(3.0, vec![site("commit", 0.75), site("checkpoint", 0.25)]),
             file(1.0, vec![site("commit", 1.0)]),
-            // Nobody looked where these came from.
+            // The sites of these were not sampled.
             file(9.0, vec![]),
         ];
         let all = call_sites(&files);

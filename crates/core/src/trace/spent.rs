@@ -1,19 +1,19 @@
-//! Where the time of a run went: on the CPU, or blocked, and on what.
+//! Where the time of a run went: on the CPU, or blocked, and in which calls.
 
 use super::{CallGroup, CallRow, TraceResult};
 
-/// Time of all threads, seconds. Their sum can exceed the run's, as threads run side by side.
+/// Time of all threads, seconds. Their sum can exceed the run's, since threads run concurrently.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
-    /// Running; `None` when not seen.
+    /// Running; `None` when not observed.
     pub on_cpu_s: Option<f64>,
-    /// Blocked inside calls; `None` when not seen.
+    /// Blocked inside calls; `None` when not observed.
     pub blocked: Option<InCalls>,
-    /// Inside calls, on the CPU or blocked; `None` when calls were not seen.
+    /// Inside calls, on the CPU or blocked; `None` when calls were not observed.
     pub in_calls: Option<InCalls>,
 }
 
-/// Time inside calls by what they are for, seconds.
+/// Time inside calls by their purpose, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct InCalls {
     /// In calls that make data durable.
@@ -31,12 +31,12 @@ pub struct InCalls {
 }
 
 impl InCalls {
-    /// All of it.
+    /// The sum.
     pub fn total_s(&self) -> f64 {
         self.file_s() + self.waiting_s
     }
 
-    /// What of it is file I/O.
+    /// The part that is file I/O.
     pub fn file_s(&self) -> f64 {
         self.syncs_s + self.reads_s + self.writes_s + self.ring_s + self.other_s
     }
@@ -55,14 +55,14 @@ impl InCalls {
 
 /// Where the time of a run went.
 ///
-/// Time in calls is that of `syscalls`; what of it was spent on files that no file system
-/// stores (pipes, sockets, terminals) is waiting.
+/// Time in calls is that of `syscalls`; time on files that no file system stores (pipes, sockets,
+/// terminals) is waiting.
 pub fn spent(result: &TraceResult) -> Spent {
     Spent {
         on_cpu_s: result.evidence.on_cpu_s,
         blocked: in_calls(result, |call| call.blocked_s),
         in_calls: in_calls(result, |call| Some(call.time_s)).or_else(|| {
-            // Calls were seen, and there were none.
+            // Calls were observed, and there were none.
             result
                 .evidence
                 .syscalls
@@ -83,14 +83,14 @@ fn in_calls(result: &TraceResult, of: impl Fn(&CallRow) -> Option<f64>) -> Optio
     }
     let elsewhere = result.files.iter().filter(|file| !file.kind.is_stored());
     let calls = elsewhere.flat_map(|file| &file.calls);
-    // A call between two files is counted at the one it writes to.
+    // A call between two files is counted for its destination.
     for call in calls.filter(|call| !call.is_source) {
         let group = CallGroup::of(&call.row.name);
         if group == Some(CallGroup::Waits) {
             continue;
         }
         let of_group = sum.of(group);
-        // Never more than there is: both are sums of the same times, rounded.
+        // Never more than the total: both are sums of the same times, rounded.
         let moved = of(&call.row).unwrap_or(0.0).min(*of_group).max(0.0);
         *of_group -= moved;
         sum.waiting_s += moved;

@@ -2,12 +2,11 @@
 
 use super::TaskRow;
 
-/// One row for each process, most time first: sums over its threads, from the start of the
-/// first to the end of the last. The thread number is the process's, the name that of its
-/// first thread.
+/// One row for each process, most time first: sums over its threads, from the start of the first to
+/// the end of the last. The thread id is the process's, the name that of its first thread.
 ///
-/// Numbers are used again: a first thread that began after the end of the one before it, under the
-/// same number, is another process. One that became a program under that number began before.
+/// Ids are reused: a first thread that began after the end of the previous one with the same id is
+/// another process. A thread that executed a program under that id began before.
 pub fn by_process(threads: &[TaskRow]) -> Vec<TaskRow> {
     let mut order: Vec<&TaskRow> = threads.iter().collect();
     order.sort_by(|one, other| {
@@ -45,7 +44,7 @@ pub fn by_process(threads: &[TaskRow]) -> Vec<TaskRow> {
 }
 
 fn add(process: &mut TaskRow, thread: &TaskRow) {
-    // The first thread has the process's number and its name.
+    // The first thread has the process's id and name.
     if thread.thread == thread.process {
         process.name.clone_from(&thread.name);
         process.parent = thread.parent;
@@ -63,7 +62,7 @@ fn add(process: &mut TaskRow, thread: &TaskRow) {
     process.written_bytes = process.written_bytes.saturating_add(thread.written_bytes);
 }
 
-/// The whole is unknown if a part is unknown.
+/// The sum is unknown if a part is unknown.
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     one.zip(other).map(|(one, other)| one + other)
 }
@@ -124,12 +123,12 @@ mod tests {
         ]);
         let calls: Vec<u64> = rows.iter().map(|row| row.calls).collect();
         assert_eq!(calls, [6, 9]);
-        // A thread executed a program, and has the number of the first since.
+        // A thread executed a program, and has had the id of the first since then.
         let executed = [life(7, 0.0, Some(10.0), 1), life(7, 3.0, Some(30.0), 2)];
         let executed = by_process(&executed);
         assert_eq!(executed.len(), 1);
         assert_eq!((executed[0].calls, executed[0].ended_s), (3, Some(30.0)));
-        // Threads without the first: it was not there to be seen.
+        // Threads without the first, which was not observed.
         assert_eq!(
             by_process(&[life(9, 0.0, None, 1), life(8, 1.0, None, 1)]).len(),
             1

@@ -1,4 +1,4 @@
-//! The threads of a run, as they end: how many there were, and those that are shown.
+//! The threads of a run, as they end: their number, and those that are shown.
 
 use crate::noun::counted;
 use std::collections::HashMap;
@@ -8,18 +8,18 @@ use crate::bytes::{exact, grouped};
 use crate::duration;
 use crate::op::Gap;
 
-/// Threads that have a row: those that spent the most time in calls on files.
+/// Maximum number of threads with a row: those with the most time in calls on files.
 const ROWS: usize = 1 << 14;
 
-/// Takes threads as they end. Memory grows with the numbers of processes, of which a machine has no
-/// more than `pid_max`, and not with the threads.
+/// Receives threads as they end. Memory grows with the number of process ids, of which a machine
+/// has no more than `pid_max`, and not with the threads.
 #[derive(Debug, Default)]
 pub struct Threads {
     kept: Vec<Task>,
     lived: Lived,
-    /// The latest end of a first thread under this number, if one was seen.
+    /// The latest end of a first thread with this id, if one was observed.
     firsts: HashMap<u32, Option<u64>>,
-    /// What threads without a row did.
+    /// The sum of threads without a row.
     summed: Summed,
 }
 
@@ -43,9 +43,8 @@ impl Threads {
         }
     }
 
-    /// Numbers are used again: a first thread that began after the end of the one before it, under
-    /// the same number, is another process. One that became a program under that number began
-    /// before.
+    /// Ids are reused: a first thread that began after the end of the previous one with the same id
+    /// is another process. A thread that executed a program under that id began before.
     fn count(&mut self, task: &Task) {
         let lived = &mut self.lived;
         lived.threads += 1;
@@ -78,10 +77,10 @@ impl Threads {
         }
     }
 
-    /// Those that have a row, how many there were, and what is said of the others.
+    /// The threads with a row, the total number, and the text about the others.
     pub fn finish(mut self) -> (Vec<Task>, Lived, Option<Gap>) {
         self.sum_up();
-        // Threads without the first: it was not there to be seen.
+        // Threads without the first, which was not observed.
         let alone = self.firsts.values().filter(|until| until.is_none());
         self.lived.processes += alone.count() as u64;
         let gap = (self.summed.threads > 0).then(|| self.summed.gap());
@@ -131,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_used_again_is_another_process() {
-        // Two lives of 7, the second with a thread.
+        // Two lives of id 7, the second with a thread.
         let again = [
             task(7, 7, 0, Some(10)),
             task(7, 8, 12, Some(20)),
@@ -141,10 +140,10 @@ mod tests {
         assert_eq!((again.processes, again.threads), (2, 3));
         assert_eq!((again.first_ns, again.last_ns), (Some(0), Some(20)));
         assert!(again.go_on);
-        // A thread of 5 executed a program, and has the number of the first since.
+        // A thread of 5 executed a program, and has had the id of the first since then.
         let executed = lived(&[task(5, 5, 0, Some(10)), task(5, 5, 3, Some(30))]);
         assert_eq!((executed.processes, executed.go_on), (1, false));
-        // Threads without the first: it was not there to be seen.
+        // Threads without the first, which was not observed.
         let alone = lived(&[task(4, 9, 0, None), task(4, 8, 1, None)]);
         assert_eq!(alone.processes, 1);
         let two = lived(&[task(4, 4, 0, None), task(3, 3, 1, None)]);

@@ -7,15 +7,15 @@ use std::ops::Deref;
 use super::{FileCall, FileRow, Moved, Synced};
 use crate::evidence::Evidence;
 
-/// Files that share a name for what they are.
+/// Files that share a path, directory or extension.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileGroup<'a> {
     /// Their path, directory or extension.
     pub name: &'a str,
-    /// Files, each life of an inode number being one.
+    /// Number of files; each life of an inode number is one.
     pub files: u64,
-    /// Sums over them. What only one file can have (its inode, its history) is that of the first.
-    /// Percentiles are missing where calls of several files are one.
+    /// Their sums. Properties that only one file can have (its inode, its history) are those of the
+    /// first. Percentiles are missing where calls of several files are joined.
     pub row: GroupRow<'a>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> GroupRow<'a> {
         Self { first, own: None }
     }
 
-    /// The row, to be changed; the first change copies it.
+    /// The row for changes; the first change copies it.
     pub(super) fn to_mut(&mut self) -> &mut FileRow {
         self.own.get_or_insert_with(|| Box::new(self.first.clone()))
     }
@@ -45,18 +45,18 @@ impl Deref for GroupRow<'_> {
     }
 }
 
-/// By what files are drawn together.
+/// The key by which files are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Together {
-    /// Their path: a name that was used again is one row.
+    /// Their path: a reused name is one row.
     Path,
-    /// The directory that they are in.
+    /// Their directory.
     Directory,
-    /// The end of their name, such as `.rs`.
+    /// Their extension, such as `.rs`.
     Extension,
 }
 
-/// Draws files together; groups come in the order of their first file.
+/// Groups files; groups come in the order of their first file.
 pub fn together<'a>(
     files: impl IntoIterator<Item = &'a FileRow>,
     by: Together,
@@ -84,7 +84,7 @@ pub fn together<'a>(
     groups
 }
 
-/// What tells a group from others, and how it is called.
+/// The key of a group, and its name.
 fn name(file: &FileRow, by: Together) -> (&str, &str) {
     let path = file.path.as_str();
     let name = match by {
@@ -165,7 +165,7 @@ fn evidence(sum: &mut Evidence, more: &Evidence) {
     sum.device_after_exit = after.map(|(one, other)| one.plus(other));
 }
 
-/// The whole is unknown if a part is unknown.
+/// The sum is unknown if a part is unknown.
 fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     Some(one?.saturating_add(other?))
 }
@@ -219,7 +219,7 @@ mod tests {
             (8, Some(0.75), None)
         );
         assert!((row.time_s() - 1.5).abs() < 1e-9);
-        // One of them was not seen there.
+        // One of them was not observed there.
         assert_eq!(row.evidence.cache.dirtied_bytes, None);
         assert_eq!(*groups[1].row, files[1]);
     }

@@ -1,5 +1,4 @@
-//! Inputs for readers: valid ones that are changed here and there. Other crates' tests include
-//! this file.
+//! Inputs for readers: valid ones with some changes. Other crates' tests include this file.
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,15 +6,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How many inputs a reader has got, for who counts them.
+/// The number of inputs that a reader got, for the caller's count.
 const COUNTED: &str = "inputs: ";
 
-/// Numbers by a seed (xorshift64*): generators with more to them take longer than the readers.
+/// Seeded numbers (xorshift64*): better generators take longer than the readers.
 pub(crate) struct Random(u64);
 
 impl Random {
     fn of(seed: u64, number: u64) -> Self {
-        // The end of splitmix64, so that neighbours have nothing in common.
+        // The final step of splitmix64, so that similar seeds give unrelated numbers.
         let mut mixed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,7 +29,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.any() >> 33).unwrap() % bound
     }
@@ -40,13 +39,13 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Has a reader read inputs: `IOSTRATA_INPUTS` of them, or a thousand. Each is decided by
-/// `IOSTRATA_ATTACK_SEED` and its number; `IOSTRATA_INPUT` is the number of the only one.
+/// Makes a reader read inputs: `IOSTRATA_INPUTS` of them, or a thousand. `IOSTRATA_ATTACK_SEED` and
+/// its number determine each; `IOSTRATA_INPUT` selects a single one by its number.
 pub(crate) fn inputs(read: impl Fn(&mut Random)) {
     let seed = variable("IOSTRATA_ATTACK_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let count = variable("IOSTRATA_INPUTS").unwrap_or(1_000);
     let numbers = variable("IOSTRATA_INPUT").map_or(0..count, |only| only..only + 1);
-    // On a line of its own, whatever the test runner has printed before.
+    // On a separate line, whatever the test runner has printed before.
     tell(&format!("\n{COUNTED}{}", numbers.end - numbers.start));
     SEED.store(seed, Relaxed);
     for number in numbers {
@@ -59,11 +58,11 @@ pub(crate) fn inputs(read: impl Fn(&mut Random)) {
     }
 }
 
-/// Which input is being read.
+/// The current input.
 static SEED: AtomicU64 = AtomicU64::new(0);
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// How to read this input again.
+/// The command that repeats this input.
 fn tell_input() {
     let (seed, number) = (SEED.load(Relaxed), NUMBER.load(Relaxed));
     tell(&format!(
@@ -71,32 +70,32 @@ fn tell_input() {
     ));
 }
 
-/// To the process that waits for this one.
+/// Message to the process that waits for this one.
 fn tell(line: &str) {
     let line = format!("{line}\n");
     std::io::stdout().write_all(line.as_bytes()).unwrap();
 }
 
-/// One change of an input. Places and lengths are taken modulo what there is.
+/// One change of an input. Positions and lengths are taken modulo the length of the input.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// A byte becomes another one.
+    /// Replaces a byte.
     Set(usize, u8),
-    /// A part goes.
+    /// Removes a part.
     Cut(usize, usize),
-    /// A part comes again so many times.
+    /// Repeats a part this many times.
     Again(usize, usize, usize),
-    /// A number takes the place of eight bytes.
+    /// Replaces eight bytes by a number.
     Word(usize, u64),
-    /// A number in digits takes the place of one.
+    /// Replaces a decimal number by another.
     Digits(usize, usize),
-    /// Text comes between.
+    /// Inserts text.
     Text(usize, usize),
-    /// What follows does not exist.
+    /// Removes the rest.
     End(usize),
 }
 
-/// Where arithmetic and formatting are likely to go wrong.
+/// Numbers on which arithmetic and formatting are likely to fail.
 const NUMBERS: [&str; 10] = [
     "0",
     "-1",
@@ -111,7 +110,7 @@ const NUMBERS: [&str; 10] = [
 ];
 const TEXTS: [&str; 8] = ["\0", "\n", "\"", "/../", "\u{1b}[2J", "ä", "{", "]"];
 
-/// Some changes.
+/// Random changes.
 pub(crate) fn steps(random: &mut Random) -> Vec<Step> {
     (0..=random.below(7)).map(|_| step(random)).collect()
 }
@@ -186,8 +185,8 @@ fn change(bytes: &mut Vec<u8>, step: &Step) {
     }
 }
 
-/// Does the work in a process that has 1 GiB of memory, and ends it when one input takes more
-/// than ten seconds: both would be the defect that is looked for.
+/// Does the work in a process limited to 1 GiB of memory, and ends it when one input takes more
+/// than ten seconds: both would be defects.
 pub(crate) fn limited(test: &str, work: impl FnOnce(&Watch)) {
     const INSIDE: &str = "IOSTRATA_TEST_LIMITED";
     if std::env::var_os(INSIDE).is_some() {
@@ -199,7 +198,7 @@ pub(crate) fn limited(test: &str, work: impl FnOnce(&Watch)) {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", "--nocapture", test])
         .env(INSIDE, "1")
-        // Memory of its own for each thread would count.
+        // Otherwise each thread's own memory would count.
         .env("MALLOC_ARENA_MAX", "1")
         .output()
         .unwrap();
@@ -227,11 +226,11 @@ fn add_row(test: &str, said: &str, is_well: bool) {
     table.unwrap().write_all(row.as_bytes()).unwrap();
 }
 
-/// Looks at how long one input takes.
+/// Watches the duration of one input.
 #[derive(Debug)]
 pub(crate) struct Watch {
     began: Instant,
-    /// When the input began, in milliseconds; 0 between two.
+    /// Start of the input, in milliseconds; 0 between two inputs.
     since_ms: AtomicU64,
 }
 

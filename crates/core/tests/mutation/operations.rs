@@ -1,5 +1,4 @@
-//! Operations that nobody has made, for readers of operation logs. Tests of other crates include
-//! this file.
+//! Random operations for readers of operation logs. Tests of other crates include this file.
 
 use std::io::Write;
 
@@ -10,10 +9,10 @@ use iostrata_core::record::{
     Operation, Payload, Piece, Place, Was, Writer,
 };
 
-/// Bytes of the one chunk that such a log has.
+/// Bytes of the only chunk in such a log.
 const CHUNK: u32 = 3_000;
 
-/// The first is the root of nearly all. Few, so that operations meet.
+/// The first is the root in nearly all. Few, so that operations collide.
 fn node(random: &mut Random) -> FileId {
     FileId {
         device: 1,
@@ -22,7 +21,7 @@ fn node(random: &mut Random) -> FileId {
     }
 }
 
-/// What a name may be, and may not.
+/// Valid and invalid names.
 const NAMES: [&[u8]; 12] = [
     b"a",
     b"b",
@@ -71,7 +70,7 @@ fn kind(random: &mut Random) -> FileKind {
     }
 }
 
-/// Lengths and offsets: small ones, and where arithmetic ends.
+/// Lengths and offsets: small ones, and the limits of arithmetic.
 fn number(random: &mut Random) -> u64 {
     match random.below(13) {
         0..6 => random.any() % 20_000,
@@ -97,7 +96,7 @@ fn is(random: &mut Random) -> bool {
     random.below(2) == 0
 }
 
-/// Parts of the chunk, and parts that are not there.
+/// Parts of the chunk, and missing parts.
 fn payload(random: &mut Random) -> Payload {
     let piece = |random: &mut Random| match random.below(14) {
         0..12 => {
@@ -266,7 +265,7 @@ fn was(random: &mut Random) -> Was {
     }
 }
 
-/// Operations, most of which make no sense. A root comes first, more often than not.
+/// Operations, most of them meaningless. A root usually comes first.
 pub(crate) fn operations(random: &mut Random) -> Vec<Change> {
     let root = Change::Found {
         node: FileId {
@@ -296,7 +295,7 @@ pub(crate) fn operations(random: &mut Random) -> Vec<Change> {
         .collect()
 }
 
-/// What their payloads refer to.
+/// The bytes that their payloads refer to.
 pub(crate) fn chunk() -> Vec<u8> {
     (0..CHUNK).map(|at| (at % 251) as u8).collect()
 }

@@ -1,8 +1,9 @@
-//! Tests that cannot run here: each says why, and is counted. Other crates' tests include this file.
+//! Tests that cannot run here: each reports why, and is counted. Other crates' tests include this
+//! file.
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// Says why this test does not run, to whoever counts that (`scripts/test`).
+/// Reports why this test does not run, for the count of `scripts/test`.
 pub(crate) fn skip(why: impl std::fmt::Display) {
     let thread = std::thread::current();
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));

@@ -1,8 +1,7 @@
-//! relatime's rule of a day, on an ext4 whose inodes were given an old ctime.
+//! relatime's rule of a day, on an ext4 whose inodes have an old ctime.
 //!
-//! No call sets ctime to anything but now, and an access time that is a day old is
-//! always older than that. So the inodes of a small image of our own are written by
-//! `debugfs`(8) before it is mounted.
+//! Calls can only set ctime to the current time, and an access time that is a day old is always
+//! older than that. So `debugfs`(8) writes the inodes of a small image before it is mounted.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -22,13 +21,13 @@ use crate::tool::{self, Trouble};
 
 const HOUR_S: i64 = 3600;
 
-/// Smallest image that mke2fs makes without complaint, with room to spare.
+/// Smallest image that mke2fs creates without complaint, with room to spare.
 const IMAGE_BYTES: u64 = 8 << 20;
 
 /// Where Debian keeps these programs; often not in a user's PATH.
 const SYSTEM_DIRECTORY: &str = "/usr/sbin";
 
-/// What the rule of a day does.
+/// Tests the rule of a day.
 pub(super) fn probes(
     scratch: &Path,
     stop: &dyn Fn() -> bool,
@@ -71,12 +70,12 @@ struct Aged {
     point: PathBuf,
     now_s: i64,
     changed_s: i64,
-    /// Releases itself once nothing is mounted from it.
+    /// Releases itself when nothing is mounted from it.
     _device: LoopDevice,
 }
 
 impl Aged {
-    /// Makes it below `scratch`.
+    /// Creates it below `scratch`.
     fn make(scratch: &Path, stop: &dyn Fn() -> bool) -> Result<Self, Trouble> {
         let failed = |error| LabError::io("make an image with old times", error);
         let device = device(scratch).map_err(failed)?;
@@ -105,7 +104,7 @@ impl Aged {
         Ok(image)
     }
 
-    /// Makes the file system with a file for each probe, and sets their times.
+    /// Creates the file system with a file for each probe, and sets their times.
     fn fill(
         device: &LoopDevice,
         contents: &Path,
@@ -140,7 +139,7 @@ impl Aged {
     }
 }
 
-/// Age of the access time when the image was made.
+/// Age of the access time when the image was created.
 fn age_s(probe: Probe) -> i64 {
     if probe == Probe::DayOld {
         25 * HOUR_S
@@ -151,15 +150,15 @@ fn age_s(probe: Probe) -> i64 {
 
 impl Drop for Aged {
     fn drop(&mut self) {
-        // Detached, so that it cannot be busy; the mount is in this process's namespace and
-        // ends with it at the latest.
+        // Detached, so that it cannot be busy; the mount is in this process's namespace and ends
+        // with it at the latest.
         let flags = UnmountFlags::NOFOLLOW | UnmountFlags::DETACH;
         _ = unmount(&self.point, flags);
         drop(fs::remove_dir(&self.point));
     }
 }
 
-/// A loop device whose file has lost its name before anything is written to it.
+/// A loop device whose image file is unlinked before anything is written to it.
 fn device(scratch: &Path) -> io::Result<LoopDevice> {
     let path = scratch.join("aged.img");
     let file = OpenOptions::new()

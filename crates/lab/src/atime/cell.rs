@@ -1,4 +1,4 @@
-//! One cell of the matrix: times set, operation done, access time looked at.
+//! One cell of the matrix: set the times, do the operation, read the access time.
 
 use std::fs::File;
 use std::io;
@@ -19,11 +19,11 @@ use crate::error::LabError;
 use crate::target::Target;
 use crate::tool::Trouble;
 
-/// Whether the subject's and the walked directory's access times moved.
+/// Whether the access times of the subject and of the walked directory changed.
 type Seen = (bool, Option<bool>);
 
-/// The row of an operation under the mount option that the target has now, or why the
-/// operation cannot be done.
+/// The row of an operation under the target's current mount option, or why the operation cannot be
+/// done.
 pub(super) fn row(
     target: &Target,
     mount: Mount,
@@ -48,7 +48,7 @@ pub(super) fn row(
     })
 }
 
-/// Does the operation once in the state.
+/// Does the operation once in this state.
 fn look(
     target: &Target,
     operation: Operation,
@@ -65,7 +65,7 @@ fn look(
         .map(|path| Ok((tree.moments.set(&path, state)?, path)))
         .transpose()
         .map_err(failed)?;
-    // Open is looked at before its close.
+    // For an open, the access time is read before the close.
     let mut held = None;
     if operation == Operation::Open {
         held = Some(File::open(&subject).map_err(failed)?);
@@ -84,8 +84,8 @@ fn look(
     Ok((subject_moved, walked.transpose().map_err(failed)?))
 }
 
-/// Why the file system or the user's rights do not have the operation; `None` for any
-/// other trouble.
+/// Why the file system, or the user's permissions, do not allow the operation; `None` for any other
+/// error.
 fn refused(error: &io::Error) -> Option<String> {
     let known = matches!(
         Errno::from_io_error(error)?,

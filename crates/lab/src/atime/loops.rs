@@ -1,4 +1,4 @@
-//! The loops: files made, read by workload processes, timed and observed.
+//! The loops: files created, read by workload processes, timed and observed.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -31,17 +31,17 @@ pub(super) struct Item<'a> {
     pub(super) files: Loop,
     pub(super) reading: Reading,
     pub(super) mount: Mount,
-    /// Files, and reads in all.
+    /// Number of files, and of reads in total.
     pub(super) size: (u64, u64),
 }
 
 impl<'a> Item<'a> {
-    /// The loops of a target: the loop over one file has no second reading of its own,
-    /// since all but its first read are.
+    /// The loops of a target: the loop over one file has no second reading of its own, since all
+    /// but its first read are such.
     pub(super) fn of(plan: &Plan, target: &'a Target, mounts: &[Mount]) -> Vec<Self> {
         let mut items = Vec::new();
         for &mount in mounts {
-            // A file is no directory: it would be relatime once more.
+            // A file is not a directory: it would be relatime again.
             if mount == Mount::Nodiratime && plan.mounts.len() == Mount::ALL.len() {
                 continue;
             }
@@ -73,7 +73,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// What the workload process does; while it is observed it rests after so many files.
+    /// The job of the workload process; while it is observed it pauses after this many files.
     pub(super) fn job(&self) -> ReadLoopJob {
         let (files, reads) = self.size;
         ReadLoopJob {
@@ -84,18 +84,18 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Sees to it that the target is mounted as the label says.
+    /// Makes sure that the target is mounted as the label says.
     pub(super) fn mount(&self) -> Result<(), LabError> {
         if self.target.image {
             return remount(self.target, self.mount);
         }
-        // The user's own mount stays as it is; `options` has read it.
+        // The user's own mount stays unchanged; `options` has read it.
         Ok(())
     }
 }
 
 impl session::Item for Item<'_> {
-    /// Of each run with the sync after it.
+    /// For each run with the sync after it.
     type Gathered = Vec<Sample>;
     type Found = ();
     type Row = AtimeRow;
@@ -118,7 +118,7 @@ impl session::Item for Item<'_> {
     ) -> Result<Sample, LabError> {
         self.mount()?;
         let mut workload = session.start(&self.job())?;
-        // What setting the times left to write back is not the loop's.
+        // Write-back caused by setting the times does not belong to the loop.
         sync_file_system(&self.target.dir)?;
         let LoopReport { reading, sync } = workload.go(session.stop)?;
         workload.exit()?;
@@ -130,7 +130,7 @@ impl session::Item for Item<'_> {
         self.mount()?;
         let mut workload = session.start(&self.job())?;
         let identities = identities(self)?;
-        // What setting the times left to write back is not the loop's.
+        // Write-back caused by setting the times does not belong to the loop.
         sync_file_system(&self.target.dir)?;
         let (pid, settle) = (workload.pid(), Some(self.target.dir.as_path()));
         let (report, observation) =
@@ -176,10 +176,10 @@ impl session::Item for Item<'_> {
     }
 }
 
-/// The files of the loop as the observer names them.
+/// The files of the loop as the observer identifies them.
 fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
     let directory = directory(item.target);
-    // One look at the mounts for all of them.
+    // The mounts are read once for all of them.
     let device = identity(&directory)?.device;
     let (files, _) = item.size;
     let named = (0..files).map(|number| {
@@ -243,7 +243,7 @@ fn fill(directory: &Path, count: u64, contents: &[u8]) -> std::io::Result<()> {
 impl Drop for Files {
     fn drop(&mut self) {
         for directory in &self.0 {
-            // What stays is in the scratch directory, whose removal says what it cannot remove.
+            // Leftovers are in the scratch directory, whose removal reports what it cannot remove.
             drop(fs::remove_dir_all(directory));
         }
     }

@@ -17,17 +17,17 @@ use crate::tool::or_gap;
 
 const HOUR_S: i64 = 3600;
 
-/// What the matrix gave.
+/// The results of the matrix.
 #[derive(Default)]
 pub(super) struct Matrix {
     pub(super) rows: Vec<AtimeRow>,
     pub(super) relatime: Vec<RelatimeProbe>,
-    /// What could not be done, and why.
+    /// The parts that could not be done, and why.
     pub(super) missing: Vec<Gap>,
 }
 
-/// Fills the matrix. On file systems that iostrata did not make only the option they
-/// have is looked at.
+/// Fills the matrix. On file systems that iostrata did not create, only the current option is
+/// tested.
 pub(super) fn matrix(session: &mut Session<'_>, plan: &Plan) -> Result<Matrix, LabError> {
     let mut matrix = Matrix::default();
     if plan.operations.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn matrix(session: &mut Session<'_>, plan: &Plan) -> Result<Matrix, L
     Ok(matrix)
 }
 
-/// The mount options that can be had on a target among those that were plan.
+/// The planned mount options that a target supports.
 pub(super) fn options(plan: &Plan, target: &Target) -> Result<Vec<Mount>, LabError> {
     if target.image {
         return Ok(plan.mounts.clone());
@@ -111,14 +111,14 @@ fn name_of(operation: Operation, target: &Target) -> String {
     format!("{} on {}", operation.as_str(), target.name)
 }
 
-/// Reads under relatime after the times were moved.
+/// Reads under relatime after the times were changed.
 fn probes(target: &Target, tree: &Tree) -> Result<Vec<RelatimeProbe>, LabError> {
     Probe::BY_CALL
         .into_iter()
         .map(|probe| {
             let path = tree.subject(Operation::Read);
             let now_s = now_s();
-            // ctime is now, whatever is set: utimensat(2).
+            // ctime is the current time, whatever is set: utimensat(2).
             let (accessed_s, modified_s) = match probe {
                 Probe::BeforeMtime => (now_s + HOUR_S, now_s + 2 * HOUR_S),
                 Probe::BeforeCtime => (now_s - HOUR_S, now_s - 2 * HOUR_S),

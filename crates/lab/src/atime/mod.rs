@@ -1,8 +1,7 @@
-//! `lab atime`: what updates an access time, and what that costs.
+//! `lab atime`: which operations update an access time, and the cost of that.
 //!
-//! Single operations are done in this process, with the access time set before and read
-//! after; loops are done by workload processes
-//! ([`ReadLoopJob`]), timed and observed.
+//! Single operations run in this process, with the access time set before and read after; loops run
+//! in workload processes ([`ReadLoopJob`]), timed and observed.
 
 mod aged;
 mod cell;

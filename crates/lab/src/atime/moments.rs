@@ -1,4 +1,4 @@
-//! Setting an access time to a known moment, and checking whether it changed.
+//! Sets access times to known values, and checks whether they changed.
 
 use std::fs;
 use std::io;
@@ -11,14 +11,14 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 const HOUR_S: i64 = 3600;
 
-/// mtime of everything whose access time is looked at: the same in both states, or
-/// programs that remember it, as git does, would think that the file was changed.
+/// mtime of every file whose access time is checked: the same in both states, since programs that
+/// remember it, such as git, would otherwise assume that the file was changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moments {
     mtime_s: i64,
 }
 
-/// When a file was accessed, changed, and changed in its inode.
+/// Access, modification and change time of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) accessed: Timespec,
@@ -34,10 +34,11 @@ impl Moments {
         }
     }
 
-    /// Sets the times of `path`, not of what it links to, so that relatime finds the
-    /// state, and gives what was set.
+    /// Sets the times of `path`, not of its link target, so that relatime sees the state, and
+    /// returns the times set.
     ///
-    /// `utimensat`(2) sets ctime to now: an access time newer than that is in the future.
+    /// `utimensat`(2) sets ctime to the current time: an access time newer than that lies in the
+    /// future.
     pub(super) fn set(self, path: &Path, state: ClockState) -> io::Result<Times> {
         let accessed_s = match state {
             ClockState::Due => self.mtime_s - HOUR_S,
@@ -54,7 +55,7 @@ impl Moments {
 }
 
 impl Times {
-    /// Of `path`, not of what it links to.
+    /// The times of `path`, not of its link target.
     pub(super) fn of(path: &Path) -> io::Result<Self> {
         let seen = fs::symlink_metadata(path)?;
         let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
@@ -65,7 +66,7 @@ impl Times {
         })
     }
 
-    /// What relatime sees, `relatime_need_update` in fs/inode.c; the age of a day apart.
+    /// The state for relatime, `relatime_need_update` in fs/inode.c, without the age of a day.
     fn state(&self) -> ClockState {
         let order = |time: Timespec| (time.tv_sec, time.tv_nsec);
         let accessed = order(self.accessed);
@@ -87,7 +88,7 @@ pub(super) fn set(path: &Path, accessed_s: i64, modified_s: i64) -> io::Result<(
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The same, and gives the times that `path` has then.
+/// The same, and returns the resulting times of `path`.
 pub(super) fn set_times(path: &Path, accessed_s: i64, modified_s: i64) -> io::Result<Times> {
     set(path, accessed_s, modified_s)?;
     let set = Times::of(path)?;

@@ -1,4 +1,4 @@
-//! The mount options of a target: those it has, and others on file systems of our own.
+//! The mount options of a target: its own, and others on file systems created for the run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rustix::mount::{MountFlags, mount_remount};
 use crate::error::LabError;
 use crate::target::Target;
 
-/// The option that the mount of `dir` has now.
+/// The current option of the mount of `dir`.
 pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
     let id = mount_id(dir)?;
     // The thread's own: other threads may live in another namespace.
@@ -26,8 +26,8 @@ pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
         })
 }
 
-/// Mounts a file system of our own anew with the option, and reads it back: what is
-/// measured under a label must have it.
+/// Remounts one of our own file systems with the option, and reads it back: measurements under a
+/// label must have that option.
 pub(super) fn remount(target: &Target, mount: Mount) -> Result<(), LabError> {
     debug_assert!(target.image, "the user's file systems are not remounted");
     let doing = || format!("mount {} with {}", target.name, mount.as_str());
@@ -41,8 +41,8 @@ pub(super) fn remount(target: &Target, mount: Mount) -> Result<(), LabError> {
     Err(LabError::io(doing(), found))
 }
 
-/// `path_mount` in fs/namespace.c adds relatime unless another of these is given, and
-/// keeps the old one when none is. What is not given of the superblock's (lazytime) goes.
+/// `path_mount` in fs/namespace.c adds relatime unless another of these is given, and keeps the old
+/// one when none is. Superblock options (lazytime) that are not given are cleared.
 fn flags(mount: Mount) -> MountFlags {
     match mount {
         Mount::Strictatime => MountFlags::STRICTATIME,

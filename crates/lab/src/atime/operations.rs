@@ -15,8 +15,7 @@ use rustix::io::{read, readv};
 use super::settings::FILE_BYTES;
 use super::tree::Tree;
 
-/// Does a single call to its subject. Operations that need a program are
-/// [`super::programs`]'.
+/// Makes a single call on its subject. [`super::programs`] has the operations that need a program.
 pub(super) fn call(operation: Operation, tree: &Tree) -> io::Result<()> {
     let subject = tree.subject(operation);
     let mut buffer = [0; FILE_BYTES];

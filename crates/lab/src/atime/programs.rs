@@ -1,5 +1,5 @@
-//! The operations that programs do: `find`, `grep`, `cp`, `tar`, `git`, and one that does
-//! nothing but be executed.
+//! The operations that programs do: `find`, `grep`, `cp`, `tar`, `git`, and one that is only
+//! executed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use super::tree::{LINE, Tree};
 use crate::error::LabError;
 use crate::tool::{self, Trouble};
 
-/// Variables that would lead git to another repository.
+/// Variables that would make git use another repository.
 const GIT_VARIABLES: [&str; 5] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -22,7 +22,7 @@ const GIT_VARIABLES: [&str; 5] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Makes what the operation's program needs on this target.
+/// Creates what the operation's program needs on this target.
 pub(super) fn prepare(
     operation: Operation,
     tree: &Tree,
@@ -31,15 +31,15 @@ pub(super) fn prepare(
     match operation {
         Operation::Exec => copy_program(tree),
         Operation::GitStatus => {
-            // As later, so that git does not take the file for a changed one.
+            // The same as later, so that git does not assume that the file was changed.
             let file = tree.subject(operation);
             tree.moments
                 .set(&file, ClockState::Due)
                 .map_err(|error| LabError::at("set the times of", &file, error))?;
             for arguments in [
                 &["init", "--quiet"][..],
-                // Setting times sets ctime as well, by which git would take the file for
-                // a changed one and read it (core.trustctime, git-config(1)).
+                // Setting times also sets ctime, from which git would assume that the file was
+                // changed and read it (core.trustctime, git-config(1)).
                 &["config", "core.trustctime", "false"],
                 &["add", "tree/file"],
             ] {
@@ -61,7 +61,7 @@ pub(super) fn perform(
     let mut command = match operation {
         Operation::GitStatus => git(tree),
         Operation::Exec => {
-            // Its name too: where one program is many, the name says which it shall be.
+            // Its name too: for programs with several names, the name selects the function.
             let mut command = Command::new(&subject);
             command.arg0("true");
             command
@@ -74,7 +74,7 @@ pub(super) fn perform(
             .args(["-r", LINE.trim_end()])
             .arg(tree.path("work/tree")),
         Operation::Cp => command.arg(&subject).arg(tree.path("out/copy")),
-        // Not to /dev/null: GNU tar would not read the files then.
+        // Not to /dev/null: GNU tar would then not read the files.
         Operation::Tar => {
             let archive: [OsString; 2] = ["-cf".into(), tree.path("out/tree.tar").into()];
             command
@@ -83,7 +83,7 @@ pub(super) fn perform(
                 .arg(tree.path("work"))
                 .arg("tree")
         }
-        // It would write its index otherwise.
+        // Otherwise it would write its index.
         Operation::GitStatus => command.args(["--no-optional-locks", "status", "--porcelain"]),
         _ => &mut command,
     };
@@ -103,7 +103,7 @@ fn git(tree: &Tree) -> Command {
     command
 }
 
-/// Runs a program that speaks plainly to its end.
+/// Runs a program in the C locale to its end.
 fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<(), Trouble> {
     tool::run(command.env("LC_ALL", "C"), stop).map(drop)
 }

@@ -14,7 +14,7 @@ use crate::pace::{Expected, START_S};
 use crate::session::Session;
 use crate::target::Target;
 
-/// System calls for each file of a loop: times are set, then open, read, close.
+/// System calls for each file of a loop: set the times, then open, read, close.
 const CALLS: f64 = 5.0;
 
 /// A cell of the matrix waits for the clock's tick and starts a program, twice.
@@ -37,7 +37,7 @@ impl Experiment for Plan {
         settings::NEEDED_BYTES
     }
 
-    /// A run of a loop takes hundredths of a second: there can be more than of others.
+    /// A run of a loop takes hundredths of a second: more runs are possible than elsewhere.
     fn stopping(&self, _: StoppingRule) -> StoppingRule {
         self.stopping
     }
@@ -109,13 +109,13 @@ impl Experiment for Plan {
     }
 }
 
-/// The one target whose loops are timed, where it is measured; `None` when those of all are.
+/// The only target whose loops are timed, if it is measured; `None` when all targets have loops.
 fn timed_alone<'a>(plan: &Plan, targets: &'a [Target]) -> Option<&'a Target> {
     let only = plan.timed_target?;
     targets.iter().find(|target| target.name == only)
 }
 
-/// The loops that are not timed where those of one target are.
+/// Loops that are not timed when only one target has loops.
 fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
     let others = targets.iter().filter(|target| target.name != alone.name);
     let others: Vec<&str> = others.map(|target| target.name.as_str()).collect();
@@ -127,7 +127,7 @@ fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
     })
 }
 
-/// The options that a file system of the user's is not mounted with.
+/// Options that the user's own file systems are not mounted with.
 fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> {
     let others = plan.mounts.iter().filter(|mount| !mounts.contains(mount));
     let names: Vec<&str> = others.map(|mount| mount.as_str()).collect();
@@ -139,7 +139,7 @@ fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> 
     })
 }
 
-/// When none of the options can be had.
+/// When none of the options is available.
 fn nothing_left(plan: &Plan, targets: &[Target]) -> LabError {
     let names: Vec<&str> = plan.mounts.iter().map(|mount| mount.as_str()).collect();
     let targets: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
@@ -152,7 +152,7 @@ fn nothing_left(plan: &Plan, targets: &[Target]) -> LabError {
     ))
 }
 
-/// Properties of this machine that limit what the rows mean.
+/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[AtimeRow]) -> Vec<String> {
     let loops = rows.iter().filter_map(|row| match row {
         AtimeRow::Loop(row) => Some(&**row),

@@ -1,4 +1,4 @@
-//! What is to be measured, and how thoroughly.
+//! The cases to measure, and how thoroughly.
 
 use iostrata_core::atime::{Loop, Mount, Operation};
 
@@ -17,8 +17,8 @@ const ONE_FILE_READS: u64 = 10_000;
 const MANY_FILES: u64 = 5_000;
 const QUICK_FILES: u64 = 2_000;
 
-/// Bytes on a target for each file of a loop: its block, and its inode and directory
-/// entry with room to spare.
+/// Bytes on a target for each file of a loop: its block, its inode and its directory entry, with
+/// room to spare.
 const BYTES_PER_FILE: u64 = 3 * FILE_BYTES as u64;
 
 /// Bytes that must be free on each target.
@@ -37,7 +37,7 @@ pub struct Selection {
     pub effort: Effort,
 }
 
-/// What is to be measured on each target.
+/// The cases for each target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Operations, in the order of the table.
@@ -46,16 +46,16 @@ pub struct Plan {
     pub loops: Vec<Loop>,
     /// Mount options.
     pub mounts: Vec<Mount>,
-    /// The one target whose loops are timed, where it is measured; `None` for all.
+    /// The only target whose loops are timed, if it is measured; `None` for all.
     pub(super) timed_target: Option<&'static str>,
     /// Files of the loop over many.
     pub(super) many_files: u64,
-    /// When a loop has been timed often enough.
+    /// The stopping rule of a loop.
     pub(super) stopping: StoppingRule,
 }
 
 impl Selection {
-    /// The choice: who names operations only gets no loops, and the other way round.
+    /// The user's choice: operations alone mean no loops, and the other way round.
     pub fn plan(&self) -> Plan {
         let (operations, loops) = if self.operations.is_empty() && self.loops.is_empty() {
             (&Operation::ALL[..], &Loop::ALL[..])
@@ -74,7 +74,7 @@ impl Selection {
     }
 }
 
-/// Those of `all` that were chosen, each once.
+/// The chosen ones of `all`, each once.
 fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
     all.iter()
         .filter(|one| chosen.contains(one))
@@ -82,8 +82,8 @@ fn in_order<T: Copy + PartialEq>(all: &[T], chosen: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// When a loop has been timed often enough: the article's hundred runs if thorough. Each
-/// takes some hundredths of a second.
+/// The stopping rule of a loop: the article's hundred runs if thorough. Each takes some hundredths
+/// of a second.
 fn stopping(effort: Effort) -> StoppingRule {
     let (min_runs, max_runs, budget_s) = match effort {
         Effort::Quick => (5, 5, 2.0),
@@ -99,7 +99,7 @@ fn stopping(effort: Effort) -> StoppingRule {
 }
 
 impl Plan {
-    /// Files that a loop reads, and how many reads it makes.
+    /// Number of files that a loop reads, and of its reads.
     pub(super) fn size_of(&self, files: Loop) -> (u64, u64) {
         match files {
             Loop::OneFile => (1, ONE_FILE_READS),
@@ -107,7 +107,7 @@ impl Plan {
         }
     }
 
-    /// Whether relatime's rule of a day is asked for, and ext4 can be mounted.
+    /// Whether relatime's rule of a day was chosen, and ext4 can be mounted.
     pub(super) fn has_rule_of_a_day(&self, targets: &[Target]) -> bool {
         let ext4 = |target: &Target| target.image && target.storage.filesystem == "ext4";
         self.mounts.contains(&Mount::Relatime)

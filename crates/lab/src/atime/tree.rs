@@ -1,4 +1,4 @@
-//! The files that operations are done to.
+//! The files on which operations are done.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::moments::Moments;
 use super::settings::FILE_BYTES;
 use crate::error::LabError;
 
-/// A line of the file that `grep` looks for.
+/// The line that `grep` searches for.
 pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
 
 /// Files of our own on a target, removed on drop.
@@ -24,12 +24,12 @@ pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
-    /// To which times are set.
+    /// The time to which times are set.
     pub(super) moments: Moments,
 }
 
 impl Tree {
-    /// Makes it below `dir`.
+    /// Creates it below `dir`.
     pub(super) fn make(dir: &Path) -> Result<Self, LabError> {
         let tree = Self {
             root: dir.join("operations"),
@@ -62,7 +62,7 @@ impl Tree {
         self.root.join(below)
     }
 
-    /// What an operation is done to.
+    /// The subject of an operation.
     pub(super) fn subject(&self, operation: Operation) -> PathBuf {
         self.path(match operation {
             Operation::Readdir => "single/directory",
@@ -82,7 +82,7 @@ impl Tree {
 
 impl Drop for Tree {
     fn drop(&mut self) {
-        // What stays is in the scratch directory, whose removal says what it cannot remove.
+        // Leftovers are in the scratch directory, whose removal reports what it cannot remove.
         drop(fs::remove_dir_all(&self.root));
     }
 }

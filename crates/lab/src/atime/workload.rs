@@ -1,4 +1,4 @@
-//! The loops, as the workload process does them.
+//! The loops, as the workload process runs them.
 
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -19,8 +19,8 @@ use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 /// Access times are set this long before the files' mtime.
 const HOUR_S: i64 = 3600;
 
-/// Longer than a tick of the clock that access times are taken from, at 100 ticks a
-/// second: a read in the tick of the change would not be newer than it.
+/// Longer than a tick of the clock of access times, at 100 ticks a second: a read in the same tick
+/// as the change would not be newer than it.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Reads files in a loop and syncs their file system.
@@ -30,22 +30,22 @@ pub struct ReadLoopJob {
     pub directory: OsString,
     /// Files, named by their numbers from 0.
     pub files: u64,
-    /// Opens, reads and closes in all; more than there are files begins anew.
+    /// Opens, reads and closes in total; after the last file it starts again with the first.
     pub reads: u64,
-    /// Whether they are read once before.
+    /// Whether they are read once before the measurement.
     pub reading: Reading,
 }
 
-/// What a [`ReadLoopJob`] took.
+/// The times of a [`ReadLoopJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LoopReport {
-    /// The reading.
+    /// The reads.
     pub reading: Work,
     /// The `syncfs` after it.
     pub sync: Work,
 }
 
-/// Files whose access times are due, or were moved by one reading.
+/// Files whose access times are due, or were updated by one read.
 pub(crate) struct ReadLoopTask {
     directory: PathBuf,
     paths: Vec<CString>,
@@ -60,7 +60,7 @@ impl Job for ReadLoopJob {
 impl Task for ReadLoopTask {
     type Job = ReadLoopJob;
 
-    /// Sets all times so that an access is due, and for the second reading reads once.
+    /// Sets all times so that an update is due, and for the second reading reads once.
     fn prepare(job: ReadLoopJob) -> Result<Self, Failure> {
         let directory = PathBuf::from(job.directory);
         let mut task = Self {

@@ -1,16 +1,16 @@
-//! Which system calls a case must make on its file, to the unit.
+//! The exact system calls that a case must make on its file.
 
 use std::collections::BTreeMap;
 
 use iostrata_core::buffering::{APPLICATION_BUFFER_BYTES, Case, GROUP_WRITES, Mode};
 
-/// Most bytes one `write` takes: `MAX_RW_COUNT` in include/linux/fs.h, for pages of 4 KiB.
+/// Most bytes of one `write`: `MAX_RW_COUNT` in include/linux/fs.h, for pages of 4 KiB.
 const MAX_WRITE_BYTES: u64 = 0x7fff_f000;
 
 /// Number of calls, and the bytes they return.
 pub type Calls = (u64, u64);
 
-/// The calls of a case on its file, by name, from its figures alone.
+/// The calls of a case on its file, by name, computed from its parameters alone.
 ///
 /// A buffer of `B` bytes takes `k = B / size` records and is written when the
 /// next does not fit, so `n` records between two flushes make `n / k` writes,
@@ -80,7 +80,7 @@ mod tests {
     ];
     const COUNTS: [u64; 12] = [1, 2, 3, 8, 9, 99, 100, 101, 200, 250, 8192, 8193];
 
-    /// Counts what reaches the file.
+    /// Counts the writes that reach the file.
     #[derive(Default)]
     struct Counting(Calls);
 

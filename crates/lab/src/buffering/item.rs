@@ -1,4 +1,4 @@
-//! What is measured: a case on a target.
+//! An item of the measurement: a case on a target.
 
 use iostrata_core::buffering::{BufferingRow, Case, MemoryChange, Mode};
 use iostrata_core::bytes;
@@ -42,9 +42,9 @@ impl session::Item for Item<'_> {
         let (file, target) = (self.file(), self.target);
         let mut workload = session.start(&self.job(&file))?;
         let identity = file.identity()?;
-        // What earlier runs left to write back is not this one's.
+        // Write-back left by earlier runs does not belong to this one.
         sync_file_system(&target.dir)?;
-        // Asked of the file that holds the pages, or not at all.
+        // Queried on the file that holds the pages, or not at all.
         let resident = || match target.unknown_cache() {
             None => memory::resident_bytes(file.path()),
             Some(_) => None,

@@ -9,9 +9,8 @@ use iostrata_tracer::kernel::cachestat;
 
 /// Memory now; `None` when `/proc/meminfo` cannot be read.
 ///
-/// `device` is the block device of the file system, whose pages hold metadata.
-/// They are counted by `cachestat`(2), which a user who may not write to the
-/// device is refused.
+/// `device` is the block device of the file system, whose pages hold metadata. `cachestat`(2)
+/// counts them, which the kernel refuses to users who may not write to the device.
 pub(super) fn read(device: Option<&Path>) -> Option<Memory> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let device_pages_bytes = device.and_then(resident_bytes);
@@ -21,7 +20,7 @@ pub(super) fn read(device: Option<&Path>) -> Option<Memory> {
     })
 }
 
-/// Bytes of a file's pages that are in the page cache; `None` when the kernel does not tell.
+/// Bytes of a file that are in the page cache; `None` when the kernel does not report them.
 pub(super) fn resident_bytes(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
     let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?.cached_pages;

@@ -1,8 +1,7 @@
 //! `lab buffering`: the work and its measurement.
 //!
-//! What is measured is described in [`iostrata_core::buffering`]; here records
-//! are really written ([`WriteJob`]), timed, observed and
-//! read back.
+//! [`iostrata_core::buffering`] describes the cases; this module writes real records
+//! ([`WriteJob`]), timed, observed and read back.
 
 mod expected;
 mod item;

@@ -1,16 +1,16 @@
-//! The bytes that are written: different in every record, and not compressible.
+//! The bytes of the records: different in every record, and not compressible.
 
 use crate::engine::{Failure, XorShift};
 
-/// Distance after which the same pseudo-random bytes come again. Larger than
-/// what file systems compress at a time (128 KiB on btrfs).
+/// Distance after which the pseudo-random bytes repeat. Larger than the units that file systems
+/// compress (128 KiB on btrfs).
 const PERIOD_BYTES: u64 = 1 << 20;
 
-/// File contents differ from what was in memory or on the disk before.
+/// Makes file contents differ from previous contents of memory or disk.
 const CONTENT_SEED: u64 = 0x0107_57a7;
 
-/// A sequence of records of one size. Writer and reader make the same one, so a
-/// reader can tell how many bytes of a file are right.
+/// A sequence of records of one size. Writer and reader generate the same one, so a reader can
+/// determine how many bytes of a file are right.
 #[derive(Debug)]
 pub(super) struct Records {
     pool: Vec<u8>,
@@ -38,7 +38,7 @@ impl Records {
         })
     }
 
-    /// The next record: a stretch of the pool with its number stamped on its start.
+    /// The next record: a part of the pool with its number stamped on its start.
     pub(super) fn next(&mut self) -> &[u8] {
         let number = self.next;
         self.next += 1;

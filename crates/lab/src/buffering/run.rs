@@ -16,10 +16,10 @@ use crate::pace::{Expected, Pace, START_S};
 use crate::session::{Session, measure};
 use crate::target::Target;
 
-/// Steps of a timeline: a reader's process for each.
+/// Steps of a timeline: each needs a reader process.
 const TIMELINE_STARTS: f64 = 12.0;
 
-/// Processes that are started for a language: compiler, version, programs.
+/// Processes started for a language: compiler, version, programs.
 const LANGUAGE_STARTS: f64 = 60.0;
 
 impl Experiment for Plan {
@@ -91,7 +91,7 @@ impl Plan {
         Ok(loop_s.map(|seconds| seconds * 1e9 / job.count as f64))
     }
 
-    /// Those that have timelines.
+    /// The cases that have timelines.
     fn modes(&self) -> Vec<Mode> {
         let chosen = |mode: &Mode| self.cases.iter().any(|case| case.mode == *mode);
         Mode::ALL.into_iter().filter(chosen).collect()
@@ -114,7 +114,7 @@ fn timelines(session: &mut Session<'_>, modes: &[Mode]) -> Result<Vec<Timeline>,
     Ok(timelines)
 }
 
-/// Properties of this machine that limit what the rows mean.
+/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[BufferingRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
     let flushed = "a completed flush has reached the host, which may keep the data in memory";

@@ -1,4 +1,4 @@
-//! What is to be measured, and how thoroughly.
+//! The cases to measure, and how thoroughly.
 
 use iostrata_core::buffering::{Case, Mode};
 
@@ -9,7 +9,7 @@ use crate::session::Effort;
 /// The article's record sizes, bytes.
 const SIZES: [u64; 2] = [1, 100_000];
 
-/// Fewest records of a case whose count was not given: a rate needs some.
+/// Fewest records of a case without a given count: a rate needs several.
 const FEWEST_RECORDS: u64 = 20;
 
 /// Bytes per record of the timelines: two records fit the user-space buffer and
@@ -32,7 +32,7 @@ pub struct Selection {
     pub effort: Effort,
 }
 
-/// What is measured.
+/// The cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// By size and within a size by mode.
@@ -40,7 +40,7 @@ pub struct Plan {
 }
 
 impl Selection {
-    /// The cases; a usage error for what cannot be written.
+    /// The cases; a usage error for combinations that cannot be written.
     pub fn plan(&self) -> Result<Plan, LabError> {
         if self.count == Some(0) {
             return Err(LabError::usage(
@@ -79,7 +79,7 @@ impl Selection {
     }
 }
 
-/// Records of a size whose count was not given.
+/// Records of a size without a given count.
 fn records(effort: Effort, size_bytes: u64) -> u64 {
     let (most, bytes) = match effort {
         Effort::Quick => (200, 2_000_000),

@@ -1,5 +1,5 @@
-//! Writing a few records one by one, and reading back what is there: the two
-//! processes of a visibility timeline.
+//! Writes a few records one by one, and reads back what is visible: the two processes of a
+//! visibility timeline.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -29,7 +29,7 @@ pub struct StepsJob {
 /// One step of a [`StepsJob`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport {
-    /// What was done: `open`, `write 1`, `close` ...
+    /// The step: `open`, `write 1`, `close` ...
     pub action: String,
     /// Bytes written so far.
     pub written_bytes: u64,
@@ -39,7 +39,7 @@ pub struct StepReport {
     pub last: bool,
 }
 
-/// Reads a file of records and says how many bytes of it are right.
+/// Reads a file of records and reports how many of its bytes are right.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadJob {
     /// Bytes per record of the writer.
@@ -48,7 +48,7 @@ pub struct ReadJob {
     pub path: OsString,
 }
 
-/// What a [`ReadJob`] found.
+/// The result of a [`ReadJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadReport {
     /// Bytes from the start of the file up to the first wrong one.
@@ -66,7 +66,7 @@ pub(crate) struct StepsTask {
     state: State,
 }
 
-/// What the next step will be.
+/// The next step.
 enum State {
     Open,
     /// The number of the record.
@@ -100,7 +100,7 @@ impl Job for StepsJob {
 impl Task for StepsTask {
     type Job = StepsJob;
 
-    /// Makes the records; the file is created by the first step.
+    /// Generates the records; the first step creates the file.
     fn prepare(job: StepsJob) -> Result<Self, Failure> {
         Ok(Self {
             mode: job.mode,
@@ -191,7 +191,7 @@ impl Job for ReadJob {
 impl Task for ReadTask {
     type Job = ReadJob;
 
-    /// Makes the records to compare with.
+    /// Generates the records to compare with.
     fn prepare(job: ReadJob) -> Result<Self, Failure> {
         Ok(Self {
             path: PathBuf::from(job.path),

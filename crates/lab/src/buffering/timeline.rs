@@ -1,4 +1,4 @@
-//! When bytes become visible to another process, and when durable.
+//! When bytes become visible to another process, and when they are durable.
 
 use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
 use iostrata_core::noun::counted;
@@ -13,7 +13,7 @@ use crate::error::LabError;
 use crate::session::{RunFile, Session};
 use crate::target::Target;
 
-/// Steps through one mode on one target. The gap says why durability is unknown.
+/// Steps through one mode on one target. The gap states why durability is unknown.
 pub(super) fn timeline(
     session: &mut Session<'_>,
     target: &Target,
@@ -37,7 +37,7 @@ pub(super) fn timeline(
         calls: true,
         requests: true,
     };
-    // What is written back after the last step belongs to no step.
+    // Write-back after the last step belongs to no step.
     let (seen, observation) = session.observed(pid, stream, None, |session, _| {
         walk(session, &mut writer, &file)
     })?;
@@ -72,7 +72,7 @@ pub(super) fn timeline(
     Ok((timeline, gap))
 }
 
-/// One step at a time; after each a second process says what it can read.
+/// One step at a time; after each a second process reports what it can read.
 fn walk(
     session: &Session<'_>,
     writer: &mut Workload<StepsJob>,
@@ -94,7 +94,7 @@ fn walk(
     }
 }
 
-/// What the observed requests say about the durability of one file.
+/// What the observed requests show about the durability of one file.
 struct Durability<'a> {
     observation: &'a Observation,
     file: Option<FileId>,
@@ -102,7 +102,7 @@ struct Durability<'a> {
 }
 
 impl<'a> Durability<'a> {
-    /// Fails with the reason why the requests say nothing.
+    /// Fails with the reason why the requests show nothing.
     fn of(
         observation: &'a Observation,
         target: &Target,
@@ -133,7 +133,7 @@ impl<'a> Durability<'a> {
         })
     }
 
-    /// Without any request for the file nothing of it is on the device.
+    /// Without any request for the file, none of it is on the device.
     fn at(&self, ns: u64) -> u64 {
         self.file.map_or(0, |file| {
             durable_bytes(&self.observation.requests, file, &self.writes, ns)
@@ -141,9 +141,9 @@ impl<'a> Durability<'a> {
     }
 }
 
-/// How the file grew. Where the call itself syncs, its requests are issued before
-/// it returns and carry its bytes, which are in the page cache by then
-/// (`generic_write_sync`, include/linux/fs.h): there the call's start counts.
+/// How the file grew. If the call itself syncs, its requests are issued before it returns and carry
+/// its bytes, which are in the page cache by then (`generic_write_sync`, include/linux/fs.h): then
+/// the call's start counts.
 fn writes(
     observation: &Observation,
     mode: Mode,

@@ -1,4 +1,4 @@
-//! The timed work of a case, as the workload process does it.
+//! The timed work of a case, as the workload process runs it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,13 +13,13 @@ use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 /// Writes a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteJob {
-    /// How, how large, how many.
+    /// Mode, size and number of records.
     pub case: Case,
     /// File to create. It must not exist.
     pub path: OsString,
 }
 
-/// The same loop with a write that does nothing: what measuring itself costs.
+/// The same loop with a write that does nothing: the cost of measuring itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NullJob {
     /// Bytes per record.
@@ -28,14 +28,14 @@ pub struct NullJob {
     pub count: u64,
 }
 
-/// A case that is ready to be written: file open, records in memory.
+/// A case ready to be written: file open, records in memory.
 pub(crate) struct WriteTask(Loop);
 
 /// The loop of [`WriteTask`] around a write that does nothing.
 pub(crate) struct NullTask(Loop);
 
 struct Loop {
-    /// Where it writes to, for errors.
+    /// The target of its writes, for errors.
     name: String,
     count: u64,
     records: Records,
@@ -43,8 +43,8 @@ struct Loop {
 }
 
 impl Loop {
-    /// Writes all records, timed up to and including what a close would flush.
-    /// The file stays open.
+    /// Writes all records, timed up to and including what a close would write out. The file stays
+    /// open.
     fn work(&mut self) -> Result<Work, Failure> {
         let (name, count) = (&self.name, self.count);
         let failure = |number, error| {
@@ -72,7 +72,7 @@ impl Job for WriteJob {
 impl Task for WriteTask {
     type Job = WriteJob;
 
-    /// Creates the file and the records.
+    /// Creates the file and generates the records.
     fn prepare(job: WriteJob) -> Result<Self, Failure> {
         let path = Path::new(&job.path);
         let records = Records::new(job.case.size_bytes)?;
@@ -99,7 +99,7 @@ impl Job for NullJob {
 impl Task for NullTask {
     type Job = NullJob;
 
-    /// Makes the records.
+    /// Generates the records.
     fn prepare(job: NullJob) -> Result<Self, Failure> {
         Ok(Self(Loop {
             name: "nothing".to_owned(),

@@ -12,7 +12,7 @@ use iostrata_tracer::kernel::{SyncFileRange, sync_file_range};
 use nix::fcntl::OFlag;
 use rustix::io::{ReadWriteFlags, pwritev2};
 
-/// A file that takes records in one [`Mode`], or nothing at all.
+/// A file that accepts records in one [`Mode`], or discards them.
 pub(super) struct Writer {
     sink: Sink,
     sync: Sync,
@@ -28,26 +28,26 @@ enum Sink {
     Direct(File),
     /// `pwritev2` with `RWF_DSYNC`.
     SyncedCall(File),
-    /// Does nothing, to see what the loop costs.
+    /// Does nothing, to measure the cost of the loop.
     Nothing,
 }
 
-/// What follows a record.
+/// The action after a record.
 #[derive(Clone, Copy)]
 enum Sync {
     /// Nothing.
     None,
-    /// The user-space buffer is flushed.
+    /// Flush the user-space buffer.
     Flush,
-    /// Flushed, then `fsync`.
+    /// Flush the user-space buffer, then `fsync`.
     Fsync,
-    /// Flushed, then `fdatasync`.
+    /// Flush the user-space buffer, then `fdatasync`.
     Fdatasync,
-    /// Flushed, then `sync_file_range` on the record.
+    /// Flush the user-space buffer, then `sync_file_range` on the record.
     FileRange,
-    /// Flushed and `fsync` after every [`GROUP_WRITES`] records and at the end.
+    /// Flush the user-space buffer and `fsync` after every [`GROUP_WRITES`] records and at the end.
     Group,
-    /// Flushed and `fsync` at the end.
+    /// Flush the user-space buffer and `fsync` at the end.
     AtEnd,
 }
 
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    /// Hands one record over, and syncs as the mode says.
+    /// Writes one record, and syncs as the mode requires.
     pub(super) fn write(&mut self, record: &[u8]) -> io::Result<()> {
         let start = self.offset;
         match &mut self.sink {
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    /// What closing the file would do: the buffer's rest, and the mode's last sync.
+    /// The work of closing the file: write out the rest of the buffer, and the mode's last sync.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         match self.sync {
             Sync::AtEnd => self.fsync(),
@@ -153,7 +153,7 @@ impl Writer {
         self.offset
     }
 
-    /// Empties the user-space buffer.
+    /// Writes out the user-space buffer.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Sink::Buffered(buffer) => buffer.flush(),

@@ -1,4 +1,4 @@
-//! What exists before the first copy is timed: targets with what they can do, and their sources.
+//! Preparations before the first copy is timed: targets with their abilities, and sources.
 
 use std::cell::Cell;
 
@@ -13,11 +13,11 @@ use crate::error::LabError;
 use crate::session::Session;
 use crate::target::Target;
 
-/// Targets with what they can do and their sources.
+/// Targets with their abilities and sources.
 #[derive(Default)]
 pub(super) struct Ground<'a> {
     places: Vec<Place<'a>>,
-    /// What of the cases does not exist, and why.
+    /// Cases that do not exist, and why.
     pub(super) missing: Vec<Gap>,
     /// Cases that cannot be measured here.
     pub(super) left_out: usize,
@@ -25,7 +25,7 @@ pub(super) struct Ground<'a> {
 
 struct Place<'a> {
     target: &'a Target,
-    /// Whether it can be written to and read from past the page cache.
+    /// Whether it supports writes and reads that bypass the page cache.
     has_device: bool,
     cases: Vec<Case>,
     sources: Vec<SourceFile>,
@@ -81,8 +81,8 @@ impl<'a> Ground<'a> {
         items
     }
 
-    /// What the rows are set beside: the machine's once for each size, the device's on each
-    /// target that has rows which need it.
+    /// The yardsticks for the rows: the machine's once for each size, the device's on each target
+    /// with rows that need it.
     pub(super) fn yardsticks(&self, items: &[Item<'_>]) -> Vec<YardstickItem<'_>> {
         let mut yardsticks = Vec::new();
         let cases: Vec<Case> = items.iter().map(|item| item.case).collect();

@@ -1,4 +1,4 @@
-//! What is measured: a copy on a target, or a yardstick.
+//! An item of the measurement: a copy on a target, or a yardstick.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ use crate::target::Target;
 /// The call that the stopwatch makes before and after the copy.
 const OWN_CALL: &str = "getrusage";
 
-/// Calls by which a program is started and waited for. `cp` makes none of them itself.
+/// Calls by which a program is started and waited for. `cp` itself makes none of them.
 const LAUNCHING: [&str; 12] = [
     "clone",
     "clone3",
@@ -46,7 +46,7 @@ pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
     pub(super) source: &'a SourceFile,
     pub(super) case: Case,
-    /// Copies that were compared with their sources.
+    /// Copies compared with their sources.
     pub(super) verified: &'a Cell<u64>,
 }
 
@@ -90,7 +90,7 @@ impl session::Item for Item<'_> {
         let pid = workload.pid();
         let pipes = [0, 1].map(|fd| identity(Path::new(&format!("/proc/{pid}/fd/{fd}"))));
         let source = identity(self.source.path())?;
-        // What earlier runs left to write back is not this one's, and would keep pages.
+        // Write-back left by earlier runs does not belong to this one, and would keep pages.
         sync_file_system(&target.dir)?;
         let state = self.source.prepare(self.case.source, target)?;
         let settle = Some(target.dir.as_path());
@@ -135,7 +135,7 @@ impl session::Item for Item<'_> {
 }
 
 impl Item<'_> {
-    /// The file that the next copy makes, or goes over.
+    /// The destination of the next copy, created or overwritten.
     fn destination(&self, session: &Session<'_>) -> Result<RunFile, LabError> {
         let copy = RunFile::new(&self.target.dir, "copy");
         if self.case.destination == Destination::Existing {
@@ -152,8 +152,7 @@ impl Item<'_> {
         }
     }
 
-    /// Fails unless the copy has the source's contents: then nothing about it is worth
-    /// reporting.
+    /// Fails unless the copy has the source's contents: a wrong copy is not worth reporting.
     fn verify(&self, copy: &RunFile, session: &Session<'_>) -> Result<(), LabError> {
         if self.source.is_copied_to(copy.path(), session.stop)? {
             self.verified.set(self.verified.get() + 1);
@@ -166,10 +165,9 @@ impl Item<'_> {
     }
 }
 
-/// Counts every call of the copy, whatever file it is on: memory it maps, pipes it makes,
-/// programs it starts. Not the copy's are the calls on the pipes to the parent, and those of
-/// the stopwatch. Of `cp` those that start it are not either, nor those on the pipe that takes what
-/// it complains of.
+/// Counts every call of the copy on any file: memory it maps, pipes it creates, programs it starts.
+/// Calls on the pipes to the parent and those of the stopwatch do not belong to the copy. For `cp`,
+/// neither do the calls that start it, nor those on the pipe that receives its error messages.
 fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2], case: &Case) {
     let raw = if case.method == Method::Cp {
         &without_launching(raw, pipes)
@@ -207,7 +205,7 @@ fn without_launching(raw: &RawEvidence, pipes: &[KernelFile; 2]) -> RawEvidence 
     let rows = raw.syscalls.as_ref().map(|rows| {
         let own = rows.iter().filter(|row| own(row)).cloned();
         own.map(|row| match row.name {
-            // Those that failed looked for it in other directories.
+            // Failed ones searched for it in other directories.
             "execve" => SyscallRow {
                 count: row.count.saturating_sub(row.errors),
                 errors: 0,
@@ -223,7 +221,7 @@ fn without_launching(raw: &RawEvidence, pipes: &[KernelFile; 2]) -> RawEvidence 
     }
 }
 
-/// A yardstick, and the file system that it is taken on.
+/// A yardstick, and its file system.
 #[derive(Clone, Copy)]
 pub(super) struct YardstickItem<'a> {
     pub(super) measure: Measure,

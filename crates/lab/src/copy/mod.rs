@@ -1,8 +1,7 @@
 //! `lab copy`: the work and its measurement.
 //!
-//! What is measured is described in [`iostrata_core::copy`]; here files are really copied
-//! ([`CopyJob`]), timed, observed, and every copy is compared with
-//! its source.
+//! [`iostrata_core::copy`] describes the cases; this module copies real files ([`CopyJob`]), timed,
+//! observed, and compares every copy with its source.
 
 mod ground;
 mod item;

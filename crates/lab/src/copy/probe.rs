@@ -14,22 +14,22 @@ use crate::refused::Refused;
 use crate::session::{Item as _, Session};
 use crate::target::Target;
 
-/// Bytes of the file that is tried: not a whole number of blocks.
+/// Bytes of the probe file: not a whole number of blocks.
 const PROBE_BYTES: u64 = (64 << 10) + 1;
 
-/// Buffer with which it is tried.
+/// Buffer size of the probe.
 const PROBE_BUFFER_BYTES: u64 = 8 << 10;
 
-/// What a target can do.
+/// The abilities of a target.
 pub(super) struct Abilities {
-    /// What cases here cannot have.
+    /// Cases that are not possible here.
     pub(super) refused: Refused<Case>,
-    /// Why the device cannot be written to and read from past the page cache.
+    /// Why the device does not support writes and reads that bypass the page cache.
     pub(super) no_device: Option<String>,
 }
 
 impl Abilities {
-    /// Finds them, for the methods and states of `cases`.
+    /// Probes them, for the methods and states of `cases`.
     pub(super) fn find(
         session: &mut Session<'_>,
         target: &Target,
@@ -87,7 +87,7 @@ fn refusal(outcome: Result<(), LabError>) -> Result<Option<String>, LabError> {
         Err(LabError::Engine(EngineError::Failed(failure)))
             if failure.kind == FailureKind::Unsupported =>
         {
-            // The kernel's own answer says it; the message names a file that was only tried.
+            // The kernel's own answer is enough; the message names a probe file.
             let why = failure.errno.map(std::io::Error::from_raw_os_error);
             Ok(Some(why.map_or(failure.message, |error| {
                 format!("the kernel or the file system does not support it: {error}")

@@ -20,7 +20,7 @@ use crate::scratch::ImageKind;
 use crate::session::{Effort, Item as _, Session, observe_all, time};
 use crate::target::Target;
 
-/// Calls of C stdio that cost as much as a system call, more or less.
+/// C stdio calls that cost about as much as a system call.
 const STDIO_CALLS: f64 = 10.0;
 
 impl Experiment for Plan {
@@ -28,7 +28,7 @@ impl Experiment for Plan {
         "nothing to copy: give at least one method, size and file system"
     }
 
-    /// Those that can share blocks, where that is shown.
+    /// The targets that can share blocks, where that is shown.
     fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
         if self.images.is_empty() {
             &[]
@@ -51,7 +51,7 @@ impl Experiment for Plan {
 
     fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
         let pace = &place.pace;
-        // Every copy is read and hashed; what it left to write back goes with the file.
+        // Every copy is read and hashed; its unwritten data is dropped with the file.
         let rows = self.of(place.target).iter().map(|case| {
             let around_s = START_S + 2.0 * case.size_bytes as f64 * pace.copied_byte_s;
             Expected::case(stopping, run_s(case, pace), around_s)
@@ -84,7 +84,7 @@ impl Experiment for Plan {
     }
 }
 
-/// Yardsticks are timed in turns with the copies that are set beside them.
+/// Yardsticks are interleaved with the copies that are compared with them.
 fn both(
     session: &mut Session<'_>,
     items: &[Item<'_>],
@@ -120,7 +120,7 @@ fn both(
     Ok((rows, yardsticks))
 }
 
-/// Properties of this machine that limit what the rows mean.
+/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[CopyRow]) -> Vec<String> {
     let targets = session.targets;
     let guest = "page faults cost more than on bare metal, and data made durable by the device \
@@ -137,7 +137,7 @@ fn caveats(session: &Session<'_>, rows: &[CopyRow]) -> Vec<String> {
     caveats
 }
 
-/// What the directory's own flag or the mount says (`ioctl_iflags(2)`, `FS_COMPR_FL`).
+/// The directory's own flag, or the mount option (`ioctl_iflags(2)`, `FS_COMPR_FL`).
 fn compression(target: &Target) -> Option<String> {
     let by_mount = target
         .storage
@@ -156,7 +156,8 @@ fn compression(target: &Target) -> Option<String> {
     })
 }
 
-/// Where the device took less than the file: blocks were shared, compressed or not written.
+/// Rows where the device received less than the file: blocks were shared, compressed or not
+/// written.
 fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
     let mut names: Vec<&str> = rows
         .iter()
@@ -175,7 +176,7 @@ fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
     })
 }
 
-/// One copy: its calls, its bytes through memory, and those that the device moves.
+/// One copy: its calls, its bytes through memory, and the bytes moved by the device.
 fn run_s(case: &Case, pace: &Pace) -> f64 {
     let bytes = case.size_bytes as f64;
     let calls = match case.method {

@@ -1,4 +1,4 @@
-//! What is to be copied, how, and how thoroughly.
+//! The files to copy, the methods, and how thoroughly.
 
 use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Destination, Method, Source};
 
@@ -23,10 +23,10 @@ const BUFFERS: [Buffer; 5] = [
     Buffer::Whole,
 ];
 
-/// Buffer of every other method that has one.
+/// Buffer of every other method with a buffer.
 const USUAL_BUFFER: Buffer = Buffer::Bytes(1 << 20);
 
-/// Methods that are also made durable, unless something else is asked for.
+/// Methods that also have a durable variant by default.
 const DURABLE: [Method; 5] = [
     Method::ReadWrite,
     Method::MmapMemcpy,
@@ -43,7 +43,7 @@ const COLD: [Method; 4] = [
     Method::Cp,
 ];
 
-/// Methods on the images that are made to show what sharing blocks does.
+/// Methods on the images that exist to show the effect of shared blocks.
 const SHARING: [Method; 4] = [
     Method::ReadWrite,
     Method::CopyFileRange,
@@ -51,18 +51,18 @@ const SHARING: [Method; 4] = [
     Method::Cp,
 ];
 
-/// Runs of a case unless `--thorough`: a copy of every method takes long enough already.
+/// Runs of a case unless `--thorough`: a copy with every method takes long enough already.
 const MOST_RUNS: usize = 5;
 
-/// Seconds of copying that a case gets at least before its runs end.
+/// Minimum seconds of copying per case before its runs end.
 const LEAST_BUDGET_S: f64 = 6.0;
 
 /// The size of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// As many as the file has.
+    /// As many bytes as the file has.
     Whole,
 }
 
@@ -77,29 +77,29 @@ pub struct Selection {
     pub sizes_bytes: Vec<u64>,
     /// Buffers of the methods that have one.
     pub buffers: Vec<Buffer>,
-    /// What is written over.
+    /// Existing files to overwrite.
     pub destination: Destination,
-    /// Whether every copy ends with an `fsync`; otherwise some do in rows of their own.
+    /// Whether every copy ends with an `fsync`; otherwise separate rows do.
     pub durable: bool,
-    /// Whether images were asked for by name, and get what the host gets.
+    /// Whether the user named images, which then get the same cases as the host.
     pub named_images: bool,
     /// How thoroughly.
     pub effort: Effort,
 }
 
-/// What is measured.
+/// The cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// On the directory's own file system.
+    /// On the user's own file system.
     pub host: Vec<Case>,
-    /// On each image. Empty when there is nothing to be seen there.
+    /// On each image. Empty when images would show nothing.
     pub images: Vec<Case>,
     /// How thoroughly.
     pub effort: Effort,
 }
 
 impl Plan {
-    /// Those of a target.
+    /// The cases of a target.
     pub(super) fn of(&self, target: &Target) -> &[Case] {
         if target.image {
             &self.images
@@ -110,8 +110,8 @@ impl Plan {
 }
 
 impl Selection {
-    /// The cases, by state and within it by method and buffer. Fails with a usage error for
-    /// what cannot be copied.
+    /// The cases, by state and then by method and buffer. Fails with a usage error for impossible
+    /// copies.
     pub fn plan(&self) -> Result<Plan, LabError> {
         let mut host = Vec::new();
         let mut images = Vec::new();
@@ -149,7 +149,7 @@ impl Selection {
         })
     }
 
-    /// Whether state or durability were asked for, so that no other rows are added.
+    /// Whether the user chose state or durability, so that no other rows are added.
     fn is_exact(&self) -> bool {
         self.durable || !self.sources.is_empty()
     }
@@ -246,13 +246,13 @@ impl Selection {
     }
 }
 
-/// When a case has been timed often enough.
+/// The stopping rule of a case.
 pub(super) fn stopping(effort: Effort, stopping: StoppingRule) -> StoppingRule {
     match effort {
         Effort::Thorough => stopping,
         Effort::Quick | Effort::Normal => StoppingRule {
             max_runs: stopping.max_runs.min(MOST_RUNS),
-            // Buffers of 64 B make thousands of calls a copy, and need as many runs as others.
+            // Buffers of 64 B make thousands of calls per copy, and need as many runs as others.
             budget_s: stopping.budget_s.max(LEAST_BUDGET_S),
             ..stopping
         },

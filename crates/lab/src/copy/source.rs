@@ -1,4 +1,4 @@
-//! The file that is copied: made, hashed, and brought into the state that a case names.
+//! The file to copy: created, hashed, and brought into the state of a case.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -11,13 +11,13 @@ use crate::error::LabError;
 use crate::session::RunFile;
 use crate::target::Target;
 
-/// Bytes made or read at a time.
+/// Bytes generated or read at a time.
 const STEP_BYTES: usize = 1 << 20;
 
 /// Contents of sources.
 const SOURCE_SEED: u64 = 0xc0_97_5e_ed;
 
-/// Contents of files that are written over: no copy is right by chance.
+/// Contents of files that are overwritten, so that no copy is right by chance.
 const OTHER_SEED: u64 = 0x0d_d0_5e_ed;
 
 /// A source on a target, removed with the run.
@@ -57,8 +57,8 @@ impl SourceFile {
         Ok(hash(copy, stop)? == self.hash)
     }
 
-    /// Brings the source into the state and says what it then was. `None` where the kernel
-    /// does not tell: for a file system above another, and before Linux 6.5.
+    /// Brings the source into the state and returns its actual state. `None` where the kernel does
+    /// not report it: for a file system above another, and before Linux 6.5.
     pub(super) fn prepare(
         &self,
         state: Source,
@@ -77,7 +77,7 @@ impl SourceFile {
     }
 }
 
-/// Writes a file to be copied over: as large, durable, with other contents.
+/// Writes a file to be overwritten: same size, durable, with other contents.
 pub(super) fn make_existing(
     path: &Path,
     size_bytes: u64,

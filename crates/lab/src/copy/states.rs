@@ -1,4 +1,4 @@
-//! Whether the sources were in the states that the rows name.
+//! Whether the sources were in the states of the rows' names.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{Process, named};
@@ -6,20 +6,20 @@ use iostrata_core::copy::{Case, Source};
 
 use crate::engine::Residency;
 
-/// Whether the source was in the state that the case names, over all runs of a row.
+/// Whether the source was in the case's state, over all runs of a row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct States {
     runs: u64,
     /// Runs before which the source was in another state.
     other: u64,
-    /// Pages that stayed at most, or lacked.
+    /// Maximum number of pages that stayed, or were missing.
     pages: u64,
     mapped_by: Vec<Process>,
     unknown: bool,
 }
 
 impl States {
-    /// Adds what the source was before a run.
+    /// Adds the source's state before a run.
     pub(super) fn add(&mut self, case: &Case, seen: Option<&Residency>) {
         self.runs += 1;
         let Some(seen) = seen else {
@@ -39,7 +39,7 @@ impl States {
         }
     }
 
-    /// What a reader must know about it.
+    /// The resulting note for readers.
     pub(super) fn notes(&self, case: &Case) -> Vec<String> {
         let mut notes = Vec::new();
         if self.unknown {

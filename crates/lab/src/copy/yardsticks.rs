@@ -1,4 +1,4 @@
-//! The machine's limits: copying memory, touching it, the device alone, a program.
+//! The machine's limits: copying memory, touching it, the device alone, a program start.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -15,25 +15,24 @@ use serde::{Deserialize, Serialize};
 use super::methods::{open_direct, start_and_end};
 use crate::engine::{Failure, Job, Stopwatch, Task, Work, XorShift};
 
-/// Bytes handed to the device at a time: the kernel cuts them into requests that are under
-/// way together.
+/// Bytes submitted to the device at a time: the kernel splits them into concurrent requests.
 const DEVICE_STEP_BYTES: usize = 16 << 20;
 
-/// Contents of what is written to the device.
+/// Contents of writes to the device.
 const DEVICE_SEED: u64 = 0xde_71_ce;
 
-/// What is measured, and with how much.
+/// A yardstick and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct YardstickJob {
-    /// What.
+    /// The yardstick.
     pub measure: Measure,
     /// Bytes moved or touched.
     pub size_bytes: u64,
-    /// File that is read, or that is made; empty where none is.
+    /// The file that is read or created; empty if there is none.
     pub path: OsString,
 }
 
-/// A yardstick with its memory ready.
+/// A yardstick with its memory prepared.
 pub(crate) struct YardstickTask {
     measure: Measure,
     size: usize,
@@ -102,7 +101,7 @@ impl Job for YardstickJob {
 impl Task for YardstickTask {
     type Job = YardstickJob;
 
-    /// Makes and touches the memory.
+    /// Allocates and touches the memory.
     fn prepare(job: YardstickJob) -> Result<Self, Failure> {
         let no_memory = |error| Failure::from_io("get memory for a yardstick", &error);
         let size = usize::try_from(job.size_bytes)

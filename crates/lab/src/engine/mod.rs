@@ -1,9 +1,8 @@
-//! The engine every experiment runs on: child processes that do the work, the
-//! order and number of timing runs, and what disturbed them.
+//! The engine of every experiment: child processes that do the work, the order and number of timing
+//! runs, and their disturbances.
 //!
-//! The work is done by a process of its own ([`Workload`]), so that an observer
-//! can attach to it before it starts and the timing pass and the evidence pass
-//! run the very same code.
+//! A separate process does the work ([`Workload`]), so that an observer can attach before it
+//! starts, and the timing pass and the evidence pass run exactly the same code.
 
 mod child;
 mod noise;

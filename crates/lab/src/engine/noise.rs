@@ -1,4 +1,4 @@
-//! What the rest of the machine did during a timing run.
+//! Activity of the rest of the machine during a timing run.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use nix::sys::time::TimeVal;
 struct MachineTicks {
     /// Ticks in which a CPU ran something, interrupts included.
     busy: u64,
-    /// Ticks in which the hypervisor ran somebody else.
+    /// Ticks in which the hypervisor ran another guest.
     steal: u64,
 }
 
@@ -24,16 +24,15 @@ pub struct Reading {
 
 /// Sums the interference of several intervals.
 ///
-/// The machine's time is counted in ticks of 10 ms and our own to the
-/// microsecond, so one short interval says little; the sum over all runs of a
-/// case does.
+/// The machine's time is counted in ticks of 10 ms and our own in microseconds, so one short
+/// interval says little; the sum over all runs of a case is meaningful.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Meter {
     steal_s: Sum,
     other_s: Sum,
 }
 
-/// A sum that is unknown as soon as one of its parts is, or none was added.
+/// A sum that is unknown when one of its parts is, or when none was added.
 #[derive(Debug, Clone, Copy, Default)]
 enum Sum {
     #[default]
@@ -51,7 +50,7 @@ impl Sum {
         };
     }
 
-    /// A sum below 0 is rounding: ticks against microseconds.
+    /// A sum below 0 is a rounding error: ticks against microseconds.
     fn value(self) -> Option<f64> {
         match self {
             Self::Known(sum) => Some(sum.max(0.0)),
@@ -61,7 +60,7 @@ impl Sum {
 }
 
 impl Reading {
-    /// Reads the machine's and our own CPU time. Children count once they were waited for.
+    /// Reads the machine's and our own CPU time. Children count after they were reaped.
     pub fn now() -> Self {
         let machine = fs::read_to_string("/proc/stat")
             .ok()
@@ -90,8 +89,8 @@ impl Meter {
         );
     }
 
-    /// What disturbed the intervals. Kernel threads that write back for the case
-    /// count as others: their work is not charged to any process.
+    /// The disturbance of the intervals. Kernel threads that write back for the case count as
+    /// others: their work is not charged to any process.
     pub fn interference(&self) -> Interference {
         Interference {
             steal_s: self.steal_s.value(),

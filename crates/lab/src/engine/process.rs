@@ -11,16 +11,16 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::EngineError;
 
-/// How often the end of a process is looked for.
+/// Interval of checks for the end of a process.
 const END_CHECK: Duration = Duration::from_millis(2);
 
-/// A child and what it started, killed and waited for when dropped.
+/// A child and its descendants, killed and reaped when dropped.
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
 impl Process {
-    /// Starts `command` in a process group of its own: Ctrl-C in a terminal goes
-    /// to the parent alone, which ends the child in order.
+    /// Starts `command` in its own process group: Ctrl-C in a terminal reaches only the parent,
+    /// which ends the child in order.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         die_with_parent(command.process_group(0)).spawn().map(Self)
     }
@@ -35,7 +35,7 @@ impl Process {
         self.0.id()
     }
 
-    /// Waits for its end, or until `stop` says yes.
+    /// Waits for its end, or until `stop` returns true.
     pub(crate) fn wait(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
         loop {
             if let Some(status) = self.0.try_wait()? {
@@ -50,12 +50,12 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// Once it was waited for, its id may be somebody else's.
+    /// After it was reaped, its id may belong to another process.
     fn drop(&mut self) {
         if let Ok(Some(_)) = self.0.try_wait() {
             return;
         }
-        // Fails only for a process that is gone, which the wait tells as well.
+        // Fails only for a process that has ended, which the wait reports as well.
         _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
         drop(self.0.wait());
     }

@@ -2,26 +2,26 @@
 
 use crate::error::LabError;
 
-/// One step of a run that is about to start.
+/// One step of a run, about to start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// What is done now, such as `timing fsync 1 B on ext4`.
+    /// The current work, such as `timing fsync 1 B on ext4`.
     pub label: &'a str,
     /// Steps done before this one.
     pub done: usize,
-    /// Steps in all as known now. It shrinks when cases are finished early.
+    /// Total number of steps as known now. It shrinks when cases finish early.
     pub total: usize,
 }
 
-/// Told about every step.
+/// Receives every step.
 pub trait Progress {
     /// A step starts.
     fn step(&mut self, step: &Step<'_>);
 
-    /// A line of what is being measured, for a user who asked to watch.
+    /// A line about the measurement, for a user who asked to watch.
     fn line(&mut self, text: &str);
 
-    /// Something failed. What was measured before is in the result, which says what it lacks.
+    /// Something failed. Earlier measurements are in the result, which names the gap.
     fn failed(&mut self, error: LabError);
 
     /// No step will follow.
@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
         Self { to, done: 0, total }
     }
 
-    /// Announces a step and counts it as done when the next is announced.
+    /// Announces a step, which counts as done when the next is announced.
     pub fn step(&mut self, label: &str) {
         self.total = self.total.max(self.done + 1);
         self.to.step(&Step {
@@ -73,7 +73,7 @@ impl<'a> Ledger<'a> {
         self.to.failed(error);
     }
 
-    /// Says how many steps are still to come.
+    /// Sets the number of remaining steps.
     pub fn remaining(&mut self, steps: usize) {
         self.total = self.done + steps;
     }

@@ -14,36 +14,36 @@ use iostrata_tracer::identity::kernel_file;
 use iostrata_tracer::kernel::cachestat;
 use iostrata_tracer::page_cache::{let_go, mappers, page_bytes, read_through};
 
-/// Evictions, and readings, that are tried: of the first, pages that another CPU was about to put on a list are
-/// skipped (`invalidate_mapping_pages`, `mm/truncate.c`).
+/// Maximum number of evictions, and of reads: the first eviction skips pages that another CPU was
+/// about to put on a list (`invalidate_mapping_pages`, `mm/truncate.c`).
 const ATTEMPTS: u32 = 5;
 
-/// Between two of them.
+/// Pause between two of them.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// What of a file is in the page cache, as `cachestat`(2) counts it.
+/// The cached part of a file, as `cachestat`(2) counts it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Residency {
-    /// Pages of it.
+    /// Pages of the file.
     pub(crate) pages: u64,
-    /// Those that are resident.
+    /// Resident pages.
     pub(crate) resident_pages: u64,
-    /// Those that are resident and not written back.
+    /// Resident pages that are not written back.
     pub(crate) dirty_pages: u64,
-    /// Processes that map a file which stayed although it was to go.
-    /// Mapped pages are not evicted (`mapping_evict_folio`, `mm/truncate.c`).
+    /// Processes that map a file which stayed after an eviction. Mapped pages are not evicted
+    /// (`mapping_evict_folio`, `mm/truncate.c`).
     pub(crate) mapped_by: Vec<Process>,
-    /// Processes whose mappings this user may not see, when a file stayed.
+    /// Number of processes whose mappings this user may not see, when a file stayed.
     pub(crate) hidden_processes: u64,
 }
 
 impl Residency {
-    /// No page is there.
+    /// No page is resident.
     pub(crate) fn is_cold(&self) -> bool {
         self.resident_pages == 0
     }
 
-    /// Every page is there.
+    /// Every page is resident.
     pub(crate) fn is_warm(&self) -> bool {
         self.resident_pages >= self.pages
     }
@@ -53,7 +53,7 @@ impl Residency {
         self.resident_pages * page_bytes()
     }
 
-    /// Why pages stayed that were to go: `100 % stayed resident: mapped by process 7 (cat)`.
+    /// Why pages stayed after an eviction: `100 % stayed resident: mapped by process 7 (cat)`.
     pub(crate) fn why_not_cold(&self) -> String {
         let percent = self.resident_pages as f64 / self.pages.max(1) as f64 * 100.0;
         format!("{} stayed resident: {}", share(percent), self.holder())
@@ -75,7 +75,7 @@ impl Residency {
     }
 }
 
-/// `31 %`, `0.02 %`, `below 0.01 %`: never a 0 for what is more.
+/// `31 %`, `0.02 %`, `below 0.01 %`: 0 only for none.
 fn share(percent: f64) -> String {
     match percent {
         p if p >= 99.95 => "100 %".to_owned(),
@@ -85,7 +85,7 @@ fn share(percent: f64) -> String {
     }
 }
 
-/// Asks for the residency of a file. Fails as `cachestat`(2) does.
+/// Queries the residency of a file. Fails as `cachestat`(2) does.
 pub(crate) fn residency(path: &Path) -> io::Result<Residency> {
     of(&File::open(path)?)
 }
@@ -101,9 +101,9 @@ fn of(file: &File) -> io::Result<Residency> {
     })
 }
 
-/// Evicts a file and says what stayed, and who holds it. Dirty pages cannot go, so it
-/// is synced first. The whole file is named at once: of a range, the kernel leaves
-/// large folios that reach beyond it.
+/// Evicts a file and returns what stayed, and which processes hold it. Dirty pages cannot be
+/// evicted, so the file is synced first. One call covers the whole file: of a range, the kernel
+/// leaves large folios that reach beyond it.
 pub(crate) fn evict(path: &Path) -> io::Result<Residency> {
     let file = File::open(path)?;
     let mut left = of(&file)?;
@@ -129,10 +129,10 @@ pub(crate) fn evict(path: &Path) -> io::Result<Residency> {
     Ok(left)
 }
 
-/// Reads a file to its end, so that it is resident if there is room, and says what is.
+/// Reads a file to its end, so that it is resident if there is room, and returns its residency.
 ///
-/// More than once if need be: after reads with `RWF_DONTCACHE` pages have been seen to be
-/// gone again when the file had just been read.
+/// Repeated if needed: after reads with `RWF_DONTCACHE`, pages of a file that had just been read
+/// were observed to be gone again.
 pub(crate) fn warm(path: &Path) -> io::Result<Residency> {
     let file = File::open(path)?;
     let mut seen = of(&file)?;
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// On a disk: pages of a tmpfs cannot go.
+    /// On a disk: pages of a tmpfs cannot be evicted.
     fn on_disk() -> tempfile::TempDir {
         tempfile::tempdir_in("/var/tmp").unwrap()
     }

@@ -1,27 +1,27 @@
-//! How often each case is timed, and in what order.
+//! The number of runs of each case, and their order.
 
 use iostrata_core::timing::{Sample, Timing};
 
 use super::xorshift::XorShift;
 
-/// Same order of cases in every invocation, so that two results differ by what
-/// they measured and not by the draw.
+/// The same order of cases in every invocation, so that two results differ by their measurements
+/// and not by the order.
 const ORDER_SEED: u64 = 0x10_57_2a_7a;
 
-/// When a case has been timed often enough.
+/// The stopping rule of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoppingRule {
     /// Runs a case gets before its interval may stop it.
     pub min_runs: usize,
-    /// Runs after which a case stops however wide its interval is.
+    /// Maximum number of runs, however wide the interval is.
     pub max_runs: usize,
-    /// Width of the 95 % interval, as a share of the median, that is narrow enough.
+    /// Sufficient width of the 95 % interval, as a share of the median.
     pub target_width: f64,
     /// Measured seconds, warm-up included, after which a case gets no further run.
     pub budget_s: f64,
 }
 
-/// Which run of a case is asked for.
+/// The requested run of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// Not counted: fills caches and lets the file system allocate its structures.
@@ -30,14 +30,14 @@ pub enum Round {
     Timed(usize),
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Samples per case, in the order of the runs.
     pub samples: Vec<Vec<Sample>>,
-    /// Runs that were made and not counted.
+    /// Runs made but not counted.
     pub warm_ups: usize,
-    /// Per case, whether it has as many samples as the stopping rule wants.
+    /// For each case, whether it has as many samples as the stopping rule requires.
     pub enough: Vec<bool>,
     /// Whether `stop` ended it before every case was finished.
     pub interrupted: bool,
@@ -45,10 +45,10 @@ pub struct Measured {
 
 /// Times `cases` cases, interleaved.
 ///
-/// In every round each unfinished case runs once, in an order drawn anew, so
-/// that a disturbance of some seconds spreads over all cases instead of
-/// spoiling one. `stop` is asked before each run; a run that fails while `stop`
-/// says yes counts as interrupted, not as failed, and the samples so far stay.
+/// In every round each unfinished case runs once, in a new random order, so that a disturbance of
+/// some seconds spreads over all cases instead of spoiling one. `stop` is called before each run; a
+/// run that fails while `stop` returns true counts as interrupted, not as failed, and earlier
+/// samples stay.
 pub fn measure<E>(
     cases: usize,
     stopping: &StoppingRule,
@@ -83,7 +83,7 @@ pub fn measure<E>(
     Ok(Measured::new(by_case, stopping, warm_ups, false))
 }
 
-/// What one case has so far.
+/// The state of one case.
 #[derive(Debug, Clone, Default)]
 struct CaseRuns {
     samples: Vec<Sample>,
@@ -149,7 +149,7 @@ mod tests {
         false
     }
 
-    /// A script of durations: even runs take 1 s, odd ones `1 + spread` s.
+    /// Scripted durations: even runs take 1 s, odd ones `1 + spread` s.
     fn alternating(spread: f64) -> impl FnMut(usize, Round) -> Result<Sample, Infallible> {
         move |_, round| {
             Ok(took(match round {

@@ -1,13 +1,13 @@
 //! Reproducible pseudo-random numbers: orders of runs and file contents.
 
-/// `xorshift64*` (Vigna, "An experimental exploration of Marsaglia's xorshift
-/// generators, scrambled", 2016). Neither for secrets nor for simulation: it is
-/// quick, and the same seed gives the same sequence in every version.
+/// `xorshift64*` (Vigna, "An experimental exploration of Marsaglia's xorshift generators,
+/// scrambled", 2016). Not for secrets and not for simulation: it is fast, and the same seed gives
+/// the same sequence in every version.
 #[derive(Debug, Clone)]
 pub(crate) struct XorShift(u64);
 
 impl XorShift {
-    /// A sequence; the state must not be 0, so that seed stands for another one.
+    /// A sequence; the state must not be 0, so seed 0 is replaced.
     pub(crate) fn new(seed: u64) -> Self {
         Self(if seed == 0 {
             0x9e37_79b9_7f4a_7c15

@@ -1,4 +1,4 @@
-//! The files that are read: made once for each size and file system.
+//! The files to read: created once for each size and file system.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -12,23 +12,23 @@ use crate::engine::XorShift;
 use crate::error::LabError;
 use crate::session::RunFile;
 
-/// Bytes made between two looks at whether an end was asked for.
+/// Bytes generated between two checks for an interruption.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Smallest file that holds a list.
 pub(super) const SMALLEST_JSON_BYTES: u64 = 2;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Random bytes: nothing below can make them fewer.
+    /// Random bytes: no lower layer can compress them.
     Random,
-    /// A list of people, one to a line, filled up with spaces.
+    /// A list of people, one per line, padded with spaces.
     Json,
 }
 
 impl Content {
-    /// What a parser needs. All parsers get the same file.
+    /// The contents that a parser needs. All parsers get the same file.
     pub(super) fn of(parse: Parse) -> Self {
         match parse {
             Parse::None => Self::Random,
@@ -43,8 +43,8 @@ impl Content {
         }
     }
 
-    /// Makes the file in `dir` and waits until the device has it. `None` when `stop`
-    /// said yes.
+    /// Creates the file in `dir` and waits until it is on the device. `None` when `stop` returned
+    /// true.
     pub(super) fn make(
         self,
         dir: &Path,
@@ -73,7 +73,7 @@ impl Content {
     }
 }
 
-/// Returns `false` when `stop` said yes.
+/// Returns `false` when `stop` returned true.
 fn random(to: &mut impl io::Write, size_bytes: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let mut numbers = XorShift::new(size_bytes);
     let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX)];
@@ -98,7 +98,7 @@ fn json(to: &mut impl io::Write, size_bytes: u64, stop: &dyn Fn() -> bool) -> io
         let person = serde_json::to_vec(&person(id, &mut numbers))?;
         let before: &[u8] = if id == 0 { b"\n" } else { b",\n" };
         let line = [before, &person].concat();
-        // One byte is the end of the list.
+        // One byte is left for the end of the list.
         if written + line.len() as u64 + 1 > size_bytes {
             break;
         }

@@ -1,4 +1,4 @@
-//! What is measured: a case on a target, with the file it reads.
+//! An item of the measurement: a case on a target, with its file.
 
 use std::path::Path;
 use std::thread;
@@ -18,14 +18,14 @@ use crate::error::LabError;
 use crate::session::{self, Item as _, Observed, Session, Timed, identity};
 use crate::target::Target;
 
-/// `create_io_thread` (`kernel/fork.c`) makes workers that no tracepoint announces.
+/// `create_io_thread` (`kernel/fork.c`) creates workers without a tracepoint event.
 const RING: &str =
     "reads that wait are passed to io_uring's kernel workers, which are not observed";
 
-/// A warm read whose pages went before it came is observed again, this often in all.
+/// Maximum number of observations of a warm read whose pages were evicted before it.
 const TRIES: usize = 3;
 
-/// How often a pause looks whether an end was asked for.
+/// Interval of checks for an interruption during a pause.
 const PAUSE_CHECK: Duration = Duration::from_millis(50);
 
 /// A case on a target.
@@ -37,11 +37,11 @@ pub(super) struct Item<'a> {
     pub(super) plan: &'a Plan,
 }
 
-/// The state of a file before a read, as it was found.
+/// The actual state of a file before a read.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) state: State,
-    /// Why it is not the one asked for.
+    /// Why it is not the requested one.
     pub(super) why: Option<String>,
     pub(super) resident_bytes: u64,
 }
@@ -61,14 +61,14 @@ pub(super) struct ReadRun {
     pub(super) found: Found,
     /// The first read.
     pub(super) first: ReadFileReport,
-    /// All reads, when there was more than one.
+    /// All reads, if there were several.
     pub(super) series: Vec<Again>,
     pub(super) copy: Option<Sample>,
 }
 
 impl ReadRun {
-    /// Whether pages of a file that was resident were gone before they were read. Pages of the
-    /// program that had to come from storage while it was timed count as well.
+    /// Whether pages of a resident file were evicted before the read. Pages of the program that
+    /// were read from storage while it was timed count as well.
     pub(super) fn was_cooled(&self) -> bool {
         self.found.state == State::Warm && self.first.storage_read_bytes > Some(0)
     }
@@ -76,7 +76,7 @@ impl ReadRun {
 
 impl session::Item for Item<'_> {
     type Gathered = Vec<ReadRun>;
-    /// `None` when it was not observed any more.
+    /// `None` when it was no longer observed.
     type Found = Option<Found>;
     type Row = PageCacheRow;
 
@@ -146,7 +146,7 @@ impl Item<'_> {
         }
     }
 
-    /// Brings the file into the case's state, and says in which it is.
+    /// Brings the file into the case's state, and returns its actual state.
     pub(super) fn set_state(&self) -> Result<Found, LabError> {
         let asked = self.case.state;
         let changed = match asked {
@@ -193,7 +193,7 @@ impl Item<'_> {
         Ok(seen.resident_bytes())
     }
 
-    /// Reads once under the observer; without one, takes what any process can see.
+    /// Reads once under the observer; without one, uses what any process can see.
     fn observe_once(&self, session: &mut Session<'_>) -> Result<Observed<Option<Found>>, LabError> {
         let identity = identity(self.file)?;
         let mut workload = session.start(&self.job(vec![FileStep::Read]))?;
@@ -220,7 +220,7 @@ impl Item<'_> {
         Ok(observed)
     }
 
-    /// The state, the reads, and the copy where one belongs to it.
+    /// The state, the reads, and the copy if there is one.
     fn read_through(&self, session: &mut Session<'_>) -> Result<ReadRun, LabError> {
         let reads = self.reads();
         let mut steps = vec![FileStep::Read; usize::try_from(reads).unwrap_or(1)];
@@ -266,7 +266,7 @@ impl Item<'_> {
         })
     }
 
-    /// A line for whoever watches.
+    /// A line for a user who watches.
     fn show(
         &self,
         session: &mut Session<'_>,

@@ -10,14 +10,14 @@ use crate::engine::Work;
 /// Reads a file, one step for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadFileJob {
-    /// How. The state says how the file is opened and read; whoever sends `go` has
-    /// brought it into that state.
+    /// The reader. The state decides how the file is opened and read; the parent has brought it
+    /// into that state before it sends `go`.
     pub case: Case,
-    /// The file, of the case's size.
+    /// The file, with the case's size.
     pub path: OsString,
-    /// Reads of `pread_random`.
+    /// Number of reads of `pread_random`.
     pub random_reads: u64,
-    /// What each `go` does.
+    /// The work of each `go`.
     pub steps: Vec<FileStep>,
 }
 
@@ -33,20 +33,21 @@ pub enum FileStep {
     Nothing,
 }
 
-/// What one step gave.
+/// The result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadFileReport {
     /// Times and faults of the whole step.
     pub work: Work,
     /// Bytes read, or copied.
     pub read_bytes: u64,
-    /// Seconds from before the open until the bytes were there, with a parser.
+    /// Seconds from before the open until the bytes were there, or with a parser, until they were
+    /// parsed.
     pub reading_s: Option<f64>,
     /// Seconds of the parser.
     pub parsing_s: Option<f64>,
-    /// Bytes that this process was charged for fetching from storage (`read_bytes` of
-    /// `/proc/self/io`); `None` where the kernel does not account.
+    /// Bytes fetched from storage for this process (`read_bytes` of `/proc/self/io`); `None` where
+    /// the kernel does not count them.
     pub storage_read_bytes: Option<u64>,
-    /// Latencies of the single reads of `pread_random`: nanoseconds and how many.
+    /// Latencies of the single reads of `pread_random`: nanoseconds and count.
     pub latencies: Vec<(u64, u64)>,
 }

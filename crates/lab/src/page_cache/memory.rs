@@ -7,8 +7,8 @@ use iostrata_tracer::machine::available_memory_bytes;
 use super::settings::copies;
 use crate::error::LabError;
 
-/// Fails unless the file fits the page cache beside the buffers of the process that reads it:
-/// otherwise warm is not to be had.
+/// Fails unless the file fits into the page cache together with the buffers of the reading process:
+/// otherwise a warm state is impossible.
 pub(super) fn check_memory(cases: &[Case]) -> Result<(), LabError> {
     let buffers = |case: &Case| match case.reader {
         _ if copies(case) => 2 * case.size_bytes,

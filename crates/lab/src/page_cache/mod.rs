@@ -1,7 +1,7 @@
 //! `lab page-cache`: the work and its measurement.
 //!
-//! What is measured is described in [`iostrata_core::page_cache`]; here files are made,
-//! evicted or brought in, verified, read by a process of their own, timed and observed.
+//! [`iostrata_core::page_cache`] describes the cases; this module creates files, evicts or warms
+//! them, verifies their state, and has a separate process read them, timed and observed.
 
 mod content;
 mod item;

@@ -1,9 +1,9 @@
-//! What is done with the bytes of a file.
+//! The work on the bytes of a file.
 
 use iostrata_core::page_cache::Parse;
 use serde::{Deserialize, Serialize};
 
-/// What the JSON files hold: a list of these.
+/// The JSON files contain a list of these.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Person {
     pub(super) id: u64,
@@ -18,15 +18,15 @@ pub(super) struct Person {
     pub(super) friends: Vec<Friend>,
 }
 
-/// Somebody a [`Person`] knows.
+/// A person whom a [`Person`] knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Friend {
     pub(super) id: u64,
     pub(super) name: String,
 }
 
-/// Does the parser's work, and gives a number that depends on all of it: values,
-/// people, lines, or the sum of the words.
+/// Does the parser's work, and returns a number that depends on all of it: values, people, lines,
+/// or the sum of the words.
 pub(super) fn parse(what: Parse, bytes: &[u8]) -> Result<u64, serde_json::Error> {
     Ok(match what {
         Parse::None => 0,
@@ -43,7 +43,7 @@ pub(super) fn parse(what: Parse, bytes: &[u8]) -> Result<u64, serde_json::Error>
     })
 }
 
-/// All 64-bit words added up; the rest counts as a word filled with zeros.
+/// The sum of all 64-bit words; the rest counts as a word padded with zeros.
 pub(super) fn sum_of_words(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

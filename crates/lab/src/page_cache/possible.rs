@@ -15,7 +15,7 @@ use crate::engine::residency;
 use crate::refused::Refused;
 use crate::target::Target;
 
-/// Asks, with any file of the target.
+/// Probes with any file of the target.
 pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
     let mut refused = Refused::nothing();
     let mut state = |state: State, why| {
@@ -75,7 +75,7 @@ fn read_uncached(file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Why it cannot be told what of a file is cached; without that no state is known.
+/// Why the residency of a file is unknown; without it no state can be verified.
 fn unverifiable(target: &Target, file: &Path) -> Option<String> {
     if let Some(why) = target.unknown_cache() {
         return Some(format!("residency cannot be verified: {why}"));

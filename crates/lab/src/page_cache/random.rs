@@ -8,11 +8,11 @@ use iostrata_core::page_cache::Percentiles;
 
 use crate::engine::{XorShift, monotonic_ns};
 
-/// Two digits: latencies are told apart to 1 %.
+/// Two digits: latencies are distinguished to 1 %.
 const DIGITS: u8 = 2;
 
-/// Longer ones count as this: an hour. Room for them is taken before, as the loop must
-/// not wait for memory.
+/// Longer latencies count as this: an hour. The memory for them is allocated before, since the loop
+/// must not wait for memory.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Latencies of single operations.
@@ -31,7 +31,7 @@ impl Latencies {
         self.0.saturating_record_n(nanoseconds, count);
     }
 
-    /// Every latency with the number of operations, for another process.
+    /// Every latency with its count, for another process.
     pub fn counts(&self) -> Vec<(u64, u64)> {
         let recorded = self.0.iter_recorded();
         recorded
@@ -62,9 +62,8 @@ impl Default for Latencies {
     }
 }
 
-/// Calls `read` for each offset and records how long it took. The end of one operation
-/// is the start of the next, so the clock is read once for each, and recording one is
-/// part of the next.
+/// Calls `read` for each offset and records its duration. The end of one operation is the start of
+/// the next, so the clock is read once for each, and recording one is part of the next.
 pub fn read_randomly(
     offsets: &[u64],
     latencies: &mut Latencies,
@@ -80,8 +79,8 @@ pub fn read_randomly(
     Ok(())
 }
 
-/// Offsets of `count` blocks of `block_bytes` in a file, in random order, no block
-/// twice; all blocks when the file has fewer. The same for the same figures.
+/// Offsets of `count` blocks of `block_bytes` in a file, in random order, without repetition; all
+/// blocks when the file has fewer. Deterministic.
 pub(super) fn offsets(size_bytes: u64, block_bytes: u64, count: u64) -> Vec<u64> {
     let blocks = size_bytes.div_ceil(block_bytes);
     let mut offsets: Vec<u64> = (0..blocks).map(|block| block * block_bytes).collect();

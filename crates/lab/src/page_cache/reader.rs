@@ -1,4 +1,4 @@
-//! The reading itself, as the workload process does it.
+//! The reads themselves, as the workload process does them.
 
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
@@ -20,29 +20,29 @@ use crate::engine::{Failure, Job, Stopwatch, Task, monotonic_ns};
 /// Requests of `io_uring` in flight.
 const RING_DEPTH: u32 = 8;
 
-/// Bytes of one of them.
+/// Bytes of one request.
 const RING_REQUEST_BYTES: usize = 128 << 10;
 
-/// Reads of `O_DIRECT` are whole blocks of at most this size (open(2)).
+/// Reads with `O_DIRECT` consist of whole blocks of at most this size (open(2)).
 const DIRECT_BLOCK_BYTES: u64 = 4096;
 
-/// `RWF_DONTCACHE` of include/uapi/linux/fs.h (Linux 6.14), which rustix has no name for.
+/// `RWF_DONTCACHE` of include/uapi/linux/fs.h (Linux 6.14), which rustix lacks.
 pub(super) const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
 
-/// A file that is ready to be read: memory taken, file not open yet.
+/// A file ready to be read: memory allocated, file not open yet.
 pub(crate) struct ReadFileTask {
     job: ReadFileJob,
     path: PathBuf,
-    /// Memory that has been touched; empty for readers that take new memory each time.
+    /// Memory that has been touched; empty for readers that allocate new memory each time.
     buffer: AlignedBuffer,
-    /// Where the copy goes; empty unless one is made.
+    /// The destination of the copy; empty if none is made.
     copy: AlignedBuffer,
     offsets: Vec<u64>,
     ring: Option<Ring>,
     done: usize,
 }
 
-/// What one read of the file gave.
+/// The result of one read of the file.
 #[derive(Default)]
 struct Got {
     bytes: u64,
@@ -109,7 +109,7 @@ impl ReadFileTask {
             .open(&self.path)
     }
 
-    /// The file in whole blocks, as `O_DIRECT` reads them.
+    /// The file's length in whole blocks, as `O_DIRECT` reads them.
     fn whole_len(&self) -> usize {
         let whole = self
             .job
@@ -174,7 +174,7 @@ impl Job for ReadFileJob {
 impl Task for ReadFileTask {
     type Job = ReadFileJob;
 
-    /// Takes memory and draws the offsets.
+    /// Allocates memory and draws the offsets.
     fn prepare(job: ReadFileJob) -> Result<Self, Failure> {
         let case = job.case;
         let memory = |bytes: u64| {
@@ -238,7 +238,7 @@ fn only(work: crate::engine::Work, read_bytes: u64) -> ReadFileReport {
     }
 }
 
-/// Reads until the file's size is there.
+/// Reads until all bytes of the file are there.
 fn read_whole<'b>(file: &File, buffer: &'b mut [u8], case: &Case) -> io::Result<&'b [u8]> {
     let size = usize::try_from(case.size_bytes).unwrap_or(usize::MAX);
     let mut filled = 0;
@@ -253,7 +253,7 @@ fn read_whole<'b>(file: &File, buffer: &'b mut [u8], case: &Case) -> io::Result<
     Ok(&buffer[..size])
 }
 
-/// One system call, `read` from the start to the end of the file, `pread` elsewhere.
+/// One system call: `read` for sequential reads, `pread` for others.
 fn read_some(file: &File, buffer: &mut [u8], offset: u64, case: &Case) -> io::Result<usize> {
     loop {
         let outcome = match (case.state, case.reader) {
@@ -283,7 +283,7 @@ fn parsed(bytes: &[u8], what: Parse) -> io::Result<Got> {
     })
 }
 
-/// A file that is shorter than it was made is somebody else's doing.
+/// A file shorter than it was created was changed by another process.
 fn complete(bytes: u64, wanted: u64) -> io::Result<Got> {
     if bytes != wanted {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -294,8 +294,8 @@ fn complete(bytes: u64, wanted: u64) -> io::Result<Got> {
     })
 }
 
-/// `read_bytes` of `/proc/self/io`: what this process caused to be fetched from
-/// storage (`task_io_account_read`, called by `submit_bio`).
+/// `read_bytes` of `/proc/self/io`: bytes that this process caused to be fetched from storage
+/// (`task_io_account_read`, called by `submit_bio`).
 fn storage_read_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/io").ok()?;
     let line = text
@@ -314,7 +314,7 @@ mod tests {
         parse: Parse,
         contents: &[u8],
     ) -> (tempfile::TempDir, ReadFileTask) {
-        // A tmpfs takes neither O_DIRECT nor RWF_DONTCACHE everywhere.
+        // Not every tmpfs supports O_DIRECT and RWF_DONTCACHE.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let path = dir.path().join("f");
         fs::write(&path, contents).unwrap();

@@ -1,4 +1,4 @@
-//! Rows made of the timing runs and the observed one.
+//! Rows built from the timing runs and the observed run.
 
 use iostrata_core::evidence::Evidence;
 use iostrata_core::page_cache::{Case, Figures, PageCacheRow, SeriesRead, State};
@@ -9,8 +9,8 @@ use super::random::Latencies;
 use crate::engine::StoppingRule;
 use crate::session::{Observed, Timed, wide};
 
-/// The row of an item. Its state is what the observed run found, or the last timing run
-/// where none was observed; timing runs in another state are left out.
+/// The row of an item. Its state is that of the observed run, or of the last timing run if none was
+/// observed; timing runs in another state are left out.
 pub(super) fn row(
     item: &Item<'_>,
     timed: &Timed,
@@ -87,13 +87,13 @@ fn notes(
     notes
 }
 
-/// Pages of the file that the observed read brought into the cache, as far as is known.
+/// Pages of the file that the observed read brought into the cache, as far as known.
 pub(super) fn brought_pages(evidence: &Evidence) -> u64 {
     let pages = [evidence.cache.missed_pages, evidence.cache.prefetched_pages];
     pages.into_iter().flatten().sum()
 }
 
-/// What a state promises of the cache afterwards and did not keep.
+/// The state's expected effect on the cache, if it was not met.
 fn said_by_after(case: Case, found: &Found, evidence: &Evidence) -> Option<String> {
     let before = evidence.cache.resident_before_bytes?;
     let after = evidence.cache.resident_after_bytes?;
@@ -162,7 +162,7 @@ fn series(same: &[&ReadRun]) -> Vec<SeriesRead> {
     (0..reads).filter_map(nth).collect()
 }
 
-/// The middle one, the lower of two; `None` unless all are known.
+/// The median, the lower of two; `None` unless all are known.
 fn median(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     let mut known: Vec<u64> = values.collect::<Option<_>>()?;
     known.sort_unstable();

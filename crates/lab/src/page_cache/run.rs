@@ -27,10 +27,10 @@ use crate::target::Target;
 /// Bytes of a random read.
 const RANDOM_BYTES: f64 = 4096.0;
 
-/// Times that parsing a byte takes as long as copying it, more or less.
+/// Time to parse a byte compared with copying it, roughly.
 const PARSE: f64 = 20.0;
 
-/// A file that was made, and where.
+/// A file and its target.
 struct Made<'a> {
     target: &'a Target,
     size_bytes: u64,
@@ -43,7 +43,7 @@ impl Experiment for Plan {
         "nothing to measure: give at least one state, reader, size and file system"
     }
 
-    /// A cache is the same over all of them.
+    /// The cost of the cache is the same for all of them.
     fn usual_images(&self, _: Effort) -> &'static [ImageKind] {
         &[]
     }
@@ -63,7 +63,7 @@ impl Experiment for Plan {
     fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
         let pace = &place.pace;
         let rows = self.cases.iter().map(|case| {
-            // Before each run the file is evicted, or read until it is there.
+            // Before each run the file is evicted, or read until it is resident.
             let prepared_s = START_S + case.size_bytes as f64 * pace.copied_byte_s;
             let reads = if case.reader == Reader::Read {
                 self.reads
@@ -126,7 +126,7 @@ impl Plan {
         Ok(made)
     }
 
-    /// The cases that every target can have; the others are missing.
+    /// The cases that each target supports; the others are listed as missing.
     fn items<'a>(
         &'a self,
         session: &mut Session<'_>,
@@ -164,8 +164,8 @@ impl Plan {
     }
 }
 
-/// Nanoseconds that the measuring loop costs for each read of `pread_random`. `None` when
-/// there is no such case, or when interrupted.
+/// Cost in nanoseconds of the measuring loop for each read of `pread_random`. `None` when there is
+/// no such case, or when interrupted.
 fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f64>, LabError> {
     let random = items
         .iter()
@@ -181,7 +181,7 @@ fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f
     Ok(loop_s.map(|seconds| seconds * 1e9 / reads as f64))
 }
 
-/// Properties of this machine that limit what the rows mean.
+/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
     let cold = "cold means not in this machine's page cache; the host may have cached the blocks";
@@ -213,7 +213,7 @@ fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64
     caveats
 }
 
-/// The choice in force stands in brackets.
+/// The active choice is in brackets.
 fn huge_pages(enabled: &str) -> Option<String> {
     enabled.contains("[always]").then(|| {
         "transparent huge pages are always on: one page fault of a new buffer may bring 2 MiB"

@@ -1,4 +1,4 @@
-//! What is to be measured, and how thoroughly.
+//! The cases to measure, and how thoroughly.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ const GIB: u64 = 1 << 30;
 /// Size of the article's JSON file.
 const JSON_BYTES: u64 = 145 * KIB;
 
-/// Smaller files are read neither at random nor into a used buffer unless that is asked
-/// for: there is one page to choose from, and one to fault.
+/// Smaller files are read neither at random nor into a used buffer unless the user chooses it: they
+/// have one page to choose from, and one fault.
 const LARGE_FROM_BYTES: u64 = MIB;
 
-/// A copy of less in memory takes less time than reading the clock is exact to.
+/// Copying less than this in memory takes less time than the clock's resolution.
 const COPY_FROM_BYTES: u64 = 64 * KIB;
 
 /// What the user chose; empty lists mean the defaults of the effort.
@@ -40,22 +40,21 @@ pub struct Selection {
     pub effort: Effort,
 }
 
-/// What is measured.
+/// The cases and their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Cases, by parser and size.
     pub cases: Vec<Case>,
-    /// Reads of the same file one after the other, in a run of reader `read`.
+    /// Consecutive reads of the same file in a run of reader `read`.
     pub reads: u32,
-    /// Most reads of a run of `pread_random`.
+    /// Maximum number of reads in a run of `pread_random`.
     pub random_reads: u64,
     /// Pause between two reads, which are then shown one by one.
     pub sleep: Option<Duration>,
 }
 
 impl Selection {
-    /// The cases that can be; combinations that cannot are left out unless nothing else
-    /// was asked for.
+    /// The possible cases; impossible combinations are left out unless the user chose nothing else.
     pub fn plan(&self) -> Result<Plan, LabError> {
         if self.sizes_bytes.contains(&0) {
             return Err(LabError::usage(
@@ -116,7 +115,7 @@ impl Selection {
             && self.sizes_bytes.is_empty()
     }
 
-    /// All combinations of what was named; what was not named has its defaults.
+    /// All combinations of the user's choices; other dimensions have their defaults.
     fn product(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for &parse in chosen_or(&self.parses, &[Parse::None]) {
@@ -158,7 +157,7 @@ fn article_sizes(effort: Effort) -> [u64; 3] {
     }
 }
 
-/// The sizes between them, which show from where on the cache stops mattering.
+/// The sizes between them, which show where the cache stops mattering.
 fn sizes_between(effort: Effort) -> &'static [u64] {
     match effort {
         Effort::Quick => &[64 * KIB, 4 * MIB],
@@ -175,8 +174,8 @@ fn sizes_between(effort: Effort) -> &'static [u64] {
     }
 }
 
-/// Everything at the article's sizes, cold and warm `read` at those between, and every
-/// parser on the article's JSON.
+/// Everything at the article's sizes, cold and warm `read` at those between, and every parser on
+/// the article's JSON.
 fn usual_cases(effort: Effort) -> Vec<Case> {
     let case = |state, reader, size_bytes, parse| Case {
         state,

@@ -1,21 +1,21 @@
-//! Directories and files beneath one directory, whatever their names say.
+//! Directories and files beneath one directory, for any names.
 //!
 //! A log is untrusted input: each name is resolved by `openat2` with `RESOLVE_BENEATH` and
-//! `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link, one that somebody
-//! plants meanwhile either, leads out.
+//! `RESOLVE_NO_SYMLINKS` (openat2(2)), so that neither `..` nor a symbolic link leads out, not even
+//! one that another process plants meanwhile.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, chmod, openat2};
 use rustix::io::Errno;
 
-/// Paths are written in parts that are shorter (`PATH_MAX`, include/uapi/linux/limits.h).
+/// Longer paths are resolved in parts below this length (`PATH_MAX`, include/uapi/linux/limits.h).
 const LONGEST_PATH: usize = 4_000;
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// A directory that lies at a relative path, which may be longer than the kernel takes; the
-/// empty path is `root` itself.
+/// A directory at a relative path, which may be longer than the kernel accepts; the empty path is
+/// `root` itself.
 pub(super) fn directory(root: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let mut at = open_directory(root, b".")?;
     let mut rest = path;
@@ -38,7 +38,7 @@ fn open_directory(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     openat2(at, path, flags, Mode::empty(), BENEATH)
 }
 
-/// Sets the mode of what was made in a directory, which the process's mask has cut.
+/// Sets the mode of a new entry, which the process's umask has reduced.
 pub(super) fn set_mode(directory: BorrowedFd<'_>, name: &[u8], mode: Mode) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat2(directory, name, flags, Mode::empty(), BENEATH)?;

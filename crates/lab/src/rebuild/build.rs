@@ -1,4 +1,4 @@
-//! Makes a tree: each directory, then what is in it.
+//! Creates a tree: each directory, then its contents.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,29 +22,29 @@ use super::beneath;
 use super::{RebuildError, Rebuilt};
 use crate::interrupt::Interrupt;
 
-/// `S_ISUID`, `S_ISGID`: what a stranger's log may not hand out.
+/// `S_ISUID`, `S_ISGID`: rights that an untrusted log must not grant.
 const SPECIAL_BITS: u32 = 0o6000;
 
-/// A tree that is being made.
+/// A tree under construction.
 pub(super) struct Build<'a, R> {
     tree: &'a Tree,
     reader: &'a mut Reader<R>,
     into: &'a Path,
     interrupt: &'a Interrupt,
     rebuilt: Rebuilt,
-    /// Bytes of the paths that are kept.
+    /// Bytes of the stored paths.
     path_bytes: u64,
-    /// Directories that are made, and what of them is not: which, and their paths.
+    /// Directories that were created, and the parts that were not: the kind, and their paths.
     waiting: Vec<(FileId, Vec<u8>)>,
-    /// First names of files that have several: their directory, and the name in it.
+    /// First names of files with several names: their directory, and the name in it.
     first_names: HashMap<FileId, (Vec<u8>, Vec<u8>)>,
-    /// Modes of directories, set at the end: they may forbid to make what is in them.
+    /// Modes of directories, set at the end: they may forbid creating their contents.
     modes: Vec<(Vec<u8>, u32)>,
     placed: u64,
     lacking: Lacking,
 }
 
-/// Files that are not what they were.
+/// Files with other contents than in the log.
 #[derive(Default)]
 struct Lacking {
     unknown: Examples,
@@ -56,7 +56,7 @@ struct Lacking {
     extended: Examples,
 }
 
-/// The name that is made.
+/// The current name.
 struct At<'d> {
     directory: BorrowedFd<'d>,
     name: &'d [u8],
@@ -101,7 +101,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Ok(())
     }
 
-    /// Makes what is in a directory.
+    /// Creates the contents of a directory.
     fn fill(&mut self, root: BorrowedFd<'_>, id: FileId, path: &[u8]) -> Result<(), RebuildError> {
         let directory =
             beneath::directory(root, path).map_err(|errno| self.failed(path, errno.into()))?;
@@ -209,14 +209,14 @@ impl<'a, R: Read + Seek> Build<'a, R> {
                 kind.into()
             })
         });
-        // What the log could not be read for is another matter.
+        // Unreadable parts of the log are reported separately.
         match refused {
             Some(error) => Err(error.into()),
             None => Ok(read?),
         }
     }
 
-    /// Permission bits as they are set: never those that would hand out rights.
+    /// Permission bits to set: never those that would grant rights.
     fn mode(&mut self, attributes: &Attributes, path: &[u8]) -> Option<u32> {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         let is_own = attributes.user.is_none_or(|owner| owner == user)
@@ -231,7 +231,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Some(mode & !SPECIAL_BITS)
     }
 
-    /// Extended attributes that hand out no rights.
+    /// Extended attributes that grant no rights.
     fn extended(&mut self, of: impl AsFd, attributes: &Attributes, path: &[u8]) {
         for (name, value) in &attributes.extended {
             let Some(value) = value else { continue };
@@ -303,7 +303,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Ok(true)
     }
 
-    /// Notes that so many bytes of a path are kept.
+    /// Counts the bytes of a stored path.
     fn keep(&mut self, bytes: usize) -> Result<(), Stopped> {
         self.path_bytes = self.path_bytes.saturating_add(bytes as u64);
         let kept = self.reader.limits().check_memory(self.path_bytes);
@@ -325,7 +325,7 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         }
     }
 
-    /// What was made, and what was not.
+    /// The parts that were created, and those that were not.
     pub(super) fn finish(mut self) -> Rebuilt {
         let out_of_place = self
             .tree
@@ -383,7 +383,7 @@ fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// Why a node could not be made.
+/// Why a node could not be created.
 enum Stopped {
     Io(io::Error),
     Read(ReadError),

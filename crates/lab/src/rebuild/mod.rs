@@ -1,7 +1,7 @@
 //! Rebuilds the final tree of an operation log, beneath one directory and nowhere else.
 //!
-//! The log is applied to a tree in memory first ([`Tree`]), so that what is impossible is
-//! found before anything is made; then the tree is made, each file once.
+//! The log is applied to a tree in memory first ([`Tree`]), so that impossible operations are found
+//! before anything is created; then the tree is created, each file once.
 
 mod beneath;
 mod build;
@@ -19,7 +19,7 @@ use iostrata_core::record::{
 use crate::interrupt::{Interrupt, Interrupted};
 use build::Build;
 
-/// Operations between two looks at whether an end was asked for.
+/// Operations between two checks for an interruption.
 const STEP: u64 = 1 << 14;
 
 /// Why nothing was rebuilt.
@@ -30,18 +30,18 @@ pub enum RebuildError {
     Read {
         /// The log.
         log: PathBuf,
-        /// Why.
+        /// The reason.
         source: ReadError,
     },
-    /// It says what cannot be.
+    /// It contains impossible operations.
     #[error("{}: {source}; nothing was rebuilt", log.display())]
     Impossible {
         /// The log.
         log: PathBuf,
-        /// What, and where.
+        /// The operation, and its position.
         source: Impossible,
     },
-    /// There is something where the tree should be.
+    /// The destination is not empty.
     #[error("{} is not an empty directory; name an empty or a new one", into.display())]
     NotEmpty {
         /// The directory.
@@ -56,27 +56,27 @@ pub enum RebuildError {
     Space {
         /// The directory.
         into: PathBuf,
-        /// What is to be written.
+        /// Bytes to write.
         needed_bytes: u64,
-        /// What the file system has for this user.
+        /// Space available to this user.
         free_bytes: u64,
     },
-    /// It cannot be made.
+    /// It cannot be created.
     #[error("cannot rebuild {what} under {}: {source}; everything created was removed", into.display())]
     Make {
-        /// What could not be made.
+        /// The part that could not be created.
         what: String,
         /// The directory.
         into: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// An end was asked for.
+    /// An end was requested.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
-/// What was rebuilt.
+/// The rebuilt files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     /// Names of regular files.
@@ -87,19 +87,19 @@ pub struct Rebuilt {
     pub others: u64,
     /// Bytes of the log that were written to files.
     pub bytes: u64,
-    /// What the log does not say, or cannot be followed in; empty when the tree is what the
-    /// program left behind.
+    /// Operations that the log lacks, or that cannot be followed; empty when the tree equals the
+    /// one that the program left.
     pub missing: Vec<Gap>,
-    /// What the log says and is not made, for safety.
+    /// Parts of the log that are left out for safety.
     pub left_out: Vec<Gap>,
 }
 
 /// Rebuilds the log's final tree beneath `into`, which must be empty or absent.
 ///
 /// # Errors
-/// When the log cannot be read or says what cannot be, when `into` is not empty, or when the
-/// tree cannot be made there; when the log comes to more than `limits`, or needs more space than
-/// there is, before any file is made. What was made is removed then.
+/// When the log cannot be read or contains impossible operations, when `into` is not empty, or when
+/// the tree cannot be created there; when the log exceeds `limits`, or needs more space than is
+/// free, before any file is created. Created files are then removed.
 pub fn rebuild(
     log: &Path,
     into: &Path,
@@ -188,7 +188,7 @@ fn apply_all<R: Read + Seek>(
                 })?;
             }
             Ok(Some(Entry::Begin(_) | Entry::End(_))) => {}
-            // What is before the cut is as it was written.
+            // The part before the cut is intact.
             Err(error @ ReadError::Truncated { .. }) => {
                 cut = Some(Gap::new("the rest of the operation log", error.to_string()));
                 break;
@@ -212,11 +212,11 @@ fn apply_all<R: Read + Seek>(
     Ok(missing)
 }
 
-/// The directory that the tree is made in.
+/// The destination directory.
 struct Destination {
     path: PathBuf,
     directory: File,
-    /// Whether it was made for this.
+    /// Whether this run created it.
     is_new: bool,
 }
 
@@ -263,7 +263,8 @@ impl Destination {
         Ok(())
     }
 
-    /// Removes what was made; it was empty before. Follows no link (`remove_dir_all`).
+    /// Removes the created files; the directory was empty before. Follows no link
+    /// (`remove_dir_all`).
     fn clear(self) {
         if self.is_new {
             drop(fs::remove_dir_all(&self.path));

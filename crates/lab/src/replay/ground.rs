@@ -1,4 +1,4 @@
-//! The file used by a replay: one without a name, or one in a scratch directory.
+//! The file used by a replay: a file without a name, or one in a scratch directory.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -15,17 +15,17 @@ const FILE: &str = "replay";
 /// File systems that sync a file without a name as they sync one with a name
 /// (`include/uapi/linux/magic.h`, `fs/xfs/libxfs/xfs_format.h`).
 ///
-/// btrfs logs nothing for it (`btrfs_log_inode_parent`, fs/btrfs/tree-log.c), so that its syncs
-/// would cost nothing; f2fs writes a checkpoint, as for a file with several names
-/// (`need_do_checkpoint`, fs/f2fs/file.c). What others do is not known.
+/// btrfs logs nothing for such a file (`btrfs_log_inode_parent`, fs/btrfs/tree-log.c), so that its
+/// syncs would cost nothing; f2fs writes a checkpoint, as for a file with several names
+/// (`need_do_checkpoint`, fs/f2fs/file.c). Other file systems were not examined.
 const ALIKE: [FsWord; 3] = [0xEF53, 0x5846_5342, 0x0102_1994];
 
-/// Where the workload process works. It gets the directory as its working directory, by
-/// descriptor: whoever owns a directory on the way may exchange it meanwhile.
+/// The working directory of the workload process, passed as a descriptor: the owner of a directory
+/// on the path may exchange it meanwhile.
 pub(super) enum Ground {
-    /// Nothing has a name, so that nothing is left even of a run that is killed.
+    /// The file has no name, so that even a killed run leaves nothing.
     Nameless(OwnedFd),
-    /// The guard removes the file of a run that is killed.
+    /// The guard removes the file of a killed run.
     Scratch(Scratch, Option<Guard>),
 }
 
@@ -39,7 +39,7 @@ impl Ground {
     ) -> Result<Self, ScratchError> {
         if !is_nameless(opened.as_fd(), plan) {
             let here = format!("/proc/self/fd/{}", opened.as_raw_fd());
-            // Without one, the next run removes what is left.
+            // Without a guard, the next run removes leftovers.
             let mut guard = guard.and_then(|guard| Guard::start(guard, Path::new(&here)).ok());
             let bytes = plan.most_bytes();
             let scratch = Scratch::create_in(opened, directory, bytes, guard.as_mut())?;
@@ -56,7 +56,7 @@ impl Ground {
         }
     }
 
-    /// Seen from the working directory.
+    /// Relative to the working directory.
     pub(super) fn file(&self) -> ReplayFile {
         match self {
             Self::Nameless(_) => ReplayFile::Nameless {

@@ -5,37 +5,37 @@ use std::ffi::OsString;
 use iostrata_core::trace::Remedy;
 use serde::{Deserialize, Serialize};
 
-/// Does a piece of work both ways in turns.
+/// Runs a piece of work in both variants, interleaved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayJob {
     /// The work.
     pub remedy: Remedy,
-    /// The file that it is done with.
+    /// The file of the work.
     pub file: ReplayFile,
-    /// `CLOCK_MONOTONIC` after which nothing more begins, nanoseconds.
+    /// `CLOCK_MONOTONIC` time after which no run starts, nanoseconds.
     pub deadline_ns: u64,
 }
 
 /// A file to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplayFile {
-    /// In this directory, without a name from its beginning: nothing is left of it, whoever is
-    /// killed.
+    /// In this directory, without a name from the start: nothing of it remains, whichever process
+    /// is killed.
     Nameless {
         /// The directory.
         directory: OsString,
     },
-    /// With a name, for file systems that sync a file without one otherwise. It must not exist.
+    /// With a name, for file systems that sync nameless files differently. It must not exist.
     Named {
         /// Its path.
         path: OsString,
     },
 }
 
-/// What one way did in every run, and how long it took.
+/// The work of one variant in every run, and its times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WayReport {
-    /// Elapsed times of the runs, seconds. Empty when there was no time for one.
+    /// Elapsed times of the runs, seconds. Empty when the time was too short for one.
     pub samples_s: Vec<f64>,
     /// Reads or writes of one run.
     pub transfers: u64,
@@ -43,15 +43,15 @@ pub struct WayReport {
     pub syncs: u64,
 }
 
-/// Both ways.
+/// Both variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayReport {
     /// Pieces of one run.
     pub pieces: u64,
-    /// Pieces of the program.
+    /// Pieces of the whole program.
     pub all_pieces: u64,
-    /// The current way.
+    /// The current variant.
     pub now: WayReport,
-    /// The better way.
+    /// The improved variant.
     pub better: WayReport,
 }

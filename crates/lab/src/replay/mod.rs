@@ -1,7 +1,7 @@
 //! Measured savings: the program's work, replayed in its current form and improved.
 //!
-//! The same bytes go to (or come from) a scratch file on the same file system, both ways in
-//! turns, after the program's end and without an observer. Where the whole would take too
+//! The same bytes go to (or come from) a scratch file on the same file system, both variants
+//! interleaved, after the program's end and without an observer. If the whole work would take too
 //! long, a part is done and its time scaled up.
 
 mod ground;
@@ -29,47 +29,47 @@ use crate::scratch::Leftover;
 use ground::Ground;
 use plan::Plan;
 
-/// For all measurements of one run together, when they are asked for.
+/// Time for all measurements of one run, when the user requests them.
 pub const THOROUGH: Duration = Duration::from_secs(2);
 
-/// The same when nobody asked, and the user waits for what was found.
+/// The same by default, while the user waits for the summary.
 pub const QUICK: Duration = Duration::from_millis(200);
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Less than this is not given to a measurement: starting the workload process takes some
-/// milliseconds, and ten runs have to fit into the rest.
+/// Minimum time for a measurement: starting the workload process takes some milliseconds, and ten
+/// runs must fit into the rest.
 const LEAST_NS: u64 = 50_000_000;
 
-/// More is not given to a single one: a user who has but one finding reads it within a second
-/// of the program's end.
+/// Maximum time for a single one: a user with only one finding can read it within a second of the
+/// program's end.
 const MOST_NS: u64 = 700_000_000;
 
-/// Kept for removing the scratch file and directory.
+/// Reserved for removing the scratch file and directory.
 const REMOVAL_NS: u64 = 5_000_000;
 
 /// A workload process that overruns its time by this much is killed.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// What is to be measured.
+/// A requested measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// The work, both ways.
+    /// The work, in both variants.
     pub remedy: Remedy,
     /// Directory of the file concerned, absolute.
     pub directory: &'a Path,
     /// File system of the file, as in [`iostrata_core::FileId::device`]: nothing is measured
-    /// elsewhere, and when the directory is gone, the nearest one above it that is still
-    /// there and on this file system is used. `None` takes the directory as it is.
+    /// elsewhere, and if the directory is gone, the nearest existing one above it on this file
+    /// system is used. `None` accepts the directory on any file system.
     pub device: Option<u32>,
 }
 
-/// What is started for it.
+/// The programs to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Programs<'a> {
     /// Does the work.
     pub work: &'a Launcher,
-    /// Ends up in [`crate::scratch::guard_main`], if there is one.
+    /// Calls [`crate::scratch::guard_main`], if there is one.
     pub guard: Option<&'a Launcher>,
 }
 
@@ -78,7 +78,7 @@ pub struct Programs<'a> {
 pub struct Measurement {
     /// Median times, of the whole work.
     pub replayed: Replayed,
-    /// Runs of the way that had fewer.
+    /// Runs of the variant with fewer runs.
     pub runs: usize,
     /// The part of the work that was done in each run; below 1, the times are scaled up.
     pub performed_share: f64,
@@ -106,20 +106,19 @@ impl fmt::Display for Measurement {
     }
 }
 
-/// Measurements, in the order asked for, and what could not be removed.
+/// Measurements, in the requested order, and leftovers.
 #[derive(Debug, Default)]
 pub struct Replays {
-    /// One for each that was wanted.
+    /// One for each request.
     pub measured: Vec<Result<Measurement, NotReplayed>>,
-    /// What is left on the disk; the next run in the same directory removes it.
+    /// Files left on the disk; the next run in the same directory removes them.
     pub leftovers: Vec<Leftover>,
 }
 
-/// Measures all that is wanted, within `limit`; those that come first are sure of
-/// their time. A sync that the kernel is busy with cannot be cut short, so a disk that does
-/// not answer can make it longer.
+/// Makes all requested measurements within `limit`; the first ones are sure to get their time. A
+/// running sync cannot be interrupted, so a disk that does not answer can exceed it.
 ///
-/// `stop` is asked all the time and ends it.
+/// `stop` is called all the time and ends it.
 pub fn replay(
     wanted: &[Wanted<'_>],
     limit: Duration,
@@ -151,7 +150,7 @@ pub fn replay(
     replays
 }
 
-/// What the next of `waiting` measurements gets, ns; `None` when too little is left.
+/// The time for the next of `waiting` measurements, ns; `None` when too little is left.
 fn share_ns(left_ns: u64, waiting: usize) -> Option<u64> {
     let equal_ns = left_ns / waiting.max(1) as u64;
     (left_ns >= LEAST_NS).then_some(equal_ns.clamp(LEAST_NS, MOST_NS))
@@ -195,7 +194,7 @@ fn perform(
     Ok(report)
 }
 
-/// The times of the whole; `None` when a way has no run.
+/// The times of the whole work; `None` when a variant has no run.
 fn scaled(report: &ReplayReport, directory: PathBuf) -> Option<Measurement> {
     let (now, better) = (&report.now.samples_s, &report.better.samples_s);
     let performed_share = report.pieces as f64 / report.all_pieces as f64;

@@ -1,4 +1,4 @@
-//! One run: a number of pieces, one way.
+//! One run: a number of pieces, in one variant.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
@@ -9,15 +9,15 @@ use rustix::fs::{FallocateFlags, fallocate};
 use super::plan::{Syncing, Way};
 use crate::engine::monotonic_ns;
 
-/// Bytes between two looks at the clock, and pieces if they are small: a look costs some
+/// Bytes, and pieces if they are small, between two readings of the clock: a reading costs some
 /// tens of nanoseconds, a tenth of the shortest call.
 const UNWATCHED_BYTES: u64 = 1 << 20;
 const UNWATCHED_PIECES: u64 = 64;
 
-/// What one run did.
+/// The work of one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Done {
-    /// Pieces; of [`Way::Synced`] those that a sync has made durable.
+    /// Pieces; for [`Way::Synced`], those that a sync has made durable.
     pub(super) pieces: u64,
     /// Calls that read or wrote.
     pub(super) transfers: u64,
@@ -49,7 +49,7 @@ impl Write for Counted<'_> {
     }
 }
 
-/// Says every so many pieces whether time is up.
+/// Returns from time to time whether the deadline has passed.
 struct Watch {
     deadline_ns: u64,
     every: u64,
@@ -66,7 +66,7 @@ impl Watch {
     }
 }
 
-/// Brings the file into the state that a run begins with.
+/// Brings the file into the starting state of a run.
 pub(super) fn reset(file: &mut File, way: Way) -> io::Result<()> {
     match way {
         Way::Transferred { write: false, .. } => file.rewind(),
@@ -82,9 +82,9 @@ pub(super) fn reset(file: &mut File, way: Way) -> io::Result<()> {
     }
 }
 
-/// Does `pieces` one way, as long as there is time.
+/// Does `pieces` in one variant, as long as there is time.
 ///
-/// `piece` has the bytes of each; overwriting goes round in the first `filled_bytes`.
+/// `piece` has the bytes of each; overwrites cycle through the first `filled_bytes`.
 pub(super) fn perform(
     file: &File,
     way: Way,

@@ -1,7 +1,7 @@
-//! Where the scratch file may be: on the file system of the file concerned.
+//! The location of the scratch file: on the file system of the file concerned.
 //!
-//! The path is what the kernel told: no symbolic link is in it. One that is there now was put
-//! there by whoever owns a directory on the way, and is not followed.
+//! The kernel reported the path, so no symbolic link is in it. One that is there now was put there
+//! by the owner of a directory on the path, and is not followed.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::NotReplayed;
 use crate::engine::observed_file;
 
-/// The directory itself, or the nearest above it that is still there, opened; on `device` if
-/// that is known.
+/// The directory itself, or the nearest existing one above it, opened; on `device` if that is
+/// known.
 pub(super) fn find(
     directory: &Path,
     device: Option<u32>,

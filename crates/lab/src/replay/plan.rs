@@ -1,27 +1,27 @@
-//! A remedy as two ways to do the same work, and how much of it is replayed.
+//! A remedy as two variants of the same work, and how much of it is replayed.
 
 use iostrata_core::trace::Remedy;
 
 use crate::engine::Failure;
 
-/// Most bytes of the scratch file, and of what one run moves: enough for some tenths of a
-/// second at the speed of memory, little beside what is free on any disk.
+/// Maximum bytes of the scratch file, and of the transfers of one run: enough for some tenths of a
+/// second at memory speed, little compared with the free space of any disk.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// Bytes that overwriting goes round in, as in `lab sync`.
+/// Bytes that overwrites cycle through, as in `lab sync`.
 const OVERWRITTEN_BYTES: u64 = 4 << 20;
 
-/// How the pieces reach the file, or come from it.
+/// How the pieces are written to the file, or read from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In transfers of so many bytes; through a buffer when a piece is smaller.
+    /// In transfers of this many bytes; through a buffer when a piece is smaller.
     Transferred {
         /// Writing, or reading.
         write: bool,
         /// Bytes of one transfer.
         bytes: u64,
     },
-    /// Each piece in a write of its own, with syncs between.
+    /// Each piece in its own write, with syncs between.
     Synced(Syncing),
 }
 
@@ -32,25 +32,25 @@ pub(super) struct Syncing {
     pub(super) writes_per_sync: u64,
     /// `fdatasync`, or `fsync`.
     pub(super) data_only: bool,
-    /// Behind the end, or over what is there.
+    /// Append, or overwrite.
     pub(super) append: bool,
-    /// Whether the blocks are allocated first.
+    /// Whether the blocks are preallocated.
     pub(super) preallocate: bool,
 }
 
-/// The same pieces, both ways.
+/// The same pieces, in both variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Bytes that the program hands over at once.
+    /// Bytes that the program transfers at a time.
     pub(super) piece_bytes: u64,
-    /// How often it did.
+    /// Number of these transfers.
     pub(super) pieces: u64,
     pub(super) now: Way,
     pub(super) better: Way,
 }
 
 impl Plan {
-    /// Fails for what no file of [`MOST_BYTES`] can show.
+    /// Fails for work that no file of [`MOST_BYTES`] can represent.
     pub(super) fn new(remedy: &Remedy) -> Result<Self, Failure> {
         let (plan, largest_bytes) = match *remedy {
             Remedy::LargerPieces {
@@ -112,12 +112,12 @@ impl Plan {
         self.pieces.min((MOST_BYTES / self.piece_bytes).max(1))
     }
 
-    /// Pieces of the measured runs, when the way of now did `done` of them in the time that
-    /// a run may take; `None` when there was not even time for one sync.
+    /// Pieces of the measured runs, when the current variant did `done` of them in the time for a
+    /// run; `None` when the time was too short for one sync.
     ///
-    /// A whole number of the better way's groups where there is time for one, else of the
-    /// present way's: then the better way shares its sync among fewer than it could, and
-    /// its saving is understated.
+    /// A whole number of the improved variant's groups if there is time for one, otherwise of the
+    /// current variant's: then the improved variant shares its sync among fewer pieces than it
+    /// could, and its saving is understated.
     pub(super) fn scaled(&self, done: u64) -> Option<u64> {
         let whole = |way| match way {
             Way::Transferred { .. } => 1,
@@ -136,7 +136,7 @@ impl Plan {
         (pieces > 0).then_some(pieces)
     }
 
-    /// Bytes that are in the file before the first run.
+    /// Bytes in the file before the first run.
     pub(super) fn filled_bytes(&self) -> u64 {
         let all = self.most_pieces() * self.piece_bytes;
         match self.now {
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Most bytes that the file will ever have.
+    /// Maximum bytes that the file will ever have.
     pub(super) fn most_bytes(&self) -> u64 {
         self.filled_bytes()
             .max(self.most_pieces() * self.piece_bytes)

@@ -7,25 +7,25 @@ use iostrata_core::bytes;
 use crate::engine::{EngineError, FailureKind};
 use crate::scratch::ScratchError;
 
-/// Why there is no measured saving: a clause for what is missing.
+/// Why there is no measured saving: a clause for the list of missing parts.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotReplayed {
     /// A signal ended it.
     #[error("it was interrupted")]
     Interrupted,
-    /// Others came first.
+    /// Other measurements came first.
     #[error("the {limit_s:.1} s for all measurements were used up")]
     NoTimeLeft {
-        /// For all together, seconds.
+        /// For all of them together, seconds.
         limit_s: f64,
     },
-    /// Not even a small part was done both ways.
+    /// Not even a small part was done in both variants.
     #[error("the smallest comparable part takes longer than the {given_s:.2} s available for it")]
     TooSlow {
         /// For this one, seconds.
         given_s: f64,
     },
-    /// The directory was removed, with all above it on that file system.
+    /// The directory was removed, and so were all above it on that file system.
     #[error("the directory {0} is gone")]
     Gone(String),
     /// The directory is on another file system than the file was.
@@ -35,17 +35,17 @@ pub enum NotReplayed {
     #[error("not enough space in {directory}: {} needed, {} free",
         bytes::short(*needed_bytes), bytes::short(*free_bytes))]
     NoSpace {
-        /// Where.
+        /// The directory.
         directory: String,
         /// For the scratch file.
         needed_bytes: u64,
-        /// For this user.
+        /// Available to this user.
         free_bytes: u64,
     },
-    /// There was room when it began, and none left while it wrote.
+    /// There was room at the start, and none left during the writes.
     #[error("{0} became full")]
     Full(String),
-    /// Nobody can write there.
+    /// No user can write there.
     #[error("the file system of {0} is mounted read-only")]
     ReadOnly(String),
     /// This user may not write there.
@@ -57,12 +57,12 @@ pub enum NotReplayed {
 }
 
 impl NotReplayed {
-    /// Whether it was for want of time alone.
+    /// Whether only time was missing.
     pub fn wants_time(&self) -> bool {
         matches!(self, Self::NoTimeLeft { .. } | Self::TooSlow { .. })
     }
 
-    /// The words of a scratch directory's error without its hints at options of `lab`.
+    /// The text of a scratch directory's error without its hints about options of `lab`.
     pub(super) fn from_scratch(error: ScratchError) -> Self {
         match error {
             ScratchError::NotADirectory { path, .. } => Self::Gone(path.display().to_string()),
@@ -82,8 +82,7 @@ impl NotReplayed {
         }
     }
 
-    /// `given_s` is the time there was for it: the workload process is interrupted when it
-    /// does not keep to that.
+    /// `given_s` is the time that it had: the workload process is interrupted when it exceeds it.
     pub(super) fn from_engine(
         error: &EngineError,
         directory: &Path,

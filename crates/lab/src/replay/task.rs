@@ -15,8 +15,8 @@ use crate::engine::{
     Failure, Job, StoppingRule, Stopwatch, Task, XorShift, measure, monotonic_ns, residency,
 };
 
-/// Three pairs give a median that one disturbance does not move; more than nine are not
-/// worth the wait. Time is limited by the deadline instead of a budget for each way.
+/// Three pairs give a median that one disturbance does not change; more than nine are not worth the
+/// wait. The deadline limits the time, instead of a budget for each variant.
 const RULES: StoppingRule = StoppingRule {
     min_runs: 3,
     max_runs: 9,
@@ -24,14 +24,14 @@ const RULES: StoppingRule = StoppingRule {
     budget_s: f64::INFINITY,
 };
 
-/// What a run may take of the time there is: one run finds out how much can be done, each
-/// way has a run that does not count, and three that do.
+/// Share of the time for one run: one run determines how much can be done, and each variant has one
+/// run that does not count, and three that do.
 const RUNS: u64 = 10;
 
 /// File contents that no file system stores as a hole or compresses.
 const CONTENT_SEED: u64 = 0x5_e91a;
 
-/// A file that is ready, and what to do with it.
+/// A prepared file, and its work.
 pub(crate) struct ReplayTask {
     plan: Plan,
     file: File,
@@ -74,7 +74,7 @@ impl Job for ReplayJob {
 impl Task for ReplayTask {
     type Job = ReplayJob;
 
-    /// Makes the file.
+    /// Creates the file.
     fn prepare(job: ReplayJob) -> Result<Self, Failure> {
         let plan = Plan::new(&job.remedy)?;
         let path = match &job.file {
@@ -100,7 +100,8 @@ impl Task for ReplayTask {
         })
     }
 
-    /// Finds out how much can be done in the time there is, and does it both ways in turns.
+    /// Determines how much can be done in the available time, and does it in both variants,
+    /// interleaved.
     fn go(&mut self) -> Result<ReplayReport, Failure> {
         let mut report = ReplayReport {
             pieces: 0,
@@ -124,7 +125,7 @@ impl Task for ReplayTask {
                 let way = [self.plan.now, self.plan.better][case];
                 let (done, sample) = self.run(way, pieces, deadline_ns)?;
                 if done.pieces < pieces {
-                    // `measure` takes it for the interruption that it is.
+                    // `measure` treats it as the interruption that it is.
                     return Err(Failure::job("the time is up"));
                 }
                 let counted = if case == 0 {
@@ -148,8 +149,8 @@ impl Task for ReplayTask {
     }
 }
 
-/// A new file that only this user may read. One that need not keep its name loses it before
-/// anything is in it.
+/// A new file that only this user may read. One that needs no name is unlinked before anything is
+/// written to it.
 fn create(file: &ReplayFile, is_unlinked: bool) -> io::Result<File> {
     match file {
         ReplayFile::Nameless { directory } => {
@@ -168,7 +169,7 @@ fn create(file: &ReplayFile, is_unlinked: bool) -> io::Result<File> {
     }
 }
 
-/// The file with what is read or overwritten in it.
+/// The file with the contents that are read or overwritten.
 fn fill(mut file: File, plan: &Plan, piece: &[u8]) -> io::Result<File> {
     let mut filled_bytes = 0;
     while filled_bytes < plan.filled_bytes() {
@@ -181,8 +182,8 @@ fn fill(mut file: File, plan: &Plan, piece: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// What was just written is in the page cache, unless memory is short or the file system
-/// has none. Where the kernel does not tell (before 6.5), it is taken to be there.
+/// Freshly written data is in the page cache, unless memory is short or the file system has none.
+/// Where the kernel does not report it (before 6.5), it is assumed to be there.
 fn check_warm(file: &File) -> Result<(), Failure> {
     // Its only name.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -230,8 +231,8 @@ mod tests {
                 let report = replayed(dir.path(), larger(write, 100, 10_000));
                 assert_eq!((report.pieces, report.all_pieces), (10_000, 10_000));
                 assert_eq!((report.now.transfers, report.now.syncs), (10_000, 0));
-                // A million bytes: writes take 655 pieces each, since a piece that does not
-                // fit waits for the next; reads fill the buffer to its end.
+                // A million bytes: writes take 655 pieces each, since a piece that does not fit
+                // waits for the next; reads fill the buffer to its end.
                 assert_eq!(report.better.transfers, 16);
                 for way in [&report.now, &report.better] {
                     assert!((3..=9).contains(&way.samples_s.len()));

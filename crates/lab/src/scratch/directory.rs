@@ -1,4 +1,4 @@
-//! The directory that everything is written in.
+//! The directory that contains everything written.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -19,43 +19,43 @@ use super::error::{Leftover, ScratchError};
 use super::guard::Guard;
 use super::removal::{open_directory, remove_own, remove_stale, remove_tree};
 
-/// All scratch directories are called this and [`RANDOM_BYTES`] in lower-case hexadecimal.
+/// All scratch directories have this name and [`RANDOM_BYTES`] in lower-case hexadecimal.
 pub(super) const PREFIX: &str = ".iostrata-";
 pub(super) const RANDOM_BYTES: usize = 6;
 
-/// Locked with flock(2) as long as the run lives; the kernel unlocks it when the run dies.
+/// Locked with flock(2) while the run lives; the kernel unlocks it when the run dies.
 pub(super) const LOCK: &CStr = c"lock";
 
 /// First line of the lock file.
 pub(super) const LOCK_MAGIC: &str = "iostrata scratch directory\n";
 
-/// A new name can fail only by a name taken (2^-48) or by another run that saw the
-/// directory before it was locked.
+/// A new name fails only if the name exists (2^-48), or if another run saw the directory before it
+/// was locked.
 const ATTEMPTS: u32 = 16;
 
-/// Descriptors that removing opens, at three levels of directories.
+/// Descriptors that the removal opens, for three levels of directories.
 const RESERVED: usize = 6;
 
-/// A directory of our own inside the user's, removed with all it holds on drop.
+/// Our own directory inside the user's, removed with its contents on drop.
 #[derive(Debug)]
 pub struct Scratch {
     parent: OwnedFd,
     directory: OwnedFd,
     name: String,
     path: PathBuf,
-    /// Where the process was before it [entered](Self::enter).
+    /// The working directory before [`enter`](Self::enter).
     left: Option<OwnedFd>,
     removed: bool,
     lock: File,
-    /// Given back before removing, which is possible then however many files are open.
+    /// Released before the removal, which is then possible however many files are open.
     reserve: Vec<OwnedFd>,
 }
 
 impl Scratch {
-    /// Makes a scratch directory inside `dir`, readable by this user only.
+    /// Creates a scratch directory inside `dir`, readable by this user only.
     ///
-    /// `needed_bytes` is the most that will be in it at one time; 5 % more must be
-    /// free. Scratch directories that killed runs left in `dir` are removed first.
+    /// `needed_bytes` is the most that it will contain at one time; 5 % more must be free. Scratch
+    /// directories that killed runs left in `dir` are removed first.
     pub fn create(dir: &Path, needed_bytes: u64) -> Result<Self, ScratchError> {
         Self::create_guarded(dir, needed_bytes, None)
     }
@@ -74,8 +74,8 @@ impl Scratch {
         Self::create_in(parent, &dir, needed_bytes, guard)
     }
 
-    /// The same in a directory that is open. Who uses [`Self::as_fd`] alone is sure of that one;
-    /// `dir` is its absolute path.
+    /// The same in an open directory. Code that uses only [`Self::as_fd`] is certain to reach that
+    /// one; `dir` is its absolute path.
     pub(crate) fn create_in(
         parent: OwnedFd,
         dir: &Path,
@@ -119,14 +119,14 @@ impl Scratch {
         Err(ScratchError::io("make a directory in", dir, Errno::EXIST))
     }
 
-    /// Absolute path, as it was when the directory was made.
+    /// Absolute path at the time of creation.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it the working directory of this process, and of those started from now on, until it
-    /// is removed. Who owns a directory above may rename this one and put another in its place:
-    /// paths from here lead here all the same.
+    /// Makes it the working directory of this process, and of processes started from now on, until
+    /// it is removed. The owner of a directory above may rename this one and put another in its
+    /// place: relative paths still lead here.
     pub(crate) fn enter(&mut self) -> Result<(), ScratchError> {
         let io = |errno| ScratchError::io("enter", &self.path, errno);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -136,8 +136,8 @@ impl Scratch {
         Ok(())
     }
 
-    /// How a path in it is given to the kernel: from the working directory where that is this
-    /// one, else the absolute path.
+    /// The form of a path in it for the kernel: relative if it is the working directory, else
+    /// absolute.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         match self.left {
             Some(_) => Path::new(".").join(name),
@@ -150,7 +150,7 @@ impl Scratch {
         Ok(free_bytes(self.directory.as_fd())?)
     }
 
-    /// Removes the directory now and says what could not be removed.
+    /// Removes the directory now and returns what could not be removed.
     pub fn close(mut self) -> Result<(), Leftover> {
         self.remove()
     }
@@ -160,7 +160,7 @@ impl Scratch {
         self.directory.as_fd()
     }
 
-    /// Says in the lock file whose directory this is, for people who find it.
+    /// Writes to the lock file whose directory this is, for people who find it.
     fn sign(&mut self) -> Result<(), ScratchError> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let pid = getpid().as_raw_nonzero();
@@ -180,7 +180,7 @@ impl Scratch {
         }
         self.reserve.clear();
         if let Some(left) = self.left.take() {
-            // One that is gone by now is no place to go back to.
+            // A directory that has been removed meanwhile cannot be returned to.
             _ = fchdir(left);
         }
         let removed = remove_own(self.parent.as_fd(), &self.name, &self.directory);
@@ -196,7 +196,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`; the next run tries again.
+        // Callers that need the result call `close`; the next run tries again.
         drop(self.remove());
     }
 }
@@ -238,9 +238,9 @@ fn random_name() -> Result<String, Errno> {
     Ok(name)
 }
 
-/// Whether files may be made in a directory, and so many bytes are free for them.
+/// Whether files may be created in a directory with `needed_bytes` free.
 ///
-/// What killed runs left there is removed first.
+/// Leftovers of killed runs are removed first.
 pub(crate) fn check_room(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -251,8 +251,8 @@ pub(crate) fn check_room(
     check_space(directory, path, needed_bytes)
 }
 
-/// Whether the directory that was made is the one that was opened, if others might have put one of
-/// theirs in its place: then it has to be this user's, which not all file systems can say.
+/// Whether the created directory is the one that was opened, if other users could have replaced it:
+/// then it must belong to this user, which not all file systems can show.
 fn check_owner(
     parent: BorrowedFd<'_>,
     directory: BorrowedFd<'_>,
@@ -290,7 +290,7 @@ fn check_space(
     path: &Path,
     needed_bytes: u64,
 ) -> Result<(), ScratchError> {
-    // Metadata of what is written takes space too.
+    // Metadata of the written files takes space too.
     let needed_bytes = needed_bytes.saturating_add(needed_bytes / 20);
     let free = free_bytes(directory).map_err(|errno| ScratchError::access(path, errno))?;
     if free < needed_bytes {

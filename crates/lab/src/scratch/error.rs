@@ -10,17 +10,17 @@ use rustix::io::Errno;
 use super::kind::ImageKind;
 use crate::interrupt::Interrupted;
 
-/// Nothing was left behind when one of these is returned.
+/// When one of these is returned, nothing was left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScratchError {
-    /// The directory does not exist or is something else.
+    /// The directory does not exist or is not a directory.
     #[error(
         "cannot use {} for measuring: {reason}; name an existing directory with --dir",
         path.display()
     )]
     NotADirectory {
-        /// What was named.
+        /// The named path.
         path: PathBuf,
         /// `it does not exist` or `it is not a directory`.
         reason: &'static str,
@@ -31,10 +31,10 @@ pub enum ScratchError {
         path.display()
     )]
     NoPermission {
-        /// What was named.
+        /// The named path.
         path: PathBuf,
     },
-    /// What is made there does not belong to who made it.
+    /// Created files do not belong to their creator.
     #[error(
         "cannot trust {}: files created there do not belong to this user, and others could \
          replace them; run iostrata as the owner of the directory, or choose one of your own with \
@@ -42,17 +42,17 @@ pub enum ScratchError {
         path.display()
     )]
     NotOwn {
-        /// What was named.
+        /// The named path.
         path: PathBuf,
     },
-    /// Nobody can write there.
+    /// No user can write there.
     #[error(
         "cannot write in {}: its file system is mounted read-only; choose another directory \
          with --dir",
         path.display()
     )]
     ReadOnly {
-        /// What was named.
+        /// The named path.
         path: PathBuf,
     },
     /// Not enough room, found before or while writing.
@@ -69,32 +69,32 @@ pub enum ScratchError {
         /// Free for this user.
         free_bytes: u64,
     },
-    /// Images were asked for without the privilege to mount.
+    /// The user chose images without the privilege to mount.
     #[error(
         "cannot make file-system images: {cause}; images need root (CAP_SYS_ADMIN in the initial \
          user namespace): run as root, or measure the directory's own file system with --fs host"
     )]
     NeedsRoot {
-        /// What was refused.
+        /// The refused operation.
         cause: String,
     },
-    /// The program that makes the file system is not installed.
+    /// The mkfs program is not installed.
     #[error(
         "cannot make {kind} images: {program} was not found in PATH, /usr/sbin or /sbin; \
          install it (Debian package {package})"
     )]
     NoMkfs {
-        /// What was to be made.
+        /// The file system to create.
         kind: ImageKind,
         /// The missing program.
         program: &'static str,
-        /// Debian package that has it.
+        /// Debian package that contains it.
         package: &'static str,
     },
-    /// The program that makes the file system failed.
+    /// The mkfs program failed.
     #[error("cannot make an image of {kind}: {command} ended with {status} and said: {output}")]
     MkfsFailed {
-        /// What was to be made.
+        /// The file system to create.
         kind: ImageKind,
         /// The command line.
         command: String,
@@ -108,7 +108,7 @@ pub enum ScratchError {
         "cannot mount {kind}: this kernel has no {filesystem}; load its module or leave {kind} out"
     )]
     NoFileSystem {
-        /// What was to be mounted.
+        /// The file system to mount.
         kind: ImageKind,
         /// Name in `/proc/filesystems`.
         filesystem: &'static str,
@@ -116,22 +116,22 @@ pub enum ScratchError {
     /// The kernel refused the mount.
     #[error("cannot mount {kind} from {}: {source}; the kernel log says why", device.display())]
     MountFailed {
-        /// What was to be mounted.
+        /// The file system to mount.
         kind: ImageKind,
         /// The loop device.
         device: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// What was mounted is not what was asked for.
+    /// The mounted file system is not the requested one.
     #[error(
         "asked for {kind} but {found}; mkfs or kernel defaults differ on this machine; leave \
          {kind} out"
     )]
     NotAsAsked {
-        /// What was to be mounted.
+        /// The file system to mount.
         kind: ImageKind,
-        /// What is there instead, as a clause.
+        /// The actual one, as a clause.
         found: String,
     },
     /// No loop device.
@@ -140,14 +140,14 @@ pub enum ScratchError {
     /// A signal ended it.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// Anything else the kernel refused.
+    /// Any other kernel error.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// On what.
+        /// Its subject.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -186,12 +186,12 @@ impl From<LoopError> for ScratchError {
     }
 }
 
-/// What could not be removed, and why. The next run in the same directory tries again.
+/// A path that could not be removed, and why. The next run in the same directory tries again.
 #[derive(Debug, thiserror::Error)]
 #[error("{} could not be removed: {cause}", path.display())]
 pub struct Leftover {
-    /// What is still there.
+    /// The remaining path.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     pub cause: String,
 }

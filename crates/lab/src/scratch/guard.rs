@@ -1,7 +1,8 @@
 //! Removes the scratch directory of a process that was killed.
 //!
-//! A process of its own, because nothing else is left then: it waits for the end of a pipe whose
-//! other end only the lab holds. It is told the name of a directory before that is made.
+//! The guard is a separate process, because it must outlive the lab: it waits for the end of a pipe
+//! whose other end only the lab holds. It receives the name of a directory before the directory is
+//! created.
 
 use std::ffi::CString;
 use std::io::{self, Read as _, Write as _};
@@ -21,12 +22,12 @@ use crate::engine::Launcher;
 /// Follows the names of directories when the lab has ended by itself.
 const DONE: &str = ".";
 
-/// A process that is killed is gone, with its children and their files, within moments; a large
-/// file system may take longer for the rest.
+/// A killed process disappears with its children and their files within moments; a large file
+/// system may take longer for the rest.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The process that watches, while this value lives.
+/// The watching process; it lives as long as this value.
 #[derive(Debug)]
 pub struct Guard {
     child: Child,
@@ -35,14 +36,14 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts a program that ends up in [`guard_main`], for scratch directories in `dir`.
+    /// Starts a program that calls [`guard_main`], for scratch directories in `dir`.
     ///
-    /// Has to be called before [`super::isolate`]: from outside there are no mounts in the way.
+    /// Must be called before [`super::isolate`]: outside there are no mounts in the way.
     pub fn start(launcher: &Launcher, dir: &Path) -> io::Result<Self> {
         let mut child = launcher
             .command()
             .current_dir(dir)
-            // Ctrl-C is not for it.
+            // Ctrl-C must not reach the guard.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -52,8 +53,8 @@ impl Guard {
         Ok(Self { child, told })
     }
 
-    /// A directory of this name is about to be made. Telling fails when somebody has ended the child:
-    /// then the next run removes what is left.
+    /// A directory with this name is about to be created. The write fails if the child was killed:
+    /// then the next run removes leftovers.
     pub(super) fn tell(&mut self, line: &str) {
         if let Some(told) = &mut self.told {
             told.write_all(format!("{line}\n").as_bytes()).ok();
@@ -69,13 +70,13 @@ impl Drop for Guard {
     }
 }
 
-/// What the watching process does: reads names to the end, and removes those directories in its
+/// The work of the watching process: reads names to the end, and removes those directories in its
 /// working directory whose process is gone.
 pub fn guard_main() {
     let mut told = String::new();
     let read = io::stdin().read_to_string(&mut told);
     let mut names: Vec<&str> = told.lines().collect();
-    // One look then: the lab may have had no descriptor left to remove its own with.
+    // One attempt then: the lab may have had no descriptor left to remove its own directory.
     let is_done = names.pop_if(|last| *last == DONE).is_some();
     let attempts = if is_done { 1 } else { ATTEMPTS };
     if read.is_err() {

@@ -1,4 +1,4 @@
-//! A file system of our own, mounted in the scratch directory.
+//! A file system created for the run, mounted in the scratch directory.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -18,8 +18,8 @@ use super::mounted::Mounted;
 use super::{mkfs, verify};
 use crate::interrupt::Interrupt;
 
-/// Less than this free after a failed mkfs means that the disk is full. mkfs itself cannot be
-/// asked: writing to a loop device on a full disk it says "Input/output error"
+/// Less free space than this after a failed mkfs means that the disk is full. The message of mkfs
+/// does not show it: when it writes to a loop device on a full disk it prints "Input/output error"
 /// (ext4), "No space left on device" (xfs) or "Operation not permitted" (btrfs).
 const FULL_BYTES: u64 = 256 << 10;
 
@@ -38,10 +38,10 @@ pub struct Image {
 }
 
 impl Image {
-    /// Makes a file system of `bytes` on a loop device.
+    /// Creates a file system of `bytes` on a loop device.
     ///
-    /// The image file loses its name before anything is written to it, so that
-    /// nothing of it is left when the process is killed.
+    /// The image file is unlinked before anything is written to it, so that nothing of it remains
+    /// when the process is killed.
     pub(super) fn make(
         scratch: &Scratch,
         kind: ImageKind,
@@ -55,7 +55,7 @@ impl Image {
         Ok(device)
     }
 
-    /// Mounts what was made at `scratch/<name of kind>` and verifies it.
+    /// Mounts the file system at `scratch/<name of kind>` and verifies it.
     pub(super) fn mount(
         scratch: &Scratch,
         kind: ImageKind,
@@ -90,7 +90,7 @@ impl Image {
         self.kind
     }
 
-    /// Path of its root directory: absolute, or from the working directory
+    /// Path of its root directory: absolute, or relative to the working directory
     /// ([`super::Plan::enter`]).
     pub fn path(&self) -> &Path {
         self.mount.path()
@@ -101,21 +101,21 @@ impl Image {
         &self.device
     }
 
-    /// Whether the image file itself is in memory: through the page cache of the file system
-    /// it is on, or because that is a tmpfs. Then a read that misses the page cache and asks
-    /// the loop device is answered from memory.
+    /// Whether the image file itself is in memory: through the page cache of the underlying file
+    /// system, or because that is a tmpfs. Then a read that misses the page cache and goes to the
+    /// loop device is served from memory.
     pub fn backing_cached(&self) -> bool {
         self.backing_cached
     }
 
-    /// Unmounts now. A mount that stays busy is detached and named in the error:
-    /// the kernel ends it when its last user is gone.
+    /// Unmounts now. A mount that stays busy is detached and named in the error: the kernel ends it
+    /// when its last user is gone.
     pub fn close(self) -> Result<(), Leftover> {
         self.mount.close()
     }
 }
 
-/// A sparse file, readable by this user only, that has lost its name.
+/// An unlinked sparse file, readable by this user only.
 fn nameless_file(scratch: &Scratch, kind: ImageKind, bytes: u64) -> Result<OwnedFd, ScratchError> {
     let name = format!("{kind}.img");
     let error = |errno| match errno {
@@ -129,7 +129,7 @@ fn nameless_file(scratch: &Scratch, kind: ImageKind, bytes: u64) -> Result<Owned
     Ok(file)
 }
 
-/// tmpfs takes direct I/O, but has nothing below its page cache.
+/// tmpfs accepts direct I/O, but has nothing below its page cache.
 fn is_in_memory(scratch: &Scratch) -> Result<bool, ScratchError> {
     let host = fstatfs(scratch.as_fd())
         .map_err(|errno| ScratchError::io("examine", scratch.path(), errno))?;

@@ -1,14 +1,14 @@
-//! The file systems that can be made, and what is particular to each.
+//! The file systems that can be created, and their special features.
 
 use std::ffi::CStr;
 use std::fmt;
 
 const MIB: u64 = 1 << 20;
 
-/// A file system to make in an image.
+/// A file system to create in an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ImageKind {
-    /// ext4 as mke2fs makes it: journal, `data=ordered`.
+    /// ext4 with the defaults of mke2fs: journal, `data=ordered`.
     Ext4,
     /// ext4 without a journal.
     Ext4NoJournal,
@@ -61,11 +61,11 @@ impl ImageKind {
         }
     }
 
-    /// Smallest image made.
+    /// Smallest image size.
     ///
-    /// mkfs.xfs 6 refuses less than 300 MB, mkfs.btrfs 6 less than 109 MiB. ext4 would
-    /// do with less, but below 32,768 blocks its journal shrinks from 16 to 4 MiB
-    /// (`ext2fs_default_journal_size`, e2fsprogs `lib/ext2fs/mkjournal.c`).
+    /// mkfs.xfs 6 refuses less than 300 MB, mkfs.btrfs 6 less than 109 MiB. ext4 would need less,
+    /// but below 32,768 blocks its journal shrinks from 16 to 4 MiB (`ext2fs_default_journal_size`,
+    /// e2fsprogs `lib/ext2fs/mkjournal.c`).
     pub fn minimum_bytes(self) -> u64 {
         match self {
             Self::Xfs => 320 * MIB,
@@ -73,7 +73,7 @@ impl ImageKind {
         }
     }
 
-    /// The program that makes it.
+    /// The program that creates it.
     pub(super) fn mkfs(self) -> Mkfs {
         const EXT4: &[&str] = &[
             "-q",
@@ -140,11 +140,11 @@ impl fmt::Display for ImageKind {
     }
 }
 
-/// A program that makes a file system, and its arguments before the device.
+/// A mkfs program, and its arguments before the device.
 #[derive(Debug)]
 pub(super) struct Mkfs {
     pub(super) program: &'static str,
-    /// Debian package that has it.
+    /// Debian package that contains it.
     pub(super) package: &'static str,
     pub(super) arguments: Vec<&'static str>,
 }

@@ -11,17 +11,17 @@ use super::directory::Scratch;
 use super::error::{Leftover, ScratchError};
 use super::mounted::Mounted;
 
-/// Name in options and results, and of the directory it is mounted at.
+/// Name in options and results, and of its mount point.
 pub const TMPFS: &str = "tmpfs";
 
-/// A tmpfs of our own, unmounted on drop.
+/// A tmpfs created for the run, unmounted on drop.
 #[derive(Debug)]
 pub struct Tmpfs {
     mount: Mounted,
 }
 
 impl Tmpfs {
-    /// Mounts one for at most `bytes` at `scratch/tmpfs`.
+    /// Mounts one with a limit of `bytes` at `scratch/tmpfs`.
     pub(super) fn mount(
         scratch: &Scratch,
         bytes: u64,

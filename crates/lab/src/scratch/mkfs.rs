@@ -1,4 +1,4 @@
-//! Running the program that makes a file system.
+//! Runs the program that creates a file system.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 /// Where Debian keeps these programs; often not in a user's PATH.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// Finds the program that makes `kind`, in PATH first, by asking it for its version.
+/// Finds the mkfs program for `kind`, in PATH first, by running it with its version option.
 pub(super) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
     let mkfs = kind.mkfs();
     let elsewhere = SYSTEM_DIRECTORIES.map(|directory| Path::new(directory).join(mkfs.program));
@@ -42,8 +42,8 @@ pub(super) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
     })
 }
 
-/// Makes a file system of `kind` on `device`. The program is killed when a signal
-/// arrives and when this process dies.
+/// Creates a file system of `kind` on `device`. The program is killed when a signal arrives and
+/// when this process dies.
 pub(super) fn run(
     kind: ImageKind,
     program: &Path,
@@ -51,7 +51,7 @@ pub(super) fn run(
     interrupt: &Interrupt,
 ) -> Result<(), ScratchError> {
     let failed = |source: io::Error| ScratchError::io("run", program, source);
-    // A file, not a pipe: nobody has to read while the program runs.
+    // A file, not a pipe: nothing has to read while the program runs.
     let mut output = File::from(
         memfd_create("mkfs", MemfdFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?,
     );

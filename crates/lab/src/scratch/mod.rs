@@ -1,12 +1,11 @@
-//! Where the lab may write: a directory of its own, and file systems of its own.
+//! Where the lab may write: its own directory, and its own file systems.
 //!
-//! Nothing outlives the run. On a normal end, an error, a panic and a signal
-//! ([`crate::interrupt`]) the values here are dropped, which unmounts, detaches and
-//! removes. After SIGKILL the kernel does the same for mounts (they live in a
-//! [private namespace](isolate)), loop devices (they release themselves) and image
-//! files (they lose their name before anything is written to them); the directories
-//! that remain, with what was in `host`, are removed by the [guard](Guard), or where that was
-//! killed too, by the next run in the same place.
+//! Nothing outlives the run. On a normal end, an error, a panic and a signal ([`crate::interrupt`])
+//! the values here are dropped, which unmounts, detaches and removes. After SIGKILL the kernel does
+//! the same for mounts (they live in a [private namespace](isolate)), loop devices (they release
+//! themselves) and image files (they are unlinked before anything is written to them); the
+//! [guard](Guard) removes the remaining directories, with the files of `host`. If the guard was
+//! killed too, the next run in the same place removes them.
 
 mod directory;
 mod error;
@@ -34,43 +33,43 @@ pub use memory::{TMPFS, Tmpfs};
 
 use crate::interrupt::Interrupt;
 
-/// Apart from the lock file and the mount points.
+/// Besides the lock file and the mount points.
 const HOST: &str = "host";
 
-/// Makes mounts private to this thread and those it starts from now on.
+/// Makes mounts private to this thread and to threads that it starts from now on.
 ///
-/// Has to be called before any thread is started. Fails with
-/// [`ScratchError::NeedsRoot`] without the privilege.
+/// Must be called before any thread is started. Fails with [`ScratchError::NeedsRoot`] without the
+/// privilege.
 pub fn isolate() -> Result<PrivateMounts, ScratchError> {
     private_mounts().map_err(|error| ScratchError::NeedsRoot {
         cause: format!("no mount namespace: {error}"),
     })
 }
 
-/// Whether the program that makes `kind` is installed.
+/// Whether the mkfs program for `kind` is installed.
 pub fn find_mkfs(kind: ImageKind) -> Result<(), ScratchError> {
     mkfs::find(kind).map(drop)
 }
 
-/// What a run needs.
+/// The requirements of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// The user's directory.
     pub dir: &'a Path,
-    /// Whether this process goes into the scratch directory, and out of it when that is removed.
-    /// All paths are from there then, and lead there whoever renames a directory above. Programs
-    /// of one thread can do so: the working directory is that of all.
+    /// Whether this process enters the scratch directory, and leaves it when that is removed. All
+    /// paths are then relative, and stay correct when a directory above is renamed. Only for
+    /// programs with one thread: all threads share the working directory.
     pub enter: bool,
-    /// Most bytes that will be at one time in the scratch directory itself.
+    /// Maximum bytes in the scratch directory itself at one time.
     pub host_bytes: u64,
-    /// File systems to make, if any.
+    /// File systems to create, if any.
     pub images: Option<Images<'a>>,
 }
 
-/// File systems to make.
+/// File systems to create.
 #[derive(Debug, Clone, Copy)]
 pub struct Images<'a> {
-    /// Which, in this order.
+    /// The kinds, in this order.
     pub kinds: &'a [ImageKind],
     /// Size of each; raised to [`ImageKind::minimum_bytes`].
     pub bytes: u64,
@@ -94,12 +93,12 @@ impl Prepared {
         &self.host
     }
 
-    /// The file systems, in the order asked for.
+    /// The file systems, in the requested order.
     pub fn images(&self) -> &[Image] {
         &self.images
     }
 
-    /// Mounts a tmpfs for at most `bytes` beside the images.
+    /// Mounts a tmpfs with a limit of `bytes` next to the images.
     pub fn add_tmpfs(&mut self, bytes: u64, mounts: &PrivateMounts) -> Result<(), ScratchError> {
         self.tmpfs = Some(Tmpfs::mount(&self.scratch, bytes, mounts)?);
         Ok(())
@@ -110,7 +109,7 @@ impl Prepared {
         self.tmpfs.as_ref()
     }
 
-    /// Removes everything now and says what could not be removed.
+    /// Removes everything now and returns what could not be removed.
     pub fn close(self) -> Vec<Leftover> {
         let images = self.images.into_iter().map(Image::close);
         let mut outcomes: Vec<_> = images.collect();
@@ -120,16 +119,16 @@ impl Prepared {
     }
 }
 
-/// Makes the scratch directory and the file systems of `plan`, or nothing.
+/// Creates the scratch directory and the file systems of `plan`, or nothing.
 ///
-/// Space for all of it, with 5 % to spare, must be free, although image files
-/// take only what is written to them.
+/// Space for all of it, plus 5 %, must be free, although image files take only what is written to
+/// them.
 pub fn prepare(
     plan: &Plan<'_>,
     guard: Option<&mut Guard>,
     interrupt: &Interrupt,
 ) -> Result<Prepared, ScratchError> {
-    // Everything that can be known to be missing is found before anything is written.
+    // Everything that can be checked is checked before anything is written.
     let mut bytes = plan.host_bytes;
     let mut to_make = Vec::new();
     if let Some(images) = plan.images {
@@ -152,8 +151,8 @@ pub fn prepare(
         tmpfs: None,
         scratch,
     };
-    // All are made before the first is mounted: mkfs.btrfs compares the device with those
-    // mounted by the first line of their image's path, which may have several.
+    // All are created before the first is mounted: mkfs.btrfs compares the device with the mounted
+    // ones by the first line of their image's path, which may have several lines.
     let mut made = Vec::new();
     for (kind, image_bytes, mkfs) in to_make {
         interrupt.check()?;

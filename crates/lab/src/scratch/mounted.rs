@@ -1,4 +1,4 @@
-//! A mount of our own in the scratch directory.
+//! A mount in the scratch directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::error::Leftover;
 
-/// A mount can be busy for a moment after the last file in it was closed.
+/// A mount can stay busy for a moment after its last file was closed.
 const UNMOUNT_ATTEMPTS: u32 = 20;
 const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What is mounted at a path, unmounted on drop.
+/// A mount at a path, unmounted on drop.
 #[derive(Debug)]
 pub(super) struct Mounted {
     path: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Mounted {
 }
 
 impl Mounted {
-    /// What was just mounted at `path`.
+    /// The new mount at `path`.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path, ended: false }
     }
@@ -41,14 +41,14 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
+        // Callers that need the result call `close`.
         if !self.ended {
             drop(unmount_patiently(&self.path));
         }
     }
 }
 
-/// Unmounts what is at `path`, waiting a little for its last user.
+/// Unmounts `path`, waiting a little for its last user.
 fn unmount_patiently(path: &Path) -> Result<(), Leftover> {
     let mut outcome = unmount(path, UnmountFlags::NOFOLLOW);
     for _ in 1..UNMOUNT_ATTEMPTS {

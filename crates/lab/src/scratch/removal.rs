@@ -1,5 +1,5 @@
-//! Removal of our own directories: never through a link, never into a mount, never
-//! one that is in use or that is not ours.
+//! Removal of our own directories: never through a link, never into a mount, never one that is in
+//! use or that is not ours.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -15,8 +15,8 @@ use rustix::process::geteuid;
 
 use super::directory::{LOCK, LOCK_MAGIC, PREFIX, RANDOM_BYTES};
 
-/// Removes the scratch directories in `parent` whose run is gone. What cannot be
-/// removed stays: it is not this run's business to fail for it.
+/// Removes the scratch directories in `parent` whose run is gone. Whatever cannot be removed stays:
+/// this run does not fail because of it.
 pub(super) fn remove_stale(parent: BorrowedFd<'_>) {
     let Ok(entries) = Dir::read_from(parent) else {
         return;
@@ -38,7 +38,7 @@ pub(super) fn is_scratch_name(name: &CStr) -> bool {
     random.len() == 2 * RANDOM_BYTES && random.iter().all(lower_hex)
 }
 
-/// Removes one, unless its run lives or it is none of ours.
+/// Removes one, unless its run is alive or it is not ours.
 pub(super) fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
     if fstat(&directory)?.st_uid != geteuid().as_raw() {
@@ -47,7 +47,7 @@ pub(super) fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(),
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     match openat(&directory, LOCK, flags, Mode::empty()) {
         Ok(lock) => {
-            // Taken: the run lives. Otherwise we hold the lock until the directory is gone.
+            // Locked: the run is alive. Otherwise we hold the lock until the directory is gone.
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             let mut lock = File::from(lock);
             if !is_our_lock(&mut lock) {
@@ -55,14 +55,14 @@ pub(super) fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(),
             }
             remove_tree(parent, name)
         }
-        // Killed, or still about to be locked, right after mkdir; the run then makes
-        // another one. Fails unless the directory is empty.
+        // Killed, or still to be locked, right after mkdir; the run then creates another one. Fails
+        // unless the directory is empty.
         Err(Errno::NOENT) => unlinkat(parent, name, AtFlags::REMOVEDIR),
         Err(errno) => Err(errno),
     }
 }
 
-/// Signed, or not signed yet when the run was killed.
+/// Signed, or not yet signed when the run was killed.
 fn is_our_lock(lock: &mut File) -> bool {
     let mut start = Vec::new();
     let read = lock.take(LOCK_MAGIC.len() as u64).read_to_end(&mut start);
@@ -75,16 +75,15 @@ pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<O
     openat(parent, name, flags, Mode::empty())
 }
 
-/// Removes the directory `name` and all it holds, and stops with `XDEV` before
-/// anything that is mounted in it. The lock file goes last: as long as anything is left, the
-/// directory can be told to be ours.
+/// Removes the directory `name` and its contents, and stops with `XDEV` before a mount in it. The
+/// lock file is removed last: as long as anything remains, the directory is recognisable as ours.
 pub(super) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
     remove_own(parent, name, &directory)
 }
 
-/// The same for a directory that is open. Fails with `STALE` where others have renamed it: it is
-/// empty then, and what has its name now is not touched.
+/// The same for an open directory. Fails with `STALE` if it was renamed: it is empty then, and the
+/// directory that has its name now is not touched.
 pub(super) fn remove_own(
     parent: BorrowedFd<'_>,
     name: impl Arg + Copy,
@@ -94,7 +93,7 @@ pub(super) fn remove_own(
     empty(directory, own.st_dev, Some(LOCK))?;
     gone(unlinkat(directory, LOCK, AtFlags::empty()))?;
     let named = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
-        // Another run may have taken it for stale, which it is without its lock file.
+        // Another run may have considered it stale, which it is without its lock file.
         Err(Errno::NOENT) if fstat(directory)?.st_nlink == 0 => return Ok(()),
         Err(Errno::NOENT) => return Err(Errno::STALE),
         named => named?,
@@ -105,7 +104,7 @@ pub(super) fn remove_own(
     gone(unlinkat(parent, name, AtFlags::REMOVEDIR))
 }
 
-/// What somebody else has removed is removed.
+/// Removed by another process: done.
 fn gone(outcome: Result<(), Errno>) -> Result<(), Errno> {
     match outcome {
         Err(Errno::NOENT) => Ok(()),
@@ -117,7 +116,7 @@ fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), E
     if fstat(directory)?.st_dev != device {
         return Err(Errno::XDEV);
     }
-    // Read first: removing entries while reading may skip some.
+    // Read first: removing entries during the read may skip some.
     let names: Vec<CString> = Dir::read_from(directory)?
         .map(|entry| Ok(entry?.file_name().to_owned()))
         .collect::<Result<_, Errno>>()?;
@@ -126,7 +125,7 @@ fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), E
         if name == c"." || name == c".." || spare == Some(name) {
             continue;
         }
-        // Linux answers EISDIR for a directory, so nothing has to be looked up first.
+        // Linux returns EISDIR for a directory, so no lookup is needed first.
         match unlinkat(directory, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => continue,
             Err(Errno::ISDIR) => {}

@@ -10,7 +10,7 @@ use super::error::ScratchError;
 use super::image::Image;
 use super::kind::ImageKind;
 
-/// All kinds are made with blocks of this size, so that their counts compare.
+/// All kinds are created with this block size, so that their counts are comparable.
 const BLOCK_SIZE_BYTES: u64 = 4096;
 
 /// `struct ext4_super_block` starts 1024 bytes into the device and has
@@ -45,7 +45,7 @@ pub(super) fn verify(image: &Image) -> Result<(), ScratchError> {
 
 fn verify_ext4(image: &Image, mount: &Mount) -> Result<(), ScratchError> {
     let kind = image.kind();
-    // "<none>" or the journal thread's number (fs/ext4/sysfs.c).
+    // "<none>" or the journal thread's id (fs/ext4/sysfs.c).
     let task = format!("/sys/fs/ext4/{}/journal_task", image.device().name());
     let task = fs::read_to_string(&task)
         .map_err(|error| ScratchError::io("read", task.as_ref(), error))?;

@@ -1,4 +1,4 @@
-//! Which of the observed events are the case's.
+//! Which of the observed events belong to the case.
 
 use iostrata_core::Gap;
 use iostrata_core::evidence::{Cache, Charge, Evidence, RawEvidence, assemble, foreign_requests};
@@ -6,14 +6,12 @@ use iostrata_core::evidence::{Cache, Charge, Evidence, RawEvidence, assemble, fo
 use crate::engine::KernelFile;
 use crate::target::Target;
 
-/// The evidence of one case that used `files`, and the number of requests that
-/// were somebody else's.
+/// The evidence of one case that used `files`, and the number of requests from others.
 ///
-/// Calls and pages are charged by the file: the workload process also talks to
-/// its parent, and calls without a file are its own housekeeping. Requests are
-/// charged by the file on a shared disk; on an image made for the run all of them
-/// are the case's, also those of metadata that a file system keeps in inodes of
-/// its own.
+/// Calls and pages are attributed by file: the workload process also communicates with its parent,
+/// and calls without a file are its own housekeeping. On a shared disk, requests are attributed by
+/// file; on an image created for the run all requests belong to the case, including those for
+/// metadata that a file system keeps in internal inodes.
 pub(crate) fn evidence(
     raw: &RawEvidence,
     target: &Target,
@@ -48,7 +46,7 @@ pub(crate) fn evidence(
 }
 
 /// The device and the inode under which the file is counted: on overlayfs those of a layer, of
-/// which the file system tells the inode number alone.
+/// which the file system reports only the inode number.
 fn as_observed(raw: &RawEvidence, target: &Target, file: KernelFile) -> (u32, u64) {
     let own = (file.device, file.inode);
     if target.storage.filesystem != "overlay" {

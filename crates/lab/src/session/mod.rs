@@ -28,7 +28,7 @@ pub(crate) use passes::{Item, Observed, measure, observe_all};
 pub(crate) use timed::{Timed, time, wide};
 pub(crate) use unobserved::unobserved;
 
-/// How much time a run may take.
+/// The time budget of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
     /// Some seconds for each experiment.
@@ -41,8 +41,8 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// When a case has been timed often enough. Fewer than four runs have no 95 %
-    /// interval against as few others.
+    /// The stopping rule of a case. Fewer than four runs have no 95 % interval against as few
+    /// others.
     pub fn stopping(self) -> StoppingRule {
         let (min_runs, max_runs, budget_s) = match self {
             Self::Quick => (5, 5, 2.0),
@@ -58,10 +58,10 @@ impl Effort {
     }
 }
 
-/// What every experiment needs to know besides its cases and targets.
+/// The settings of every experiment besides its cases and targets.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// When a case has been timed often enough.
+    /// The stopping rule of a case.
     pub stopping: StoppingRule,
     /// How thoroughly.
     pub effort: Effort,
@@ -71,12 +71,12 @@ pub struct RunSettings {
     pub launcher: Launcher,
     /// Hypervisor or container, as in the environment block.
     pub virtualization: Option<String>,
-    /// Why there is no observer; shown only when there is none.
+    /// Why there is no observer; shown only if there is none.
     pub unobserved_because: String,
 }
 
-/// How long requests are still counted after `syncfs` returned: the completion of
-/// the last ones, and journal work that a commit leaves to a worker.
+/// How long requests are still counted after `syncfs` returned: for the completion of the last
+/// ones, and for journal work that a commit leaves to a worker.
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// Runs that measure the measuring loop itself.
@@ -89,16 +89,16 @@ pub struct Session<'a> {
     pub(crate) observer: Option<&'a mut dyn Observer>,
     pub(crate) ledger: Ledger<'a>,
     pub(crate) stop: &'a dyn Fn() -> bool,
-    /// Whether it ends before all is done.
+    /// Whether it ends before all cases are done.
     pub(crate) interrupted: bool,
-    /// What will not be in the result, and why.
+    /// Parts that the result will lack, and why.
     pub(crate) missing: Vec<Gap>,
     /// Timing runs that are not among the samples.
     pub(crate) warm_up_runs: usize,
 }
 
 impl Session<'_> {
-    /// Adds what the observer cannot see, or that there is none, to what is missing.
+    /// Adds to the gaps what the observer cannot see, or that there is none.
     pub(crate) fn lack_what_is_unseen(&mut self) {
         let missing = match &self.observer {
             Some(observer) => observer.missing(),
@@ -107,12 +107,12 @@ impl Session<'_> {
         self.missing.extend(missing);
     }
 
-    /// What does not exist for want of an observer.
+    /// Parts that need an observer.
     pub(crate) fn unseen(&self, what: &str) -> Gap {
         Gap::new(what, self.run.unobserved_because.clone())
     }
 
-    /// The result of what was measured, without caveats and answers.
+    /// The result of the measurements, without caveats and answers.
     pub(crate) fn result<R, O, M>(
         &mut self,
         question: &str,
@@ -145,7 +145,7 @@ impl Session<'_> {
         self.run.launcher.start(job, self.stop)
     }
 
-    /// Does a job of one step and lets its process end.
+    /// Runs a job with one step and lets its process end.
     pub(crate) fn work<J: Job>(&self, job: &J) -> Result<J::Report, EngineError> {
         let mut workload = self.start(job)?;
         let report = workload.go(self.stop)?;
@@ -153,9 +153,9 @@ impl Session<'_> {
         Ok(report)
     }
 
-    /// Runs `work` under the observer, if there is one, which it may ask for its counts
-    /// meanwhile. The session is ended also when the work fails. After it what is dirty on
-    /// `settle` is written back, and belongs to what was left when the program ended.
+    /// Runs `work` under the observer, if there is one; `work` may read its counts meanwhile. The
+    /// session also ends when the work fails. Afterwards the dirty data on `settle` is written
+    /// back, and counts as left at the program's end.
     pub(crate) fn observed<T>(
         &mut self,
         process: u32,
@@ -180,7 +180,7 @@ impl Session<'_> {
             });
         let observation = observer.stop();
         self.observer = Some(observer);
-        // A failed work is the reason; what `stop` says about it is not.
+        // The failure of the work is the reason; a second one from `stop` is not reported.
         let done = outcome?;
         let mut observation = observation?;
         match observation.failed.pop() {
@@ -192,7 +192,7 @@ impl Session<'_> {
         }
     }
 
-    /// Runs `work` unless an end was asked for; a failure during an interruption is one.
+    /// Runs `work` unless an end was requested; a failure during an interruption counts as one.
     pub(crate) fn until_stopped<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, LabError>,
@@ -208,8 +208,8 @@ impl Session<'_> {
         Ok(None)
     }
 
-    /// The same for what is done beside rows that there are: a failure does not lose them, and
-    /// is told with the result, which lacks this.
+    /// The same for work in addition to existing rows: a failure does not lose the rows, and is
+    /// reported as a gap of the result.
     pub(crate) fn unless_failed<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, LabError>,
@@ -224,8 +224,8 @@ impl Session<'_> {
         }
     }
 
-    /// Seconds of the measuring loop around nothing, which `run` does: the quickest of three
-    /// runs. `None` when interrupted.
+    /// Seconds of the measuring loop around nothing, which `run` does: the fastest of three runs.
+    /// `None` when interrupted.
     pub(crate) fn loop_s(
         &mut self,
         run: impl Fn(&mut Self) -> Result<Work, EngineError>,
@@ -242,14 +242,14 @@ impl Session<'_> {
     }
 }
 
-/// Writes back everything that is dirty on the file system of `dir`.
+/// Writes back all dirty data on the file system of `dir`.
 pub(crate) fn sync_file_system(dir: &Path) -> Result<(), LabError> {
     File::open(dir)
         .and_then(|dir| Ok(rustix::fs::syncfs(dir)?))
         .map_err(|error| LabError::at("sync the file system of", dir, error))
 }
 
-/// A file as the observer names it.
+/// A file as the observer identifies it.
 pub(crate) fn identity(path: &Path) -> Result<KernelFile, LabError> {
     observed_file(path).map_err(|error| LabError::at("look up", path, error))
 }
@@ -272,7 +272,7 @@ impl RunFile {
         &self.path
     }
 
-    /// As the observer names it.
+    /// In the form that the observer uses.
     pub(crate) fn identity(&self) -> Result<KernelFile, LabError> {
         identity(&self.path)
     }
@@ -289,8 +289,8 @@ impl RunFile {
 }
 
 impl Drop for RunFile {
-    /// After [`RunFile::remove`], or before the file was made, there is nothing to
-    /// remove; after a failure the scratch directory's own removal reports what stays.
+    /// After [`RunFile::remove`], or before the file was created, there is nothing to remove; after
+    /// a failure the scratch directory's own removal reports what stays.
     fn drop(&mut self) {
         drop(fs::remove_file(&self.path));
     }

@@ -1,4 +1,4 @@
-//! What every experiment does with its cases: it times all of them, and then observes each.
+//! The passes over every experiment's cases: times all of them, then observes each.
 
 use iostrata_core::Gap;
 use iostrata_core::evidence::Evidence;
@@ -13,9 +13,9 @@ use crate::target::Target;
 
 /// A case on a target.
 pub(crate) trait Item {
-    /// What the timing runs give besides their samples.
+    /// Results of the timing runs besides their samples.
     type Gathered: Default;
-    /// What the observed run gives besides evidence.
+    /// Results of the observed run besides evidence.
     type Found: Default;
     /// A row of the result.
     type Row;
@@ -33,7 +33,7 @@ pub(crate) trait Item {
     /// One run under the observer; without one, what any process can see of it.
     fn observe(&self, session: &mut Session<'_>) -> Result<Observed<Self::Found>, LabError>;
 
-    /// The row, of both.
+    /// The row, from both.
     fn row(
         &self,
         timed: Timed,
@@ -42,19 +42,19 @@ pub(crate) trait Item {
     ) -> Self::Row;
 }
 
-/// What the evidence pass gave for one item.
+/// The result of the evidence pass for one item.
 #[derive(Debug, Default)]
 pub(crate) struct Observed<F = ()> {
     pub(crate) evidence: Evidence,
-    /// Requests of others on the same disks.
+    /// Requests from others on the same disks.
     pub(crate) other_requests: Option<u64>,
     pub(crate) notes: Vec<String>,
-    /// What is the experiment's own.
+    /// The part that only this experiment has.
     pub(crate) found: F,
 }
 
 impl<F: Default> Observed<F> {
-    /// Of a run that used `files`, with or without an observer.
+    /// For a run that used `files`, with or without an observer.
     pub(crate) fn of(
         session: &Session<'_>,
         target: &Target,
@@ -73,7 +73,8 @@ impl<F: Default> Observed<F> {
         }
     }
 
-    /// Notes where the kernel counted other calls than `who` must make: names, numbers and bytes.
+    /// Notes where the kernel's counts differ from the calls that `who` must make: names, counts
+    /// and bytes.
     pub(crate) fn check_calls<'a>(
         &mut self,
         who: &str,
@@ -94,7 +95,7 @@ impl<F: Default> Observed<F> {
         }
     }
 
-    /// Of an item that was not observed.
+    /// For an item that was not observed.
     fn missing(why: &str) -> Self {
         Self {
             evidence: Evidence {
@@ -136,8 +137,8 @@ pub(crate) fn measure<I: Item>(
     observe_all(session, items, timed, gathered)
 }
 
-/// Observes every item that was timed often enough and makes its row. What fails then does not
-/// lose what was timed: rows are made of that, and the failure is told with the result.
+/// Observes every item with enough timing runs and builds its row. A failure here does not lose the
+/// timings: rows are built from them, and the failure is reported with the result.
 pub(crate) fn observe_all<I: Item>(
     session: &mut Session<'_>,
     items: &[I],

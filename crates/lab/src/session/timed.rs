@@ -7,19 +7,18 @@ use super::Session;
 use crate::engine::{Ledger, Measured, Meter, Reading, Round, StoppingRule, measure};
 use crate::error::LabError;
 
-/// What the timing pass gave for one item.
+/// The result of the timing pass for one item.
 pub(crate) struct Timed {
     pub(crate) timing: Option<Timing>,
     pub(crate) interference: Interference,
-    /// Whether the item has as many runs as it should.
+    /// Whether the item has all its runs.
     pub(crate) enough: bool,
-    /// When it has.
+    /// The stopping rule.
     pub(crate) stopping: StoppingRule,
 }
 
-/// Times cases, each by `run`, which gets the case's index and does one run of it.
-/// `labels` name them for progress; `steps_after` are the steps that other passes
-/// will need.
+/// Times cases by calling `run` with the case's index for one run of it. `labels` name them for
+/// progress; `steps_after` is the number of steps of later passes.
 pub(crate) fn time(
     session: &mut Session<'_>,
     labels: &[String],
@@ -64,7 +63,7 @@ pub(crate) fn time(
     Ok(items.collect())
 }
 
-/// Says that the runs differ more than was asked for.
+/// Reports that the runs differ more than the requested width.
 pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<String> {
     let timing = timing?;
     let width = timing.relative_width();
@@ -77,8 +76,8 @@ pub(crate) fn wide(timing: Option<&Timing>, stopping: &StoppingRule) -> Option<S
     })
 }
 
-/// Keeps the ledger's total in step with the cases that still run: a round is
-/// taken to have as many runs as the one before it.
+/// Keeps the ledger's total consistent with the cases that still run: a round is assumed to have as
+/// many runs as the previous one.
 struct Rounds {
     current: Round,
     runs: usize,

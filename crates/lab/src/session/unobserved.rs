@@ -5,7 +5,7 @@ use iostrata_core::evidence::{Evidence, Faults};
 
 use crate::engine::Work;
 
-/// What needs an observer.
+/// The parts that need an observer.
 const UNSEEN: [&str; 4] = [
     "system calls",
     "page-cache events",
@@ -13,7 +13,8 @@ const UNSEEN: [&str; 4] = [
     "blocked time",
 ];
 
-/// What getrusage(2) gives without any privilege; the rest is missing, `because` of what.
+/// The part that getrusage(2) provides without privileges; the rest is missing, for the reason
+/// `because`.
 pub(crate) fn unobserved(work: &Work, because: &str) -> Evidence {
     Evidence {
         faults: Faults {

@@ -1,5 +1,5 @@
-//! What one write and one flush cost on a target: direct writes of 4 KiB, with and
-//! without a sync after each, in turns.
+//! The cost of one write and one flush on a target: direct writes of 4 KiB, with and without a sync
+//! after each, interleaved.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -18,13 +18,13 @@ use crate::session::{RunFile, Session};
 use crate::target::Target;
 use crate::tool::Trouble;
 
-/// Bytes of a write: a page, and a block of every file system that is made.
+/// Bytes of a write: a page, and a block of every file system created here.
 const PAGE: usize = 4096;
 
-/// Pages that are written in turn.
+/// Pages written cyclically.
 const PAGES: u64 = 256;
 
-/// `O_DIRECT` wants memory, offset and length aligned to the device's blocks (open(2)).
+/// `O_DIRECT` requires memory, offset and length aligned to the device's blocks (open(2)).
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
@@ -33,7 +33,7 @@ struct Page([u8; PAGE]);
 pub struct DirectJob {
     /// File to create. It must not exist.
     pub path: OsString,
-    /// Writes of either kind.
+    /// Number of writes of each kind.
     pub writes: u64,
 }
 
@@ -46,7 +46,7 @@ pub struct DirectReport {
     pub synced_s: f64,
 }
 
-/// A file that is ready to be written.
+/// A file ready to be written.
 pub(crate) struct DirectTask {
     path: PathBuf,
     writes: u64,
@@ -61,7 +61,7 @@ impl Job for DirectJob {
 impl Task for DirectTask {
     type Job = DirectJob;
 
-    /// Writes the file, so that no write allocates.
+    /// Writes the whole file, so that no later write allocates.
     fn prepare(job: DirectJob) -> Result<Self, Failure> {
         let path = PathBuf::from(job.path);
         let mut page = Box::new(Page([0; PAGE]));
@@ -75,7 +75,7 @@ impl Task for DirectTask {
         })
     }
 
-    /// Writes, with and without a sync in turns.
+    /// Writes, with and without a sync, interleaved.
     fn go(&mut self) -> Result<DirectReport, Failure> {
         let failure = |error: &io::Error| {
             Failure::from_io(&format!("write directly to {}", self.path.display()), error)
@@ -119,7 +119,7 @@ fn create(path: &Path, page: &Page) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Measures a target, unless its file system takes no direct writes.
+/// Measures a target, unless its file system does not support direct writes.
 pub(super) fn calibrate(
     session: &mut Session<'_>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! What is measured: a case on a target.
+//! An item of the measurement: a case on a target.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -23,12 +23,12 @@ pub(super) struct Item<'a> {
     pub(super) shown: bool,
 }
 
-/// How long a stretch is.
+/// The length of a stretch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Length {
     /// Syncs of each writer.
     Syncs(u64),
-    /// Until this has passed.
+    /// Until this time has passed.
     Time(Duration),
     /// Whichever comes first.
     Either(u64, Duration),
@@ -96,7 +96,7 @@ impl session::Item for Item<'_> {
     }
 }
 
-/// What the timing runs of one item gave besides their samples.
+/// Results of an item's timing runs besides their samples.
 #[derive(Debug, Default)]
 pub(super) struct SyncRuns {
     /// Syncs of each writer in a timed run; known after the warm-up.
@@ -107,7 +107,8 @@ pub(super) struct SyncRuns {
 }
 
 impl SyncRuns {
-    /// The warm-up takes some time; every run after it makes as many syncs as it did.
+    /// The warm-up runs for a given time; every run after it makes as many syncs as the warm-up
+    /// did.
     fn next(&self, run: &RunSettings) -> Length {
         self.syncs.map_or_else(
             || Length::Time(settings::run_length(run.effort)),

@@ -1,7 +1,7 @@
 //! `lab sync`: the work and its measurement.
 //!
-//! What is measured is described in [`iostrata_core::sync`]; here files are really
-//! written and synced ([`SyncJob`]), timed and observed.
+//! [`iostrata_core::sync`] describes the cases; this module writes and syncs real files
+//! ([`SyncJob`]), timed and observed.
 
 mod calibration;
 mod item;

@@ -21,7 +21,7 @@ pub(super) struct Stretches {
     pub(super) live: bool,
 }
 
-/// Runs one item under the observer; without one, takes what any process can see.
+/// Runs one item under the observer; without one, uses what any process can see.
 pub(super) fn observe(
     session: &mut Session<'_>,
     item: &Item<'_>,
@@ -33,7 +33,7 @@ pub(super) fn observe(
     let identities: Result<Vec<KernelFile>, LabError> =
         files.0.iter().map(RunFile::identity).collect();
     let identities = identities?;
-    // What earlier runs left to write back is not this one's.
+    // Write-back left by earlier runs does not belong to this one.
     sync_file_system(&target.dir)?;
     let (pid, settle) = (workload.pid(), Some(target.dir.as_path()));
     let (done, observation) =
@@ -201,7 +201,7 @@ fn summarised(
     observed
 }
 
-/// `sync`(2) names no file, so it is charged to nobody: here only the case makes it.
+/// `sync`(2) names no file, so it is attributed to none: here only the case calls it.
 fn count_sync(call: Call, raw: &RawEvidence, evidence: &mut Evidence) {
     let Some(calls) = evidence.syscalls.as_mut().filter(|_| call == Call::Sync) else {
         return;

@@ -92,7 +92,7 @@ impl Experiment for Plan {
 }
 
 impl Plan {
-    /// Every case on every target; those that a target cannot have are missing.
+    /// Every case on every target; unsupported ones are listed as missing.
     fn items<'a>(&self, session: &mut Session<'a>) -> Result<Vec<Item<'a>>, LabError> {
         let mut items = Vec::new();
         let is_preallocated = |case: &Case| case.write == Write::Preallocated;
@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// Targets without a projection because their requests were not theirs alone.
+/// Targets without a projection because others also sent requests to their disks.
 fn unprojected(result: &SyncResult) -> Vec<Gap> {
     let mut gaps = Vec::new();
     for target in &result.targets {
@@ -173,7 +173,7 @@ fn machine_settings(session: &mut Session<'_>) -> Vec<Setting> {
     }
 }
 
-/// Properties of this machine that limit what the rows mean.
+/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
     let targets = session.targets;
     let flushed = "a completed flush has reached the host, which may keep the data in memory; \
@@ -193,7 +193,7 @@ fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
     caveats
 }
 
-/// Requests without a file cannot be told from those of others on a shared disk.
+/// On a shared disk, requests without a file cannot be separated from those of others.
 fn shared(target: &Target) -> Option<String> {
     let others = !target.image && target.unchargeable().is_none() && !target.is_memory();
     others.then(|| {

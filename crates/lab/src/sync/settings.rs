@@ -1,4 +1,4 @@
-//! What is to be measured, and how thoroughly.
+//! The cases to measure, and how thoroughly.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::target::Target;
 /// Writers of the group-commit rows.
 const WRITERS: [u64; 3] = [2, 4, 8];
 
-/// More threads than this measure the scheduler.
+/// With more threads than this, the scheduler is measured.
 const MOST_WRITERS: u64 = 1024;
 
-/// Fewest syncs that each writer's file has room for, and that a timing run makes.
+/// Minimum number of syncs for which each writer's file has room, and that a timing run makes.
 const FEWEST_SYNCS: u64 = 64;
 pub(super) const FEWEST_TIMED_SYNCS: u64 = 20;
 
@@ -31,29 +31,29 @@ pub struct Selection {
     pub writes: Vec<Write>,
     /// Bytes per write.
     pub sizes_bytes: Vec<u64>,
-    /// Writers at a time.
+    /// Numbers of concurrent writers.
     pub writers: Vec<u64>,
-    /// Devices that the rates are projected to.
+    /// Devices for which the rates are projected.
     pub devices: Vec<Figures>,
     /// How thoroughly.
     pub effort: Effort,
 }
 
-/// What is measured.
+/// The cases and their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Cases, the article's first.
     pub cases: Vec<Case>,
-    /// Devices that their rates are projected to.
+    /// Devices for which their rates are projected.
     pub devices: Vec<Figures>,
     /// How thoroughly.
     pub effort: Effort,
 }
 
 impl Selection {
-    /// The cases. When a call, a way of writing or a number of writers was chosen,
-    /// all combinations of what was chosen, with the article's case for the rest;
-    /// else the usual ones of the effort.
+    /// The cases. When the user chose a call, a way of writing or a number of writers, all
+    /// combinations of the choices, with the article's case for the rest; otherwise the defaults of
+    /// the effort.
     pub fn plan(&self) -> Result<Plan, LabError> {
         self.refuse_nonsense()?;
         let article = Case::ARTICLE;
@@ -95,7 +95,7 @@ impl Selection {
                 "--size 0 writes nothing; give 1 byte or more",
             ));
         }
-        // With the files' room for some syncs of each writer.
+        // The files have room for some syncs of each writer.
         let most = |size: &u64| {
             let bytes = size.checked_mul(FEWEST_SYNCS * MOST_WRITERS);
             bytes.is_none_or(|bytes| i64::try_from(bytes).is_err())
@@ -119,7 +119,7 @@ impl Selection {
     }
 }
 
-/// The article's case first: its series is the one that is shown.
+/// The article's case first: its series is shown.
 fn usual_kinds(effort: Effort) -> Vec<(Call, Write, u64)> {
     use Call::{Fdatasync, Fsync, ODsync, OSync, Sync, Syncfs};
     use Write::{Append, Overwrite};
@@ -150,9 +150,9 @@ fn every(calls: &[Call]) -> Vec<(Call, Write, u64)> {
     calls.iter().flat_map(each).collect()
 }
 
-/// How long a timing run is meant to be. Of an SSD's syncs the first hundreds take up to a fifth
-/// less than those after them (`benches/sync.rs`), so a shorter one would give a rate that
-/// does not last.
+/// The intended length of a timing run. The first hundreds of syncs of an SSD take up to a fifth
+/// less time than later ones (`benches/sync.rs`), so a shorter run would give a rate that does not
+/// last.
 pub(super) fn run_length(effort: Effort) -> Duration {
     Duration::from_millis(match effort {
         Effort::Quick => 75,
@@ -161,14 +161,14 @@ pub(super) fn run_length(effort: Effort) -> Duration {
     })
 }
 
-/// Whether the first case of a target is shown second by second: on quick runs only that of
-/// the first one.
+/// Whether the first case of a target is shown second by second: quick runs do so only for the
+/// first target.
 pub(super) fn shows(effort: Effort, first: bool) -> bool {
     first || effort != Effort::Quick
 }
 
-/// The stretches of the observed run: some seconds where it is shown; others until they have
-/// enough syncs for counts per sync, or have taken long enough.
+/// The stretches of the observed run: some seconds if it is shown; otherwise until there are enough
+/// syncs for counts per sync, or the time is up.
 pub(super) fn stretches(effort: Effort, case: &Case, shown: bool) -> Stretches {
     let (seconds, syncs, longest_ms) = match effort {
         Effort::Quick => (3, 200_u64, 500),
@@ -192,7 +192,7 @@ pub(super) fn stretches(effort: Effort, case: &Case, shown: bool) -> Stretches {
     }
 }
 
-/// Direct writes of either kind that calibrate a target.
+/// Direct writes of each kind that calibrate a target.
 pub(super) fn direct_writes(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 100,
@@ -216,7 +216,7 @@ pub(super) fn needed_bytes(effort: Effort, cases: &[Case]) -> u64 {
     with_structures(cases.iter().map(files).max().unwrap_or(0))
 }
 
-/// Why a target takes no preallocated files; `None` when it does.
+/// Why a target does not support preallocated files; `None` when it does.
 pub(super) fn no_preallocation(target: &Target) -> Result<Option<String>, LabError> {
     let file = RunFile::new(&target.dir, "preallocated");
     let io = |error| LabError::at("create", file.path(), error);

@@ -12,18 +12,18 @@ use serde::{Deserialize, Serialize};
 use super::writer::{Limit, Stretch, Writer};
 use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
-/// Writes and syncs, a stretch for each `go`.
+/// Writes and syncs, one stretch for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncJob {
-    /// How, how large, how many at a time.
+    /// Call, way of writing, size, and number of writers.
     pub case: Case,
-    /// One file for each writer, to create. None may exist.
+    /// The files to create, one for each writer. None may exist.
     pub paths: Vec<OsString>,
-    /// Most bytes of each file.
+    /// Maximum bytes of each file.
     pub file_bytes: u64,
-    /// Most syncs of each writer and stretch.
+    /// Maximum syncs of each writer and stretch.
     pub syncs: u64,
-    /// Nanoseconds of a stretch after which no further write begins.
+    /// Nanoseconds of a stretch after which no further write starts.
     pub duration_ns: u64,
 }
 
@@ -34,17 +34,17 @@ pub struct SyncReport {
     pub work: Work,
     /// Syncs, all writers together.
     pub syncs: u64,
-    /// Latencies from one sync's end to the next one's.
+    /// Latencies, from the end of one sync to the end of the next.
     pub latencies: Vec<Bucket>,
-    /// The longest of them, nanoseconds.
+    /// The maximum latency, nanoseconds.
     pub max_ns: u64,
     /// Whether a writer has reached the end of its file and can do no more.
     pub full: bool,
-    /// In what the files were not as the case's name says before the first write.
+    /// How the files differed from the case's name before the first write.
     pub not_as_asked: Option<String>,
 }
 
-/// Writers that are ready: files made, records in memory.
+/// Prepared writers: files created, records in memory.
 pub(crate) struct SyncTask {
     writers: Vec<Writer>,
     limit: Limit,
@@ -59,7 +59,7 @@ impl Job for SyncJob {
 impl Task for SyncTask {
     type Job = SyncJob;
 
-    /// Makes the files.
+    /// Creates the files.
     fn prepare(job: SyncJob) -> Result<Self, Failure> {
         let mut writers = Vec::new();
         let mut not_as_asked = None;
@@ -104,9 +104,9 @@ impl Task for SyncTask {
     }
 }
 
-/// Each writer in a thread of its own; the clock starts when all of them are there.
+/// Each writer in its own thread; the clock starts when all of them are ready.
 fn together(writers: &mut [Writer], limit: Limit) -> Result<(Stopwatch, Vec<Stretch>), Failure> {
-    // Whether they are to work; held back until all are there, or one cannot be.
+    // Whether they may start; held until all are ready, or one has failed.
     let gate = &RwLock::new(false);
     let mut closed = gate.write().unwrap_or_else(PoisonError::into_inner);
     let (arrived, arrivals) = mpsc::channel();

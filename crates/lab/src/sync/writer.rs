@@ -13,51 +13,51 @@ use rustix::io::Errno;
 
 use crate::engine::{Failure, XorShift, monotonic_ns};
 
-/// Bytes that an overwriting writer goes round in: enough that no block is written
-/// again while the device may still hold it, and written soon.
+/// Bytes that an overwriting writer cycles through: enough that no block is rewritten while the
+/// device may still hold it, and quickly written.
 const OVERWRITTEN_BYTES: u64 = 4 << 20;
 
-/// Longest latency that the histogram tells from longer ones.
+/// Longest latency that the histogram distinguishes.
 const LONGEST_NS: u64 = 600_000_000_000;
 
 /// Digits of a latency that are kept: within 1 %.
 const DIGITS: u8 = 2;
 
-/// File contents differ from what was in memory or on the disk before.
+/// Makes file contents differ from previous contents of memory or disk.
 const CONTENT_SEED: u64 = 0x5_10c5;
 
 /// When a writer stops.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limit {
-    /// Most syncs.
+    /// Maximum number of syncs.
     pub(super) syncs: u64,
-    /// Nanoseconds from its first write after which it begins no other.
+    /// Nanoseconds after its first write from which on it starts no other.
     pub(super) duration_ns: u64,
 }
 
-/// What one writer did in a stretch.
+/// The work of one writer in a stretch.
 pub(super) struct Stretch {
     pub(super) syncs: u64,
     pub(super) full: bool,
     latencies: Histogram<u64>,
 }
 
-/// A writer that is ready.
+/// A prepared writer.
 pub(super) struct Writer {
     file: File,
     path: PathBuf,
     call: Call,
     record: Vec<u8>,
     offset: u64,
-    /// Where the file ends for this writer.
+    /// The end of the file for this writer.
     end: u64,
-    /// Whether it goes back to the start there.
+    /// Whether it returns to the start there.
     round: bool,
 }
 
 impl Writer {
-    /// Creates `path`, which must not exist, in the state that the case begins with,
-    /// and makes that state durable.
+    /// Creates `path`, which must not exist, in the starting state of the case, and makes that
+    /// state durable.
     pub(super) fn create(path: &Path, case: &Case, file_bytes: u64) -> Result<Self, Failure> {
         let failure = |doing: &str, error: &io::Error| {
             Failure::from_io(&format!("{doing} {}", path.display()), error)
@@ -97,10 +97,10 @@ impl Writer {
         })
     }
 
-    /// In what the file is not as `write` says; `None` when it is.
+    /// How the file differs from `write`; `None` when it does not.
     ///
-    /// Blocks that were allocated and never written are a hole to `SEEK_DATA`, and
-    /// count in `st_blocks` (lseek(2)).
+    /// Blocks that were allocated and never written are a hole for `SEEK_DATA`, and count in
+    /// `st_blocks` (lseek(2)).
     pub(super) fn not_as_asked(&self, write: Write) -> Result<Option<String>, Failure> {
         let failure = |error: &io::Error| {
             Failure::from_io(&format!("look at {}", self.path.display()), error)
@@ -126,8 +126,8 @@ impl Writer {
 
     /// Writes and syncs up to `limit`.
     ///
-    /// One time stamp ends a sync and begins the next, so that nothing of the loop is
-    /// between two latencies.
+    /// One time stamp ends a sync and begins the next, so that no time of the loop falls between
+    /// two latencies.
     pub(super) fn work(&mut self, limit: Limit) -> Result<Stretch, Failure> {
         let mut latencies = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS)
             .map_err(|error| Failure::job(format!("no histogram: {error}")))?;
@@ -174,7 +174,7 @@ impl Writer {
         }
     }
 
-    /// Makes the record differ from the last one at this place.
+    /// Makes the record differ from the previous one at this position.
     fn stamp(&mut self) {
         let stamp = spread(self.offset).to_le_bytes();
         let length = self.record.len().min(stamp.len());
@@ -205,7 +205,7 @@ impl Stretch {
     }
 }
 
-/// Where a writer's file ends: a whole number of records.
+/// The end of a writer's file: a whole number of records.
 fn end_of(case: &Case, file_bytes: u64) -> u64 {
     let most = match case.write {
         Write::Overwrite => file_bytes.min(OVERWRITTEN_BYTES),
@@ -227,7 +227,7 @@ fn record(size_bytes: u64) -> Result<Vec<u8>, Failure> {
     Ok(record)
 }
 
-/// Writes `bytes` of records, through a file of its own: without the flags of the case.
+/// Writes `bytes` of records through a separate file description, without the flags of the case.
 fn fill(path: &Path, record: &[u8], bytes: u64) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let mut offset = 0;

@@ -1,5 +1,5 @@
-//! `lab atime` on file systems made for the test: the matrix is what the kernel's rules
-//! say, cell by cell, and reading writes what it is known to write. Needs root.
+//! `lab atime` on file systems created for the test: the matrix follows the kernel's rules, cell by
+//! cell, and reads cause exactly the known writes. Needs root.
 
 use iostrata_core::atime::{
     AtimeResult, ClockState, Loop, LoopRow, Mount, Operation, Probe, Reading, expected,
@@ -94,7 +94,7 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
     );
     for target in targets {
         let left = std::fs::read_dir(&target.dir).unwrap().count();
-        // ext4 makes a lost+found.
+        // ext4 creates a lost+found.
         assert!(left <= 1, "{} entries stay on {}", left, target.name);
     }
     assert!(prepared.close().is_empty());
@@ -186,7 +186,7 @@ fn reading_files_on_ext4_writes_a_sector_for_each_that_was_due() {
             assert_eq!(row.row.notes, [""; 0], "{:?}", row.row.case);
             assert_eq!(row.row.evidence.lost_events, 0);
         }
-        // Two options against noatime, for each of three loops.
+        // Two options compared with noatime, for each of three loops.
         assert_eq!(result.own.comparisons.len(), 6);
     });
 }

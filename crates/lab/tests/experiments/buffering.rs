@@ -153,7 +153,7 @@ fn timelines_show_what_a_second_process_reads() {
     );
 }
 
-/// Says stop once a label with the given start has been announced.
+/// Returns true for stop once a label with the given start has been announced.
 struct StopAt<'a> {
     label: &'a str,
     stopped: &'a Cell<bool>,
@@ -251,7 +251,7 @@ fn the_steps_add_up_to_the_total() {
     assert!(progress.finished && done + 1 == total, "{done} of {total}");
 }
 
-/// A tmpfs of its own, unmounted when dropped.
+/// A tmpfs for the test, unmounted when dropped.
 struct Tmpfs(tempfile::TempDir);
 
 impl Tmpfs {
@@ -372,7 +372,7 @@ fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
     assert!(error.is_usage());
 }
 
-/// Sees nothing, and fails after so many sessions.
+/// Sees nothing, and fails after a given number of sessions.
 struct Failing(u32);
 
 impl Observer for Failing {
@@ -456,7 +456,7 @@ fn an_interruption_keeps_what_was_found_of_the_runtimes() {
     let mut observer = Failing(u32::MAX);
     let result = interrupted_at("looking at the buffers of Ruby", Some(&mut observer));
     assert_eq!(result.rows.len(), 20);
-    // Calls cannot be seen here, so that each has a reason instead of a row.
+    // Calls are not visible here, so that each has a reason instead of a row.
     for name in ["C stdio", "Python"] {
         assert!(result.missing.iter().any(|gap| gap.what == name), "{name}");
     }

@@ -30,7 +30,7 @@ fn write_job(path: &Path, count: u64) -> WriteJob {
     }
 }
 
-/// Hours of work, and no disk needed for it.
+/// Hours of work, without a disk.
 fn endless() -> NullJob {
     NullJob {
         size_bytes: 1,
@@ -215,12 +215,12 @@ fn what_the_program_started_ends_with_it() {
 
 #[test]
 fn a_working_child_ends_with_the_thread_that_started_it() {
-    // The kernel sends the death signal when the starting thread ends, which is
-    // what happens to every thread of a parent that is killed.
+    // The kernel sends the death signal when the starting thread ends, which happens to every
+    // thread of a killed parent.
     let started = thread::spawn(|| {
         let workload = launcher().start(&endless(), &never).unwrap();
         let pid = pid(&workload);
-        // Neither dropped nor waited for, as in a killed parent.
+        // Neither dropped nor reaped, as in a killed parent.
         std::mem::forget(workload);
         pid
     });

@@ -1,5 +1,5 @@
-//! Every method of `lab copy`, as its workload process does it: contents, truncation,
-//! failures, and the system calls beside those that strace counts.
+//! Every method of `lab copy`, as its workload process does it: contents, truncation, failures, and
+//! the system calls compared with strace's counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,7 +62,7 @@ fn copies(dir: &Path, methods: &[Method]) {
                 let to = dir.join("to");
                 match destination {
                     Destination::Fresh => drop(fs::remove_file(&to)),
-                    // Longer than the source: what is left of it must go.
+                    // Longer than the source: the rest must be truncated.
                     Destination::Existing => fs::write(&to, vec![9; 400_000]).unwrap(),
                 }
                 let job = job(case(method, destination, durable), dir);
@@ -135,7 +135,7 @@ fn a_fresh_copy_goes_over_nothing() {
     assert_eq!(fs::read(dir.path().join("to")).unwrap(), b"kept");
 }
 
-/// Calls by name as `strace -f -c` counts them in a workload process that gets `lines`.
+/// Calls by name as `strace -f -c` counts them in a workload process that reads `lines`.
 fn strace(dir: &Path, lines: &str) -> BTreeMap<String, u64> {
     let summary = dir.join("summary");
     let mut child = Command::new("strace")
@@ -163,7 +163,7 @@ fn strace(dir: &Path, lines: &str) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What a copy adds to a process that only takes its job and ends.
+/// The calls that a copy adds to a process that only reads its job and ends.
 fn witness(case: Case) -> BTreeMap<String, u64> {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     source(dir.path());
@@ -200,7 +200,7 @@ fn the_calls_are_those_that_strace_counts() {
             .collect();
         let mut witness = witness(row.row.case);
         if row.row.case.method == Method::IoUring {
-            // How many completions one call finds depends on timing.
+            // The number of completions that one call finds depends on timing.
             let entered = |calls: &mut BTreeMap<String, u64>| calls.remove("io_uring_enter");
             assert!(entered(&mut seen).is_some() && entered(&mut witness).is_some());
         }
@@ -211,8 +211,8 @@ fn the_calls_are_those_that_strace_counts() {
     }
 }
 
-/// What strace counts of `cp` without what starts it: looking for it in `PATH`, and a pipe for what it
-/// complains of, which is made, put in its place, read once and closed at three ends.
+/// strace's counts for `cp`, without the calls that start it: searching it in `PATH`, and a pipe
+/// for its error messages, which is created, moved into place, read once and closed at three ends.
 fn without_launching(mut calls: BTreeMap<String, u64>) -> BTreeMap<String, u64> {
     for name in ["clone", "pipe2", "prctl", "recvfrom", "socketpair", "wait4"] {
         assert!(calls.remove(name).is_some(), "{name}");

@@ -1,4 +1,4 @@
-//! The system calls of every mode, counted by strace, against what is computed.
+//! The system calls of every mode, counted by strace, compared with the computed ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

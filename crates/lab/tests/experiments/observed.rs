@@ -117,8 +117,8 @@ fn every_layer_is_counted_and_charged_to_the_case() {
                 );
                 assert_eq!(evidence.device_after_exit.unwrap().data.count, 1);
             } else {
-                // One data block, one journal write and one commit block a sync, with a
-                // flush before the commit block and one after it.
+                // One data block, one journal write and one commit block per sync, with a flush
+                // before the commit block and one after it.
                 assert_eq!(seen, (RECORDS, RECORDS, RECORDS), "{mode:?}");
                 assert!(device.flushes >= 2 * RECORDS, "{} flushes", device.flushes);
             }

@@ -146,7 +146,7 @@ fn a_parser_is_told_from_the_reading() {
     });
 }
 
-/// Another process that maps the file as soon as it is there, and keeps all of it.
+/// Another process that maps the file as soon as it exists, and keeps all of it.
 struct Holder(Child);
 
 impl Holder {
@@ -277,7 +277,7 @@ fn an_interruption_leaves_no_file() {
     assert!(is_empty(dir.path()));
 }
 
-/// Lines for whoever watches, in the order of the reads.
+/// Lines for a user who watches, in the order of the reads.
 #[derive(Default)]
 struct Lines(Vec<String>);
 

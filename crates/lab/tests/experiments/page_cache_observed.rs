@@ -1,5 +1,5 @@
-//! `lab page-cache` observed by eBPF on a fresh ext4, whose device nobody else uses: counts
-//! that the case knows beforehand.
+//! `lab page-cache` observed by eBPF on a fresh ext4 whose device has no other user: counts that
+//! are known in advance.
 
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
 use iostrata_lab::engine::{Silent, StoppingRule};
@@ -17,7 +17,7 @@ use crate::undisturbed::undisturbed;
 
 const SIZE_BYTES: u64 = 4 << 20;
 
-/// More faults than a process has while it reads, of its stack and its own code.
+/// More faults than a process has during a read, for its stack and its own code.
 const FEW: u64 = 64;
 
 fn target(image: &Image) -> Target {
@@ -82,7 +82,7 @@ fn observed_run() -> PageCacheResult {
     of!(PageCache, result)
 }
 
-/// System calls, and bytes, by which the reader reads.
+/// System calls, and their bytes, of the reader.
 fn calls(row: &PageCacheRow) -> Option<(&'static str, u64)> {
     match (row.row.case.state, row.row.case.reader) {
         (_, Reader::Mmap | Reader::IoUring) => None,
@@ -93,7 +93,7 @@ fn calls(row: &PageCacheRow) -> Option<(&'static str, u64)> {
     }
 }
 
-/// What every row of the file must have, by its state and reader.
+/// The expected values of every row of the file, by its state and reader.
 fn check(row: &PageCacheRow) {
     let (case, evidence) = (row.row.case, &row.row.evidence);
     let pages = SIZE_BYTES / 4096;
@@ -129,8 +129,8 @@ fn check(row: &PageCacheRow) {
                 "one request each: {reads:?}"
             );
         }
-        // Neighbours read by chance make the kernel read ahead, and a page that
-        // RWF_DONTCACHE has dropped may be brought in again by that.
+        // Reads of adjacent blocks by chance cause read-ahead, which may bring in again a page that
+        // RWF_DONTCACHE has dropped.
         _ if case.reader == Reader::PreadRandom => {
             assert!(
                 reads.bytes >= SIZE_BYTES && reads.count > 100,

@@ -6,7 +6,7 @@ use iostrata_core::environment;
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::target::Target;
 
-/// The example `workload`, which Cargo builds beside the tests.
+/// The example `workload`, which Cargo builds with the tests.
 pub(crate) fn workload_program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples/workload");

@@ -71,7 +71,7 @@ fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
     measured
 }
 
-/// The same on a machine that may be busy: a measurement has little time, and says so.
+/// The same on a machine that may be busy: a measurement may run out of time, and reports that.
 fn one_at_last(remedy: Remedy, directory: &Path) -> Measurement {
     for _ in 0..50 {
         match one(remedy, directory) {
@@ -177,7 +177,7 @@ fn what_is_done_is_what_the_kernel_saw() {
         .collect();
     let now = report.now.samples_s.len() as u64;
     let better = report.better.samples_s.len() as u64;
-    // A run to find out how much there is time for, and one of each way that does not count.
+    // A run to determine how much time there is, and one of each variant that does not count.
     let (now_runs, better_runs) = (2 + now, 1 + better);
     assert_eq!(calls["pwrite64"], 20 * (now_runs + better_runs));
     assert_eq!(calls["fdatasync"], 2 * better_runs);
@@ -228,7 +228,7 @@ fn no_room_and_a_disk_that_fills_are_reasons() {
     );
 
     drop(small);
-    // Room when it begins, and taken by somebody else while it runs.
+    // Room at the start, and taken by another process during the run.
     let _small = Mounted::tmpfs(dir.path(), 256 << 10);
     let asked = Cell::new(0);
     let hog = fs::File::create(dir.path().join("hog")).unwrap();

@@ -13,8 +13,8 @@ use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::witness::Tracefs;
 
-/// Whether the kernel asks the device as Linux 6.1 does, not as 6.12 and later: where a count
-/// differs by that, the test names the code. Between these two nothing was counted.
+/// Whether the kernel sends the device the requests of Linux 6.1, not those of 6.12 and later:
+/// where a count differs, the test names the code. Kernels in between were not measured.
 pub(crate) fn is_as_6_1() -> bool {
     let release = rustix::system::uname()
         .release()
@@ -30,7 +30,7 @@ pub(crate) fn is_as_6_1() -> bool {
 /// Records of a counted run.
 pub(crate) const RECORDS: i64 = 1000;
 
-/// What the device did for [`RECORDS`] records of 1 KiB.
+/// The device's work for [`RECORDS`] records of 1 KiB.
 pub(crate) struct Counted {
     pub(crate) device: DeviceCounts,
     pub(crate) written_bytes: u64,
@@ -67,7 +67,7 @@ impl Counted {
     }
 }
 
-/// Makes an image of `kind`, warms it up and counts `append` with `mode`.
+/// Creates an image of `kind`, warms it up and counts `append` with `mode`.
 pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
     let mounts = isolate().unwrap();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -88,7 +88,7 @@ pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
     let disks = inspect(root, &Roots::default()).unwrap().charged_disks();
 
     let mut observer = EbpfObserver::open().unwrap();
-    // The first sync on a fresh file system pays for directories and extents.
+    // The first sync on a fresh file system also writes directories and extents.
     observe(&mut observer, &append, &root.join("warm"), 20, mode);
     rustix::fs::syncfs(std::fs::File::open(root).unwrap()).unwrap();
     let tracefs = Tracefs::record(base.path(), disks[0]);
@@ -140,7 +140,7 @@ fn summarise(seen: &Observation, disks: Vec<u32>, witness: (u64, u64)) -> Counte
     };
     let evidence = assemble(&seen.raw, &charge);
     let calls = seen.raw.syscalls.iter().flatten();
-    // The program writes to nothing but its file.
+    // The program writes only to its file.
     let written = calls
         .filter(|row| row.name == "write")
         .map(|row| row.returned);

@@ -1,5 +1,5 @@
-//! What one synced record costs each file system, counted on images: the figures that
-//! `reference` measurements agree on, met by requests of the loop device. Needs root.
+//! The cost of one synced record on each file system, counted on images: the `reference`
+//! measurements, reproduced by requests of the loop device. Needs root.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -19,8 +19,7 @@ use iostrata_lab::scratch::ImageKind;
 
 use crate::undisturbed::undisturbed;
 
-/// Mean over the records, within the tolerance that one-time work (a new extent, a
-/// checkpoint) leaves.
+/// Mean over the records, within the tolerance for one-time work (a new extent, a checkpoint).
 #[track_caller]
 fn near(what: &str, got: f64, low: f64, high: f64) {
     assert!(
@@ -40,7 +39,7 @@ fn ext4_without_journal_writes_data_and_the_inode_and_flushes_once() {
         let append = count(ImageKind::Ext4NoJournal, &["fsync"]);
         no_unknowns(&append);
         near("data", append.data(), 0.99, 1.02);
-        // The inode; on 6.1 also a bitmap for every fourth, and what write-back comes to.
+        // The inode; on 6.1 also a bitmap for every fourth, and additional write-back.
         let most = if is_as_6_1() { 1.4 } else { 1.25 };
         near("metadata", append.metadata(), 1.0, most);
         near("flushes", append.flushes(), 0.99, 1.02);
@@ -94,8 +93,8 @@ fn btrfs_writes_its_log_trees_and_the_super_block() {
     undisturbed(|| {
         let append = count(ImageKind::Btrfs, &["fsync"]);
         no_unknowns(&append);
-        // Blocks that lie side by side go out together on 6.1, and each by itself later
-        // (`write_one_eb`, fs/btrfs/extent_io.c).
+        // Adjacent blocks go out together on 6.1, and one by one later (`write_one_eb`,
+        // fs/btrfs/extent_io.c).
         let blocks = if is_as_6_1() { 4.0 } else { 6.5 };
         near("writes", append.writes(), blocks + 2.0, blocks + 4.0);
         near("metadata", append.metadata(), blocks, blocks + 2.0);
@@ -115,14 +114,14 @@ fn an_overwrite_with_fdatasync_is_one_write_and_one_flush() {
             let overwrite = count(kind, &["fdatasync", "overwrite"]);
             no_unknowns(&overwrite);
             near("data", overwrite.data(), 0.99, 1.02);
-            // Without a journal 6.1 leaves `ext4_fsync_nojournal` (fs/ext4/fsync.c) before the
-            // flush where the inode has not changed: the data may be in the device's cache.
+            // Without a journal, 6.1 returns from `ext4_fsync_nojournal` (fs/ext4/fsync.c) before
+            // the flush if the inode has not changed: the data may be in the device's cache.
             if kind == ImageKind::Ext4NoJournal && is_as_6_1() {
                 near("flushes", overwrite.flushes(), 0.0, 0.05);
             } else {
                 near("flushes", overwrite.flushes(), 0.98, 1.05);
             }
-            // mtime reaches the disk now and then, when the clock has ticked enough.
+            // mtime reaches the disk from time to time, when the clock has advanced enough.
             near(
                 "journal and commit",
                 overwrite.journal() + overwrite.commit(),
@@ -141,12 +140,12 @@ fn data_journal_writes_the_data_twice() {
         near("commit", append.commit(), 0.99, 1.02);
         near("journal", append.journal(), 0.99, 1.1);
         if is_as_6_1() {
-            // `ext4_sync_file` (fs/ext4/fsync.c) only commits. A page is written in its place at
-            // a checkpoint, after the last of the four records in it.
+            // `ext4_sync_file` (fs/ext4/fsync.c) only commits. A page is written in place at a
+            // checkpoint, after the last of the four records in it.
             near("data", append.data(), 0.2, 0.3);
             near("flushes", append.flushes(), 1.9, 2.1);
         } else {
-            // The transaction is committed first, then the page is written in its place
+            // The transaction is committed first, then the page is written in place
             // (fs/ext4/inode.c, ext4_do_writepages).
             near("data", append.data(), 0.99, 1.02);
             near("flushes", append.flushes(), 2.9, 3.1);

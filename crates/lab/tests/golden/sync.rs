@@ -1,6 +1,6 @@
-//! What one sync asks of the device on every target, counted through `lab sync` itself.
+//! The requests of one sync on every target, counted through `lab sync` itself.
 //!
-//! Where a figure surprises, the comment beside it says what in the kernel makes it.
+//! A comment next to a surprising figure names the kernel code that causes it.
 
 use iostrata_core::lab::Experiment;
 use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
@@ -29,9 +29,9 @@ const APPENDS: [(Call, Write); 4] = [
     (Call::OSync, Write::Append),
 ];
 
-/// A write of 1 KiB into a block of 4 KiB: the first of four converts the unwritten
-/// extent (`ext4_convert_unwritten_extents`, `xfs_iomap_write_unwritten`), which is a
-/// transaction; the other three overwrite.
+/// A write of 1 KiB into a block of 4 KiB: the first of four converts the unwritten extent
+/// (`ext4_convert_unwritten_extents`, `xfs_iomap_write_unwritten`), which is a transaction; the
+/// other three overwrite.
 const ONE_IN_FOUR: f64 = 0.25;
 
 fn target(name: &str, dir: &std::path::Path, image: bool) -> Target {
@@ -44,11 +44,11 @@ fn target(name: &str, dir: &std::path::Path, image: bool) -> Target {
     }
 }
 
-/// Syncs from which on a mean of them is near enough.
+/// Number of syncs whose mean is precise enough.
 const ENOUGH: u64 = 30;
 
-/// Measures the kinds on a fresh image, or on the host for `None`; for as long as a slow machine
-/// takes to make enough syncs.
+/// Measures the kinds on a fresh image, or on the host for `None`; long enough for a slow machine
+/// to make enough syncs.
 fn measured(kind: Option<ImageKind>, kinds: &[(Call, Write)], writers: &[u64]) -> SyncResult {
     let quick = measured_for(Effort::Quick, kind, kinds, writers);
     let longer = [Effort::Normal, Effort::Thorough];
@@ -134,8 +134,8 @@ fn row(result: &SyncResult, call: Call, write: Write) -> &SyncRow {
     result.rows.iter().find(wanted).unwrap()
 }
 
-/// Checks what every row must be, and its requests: within 3 %, or a twentieth of a
-/// request more for a checkpoint or a commit that fell into the run.
+/// Checks the properties of every row, and its requests: within 3 %, or a twentieth of a request
+/// more for a checkpoint or a commit during the run.
 #[track_caller]
 fn asks(result: &SyncResult, call: Call, write: Write, due: Each) {
     let row = row(result, call, write);
@@ -163,7 +163,7 @@ fn asks(result: &SyncResult, call: Call, write: Write, due: Each) {
     }
 }
 
-/// The run was as asked: no loss, the calls to the unit, files in their state, no reads.
+/// The run was as required: no loss, the exact calls, files in their state, no reads.
 #[track_caller]
 fn whole(row: &SyncRow) {
     assert!(row.observed_syncs >= 10, "{}", row.observed_syncs);
@@ -200,13 +200,13 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
         asks(&result, Call::Fdatasync, Write::Preallocated, converts);
         let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
         near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
-        // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as
-        // well, so the committed metadata goes to its place at once.
+        // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as well,
+        // so the committed metadata is written in place at once.
         let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
         near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
-        // `sync_filesystem` starts a commit before it waits for the data, and commits again
-        // after that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the end of the
-        // data's write-back came between the two.
+        // `sync_filesystem` starts a commit before it waits for the data, and commits again after
+        // that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the data's write-back
+        // ended between the two.
         near("syncfs commit", syncfs.commit.unwrap(), 0.97, 2.05);
     });
 }
@@ -223,13 +223,13 @@ fn ext4_without_journal_writes_the_inode_itself() {
             let each = row.per_sync;
             assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
             near("data", each.data.unwrap(), 0.99, 1.01);
-            // The inode; and bitmaps and descriptors when their write-back comes round.
+            // The inode; and bitmaps and descriptors when their write-back is due.
             let most = if is_as_6_1() { 1.4 } else { 1.3 };
             near("metadata", each.metadata.unwrap(), 0.99, most);
             near("flushes", each.flushes.unwrap(), 0.97, 1.09);
         }
-        // `ext4_fsync_nojournal` (fs/ext4/fsync.c) calls `ext4_write_inode` for fdatasync too,
-        // which writes the inode's block if its time has changed: at most once a sync.
+        // `ext4_fsync_nojournal` (fs/ext4/fsync.c) also calls `ext4_write_inode` for fdatasync,
+        // which writes the inode's block if its time has changed: at most once per sync.
         let row = row(&result, Call::Fdatasync, Write::Overwrite);
         whole(row);
         near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
@@ -259,8 +259,8 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
             Write::Overwrite,
             [1.0, 0.0, 0.0, 0.0, 1.0],
         );
-        // Three of four writes convert nothing; the fast commit is written all the same,
-        // because the inode is tracked in it.
+        // Three of four writes convert nothing; the fast commit is written nevertheless, because it
+        // tracks the inode.
         asks(
             &result,
             Call::Fdatasync,
@@ -270,7 +270,7 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
     });
 }
 
-/// Data goes to its place at a checkpoint, whenever that is (`ext4_sync_file`, fs/ext4/fsync.c).
+/// Data is written in place at a later checkpoint (`ext4_sync_file`, fs/ext4/fsync.c).
 #[track_caller]
 fn only_commits(result: &SyncResult, call: Call, write: Write) {
     let row = row(result, call, write);
@@ -321,9 +321,9 @@ fn xfs_writes_one_log_record_unless_only_contents_change() {
         }
         let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
         asks(&result, Call::Fdatasync, Write::Preallocated, converts);
-        // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and a log with nothing in
-        // it sends no flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of
-        // these syncs leave their contents in the device's volatile cache.
+        // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and an empty log sends no
+        // flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of these syncs leave
+        // their contents in the device's volatile cache.
         let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
         whole(syncfs);
         near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
@@ -353,7 +353,7 @@ fn btrfs_writes_its_log_trees_whatever_changes() {
             // The first two appends lie inline in the tree (`max_inline`, btrfs(5)).
             near("data", each.data.unwrap(), 0.8, 1.03);
             near("super blocks", each.commit.unwrap(), 0.97, 1.1);
-            // Two log trees of two blocks, each with a copy (DUP), and more as they grow.
+            // Two log trees with two blocks, each with a copy (DUP), and more as they grow.
             near("metadata", each.metadata.unwrap(), 3.8, 9.0);
             near("flushes", each.flushes.unwrap(), 1.97, 2.1);
         }

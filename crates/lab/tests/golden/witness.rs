@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// Instances made so far; each has its own name.
+/// Instances created so far; each has its own name.
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// An instance of the kernel's own tracer that records `block_rq_issue` of one disk.
@@ -38,7 +38,7 @@ impl Tracefs {
         tracer
     }
 
-    /// Requests issued: those that write or read data, and flushes.
+    /// Issued requests: those that write or read data, and flushes.
     pub(crate) fn requests(&self) -> (u64, u64) {
         let trace = fs::read_to_string(self.instance.join("trace")).unwrap();
         let (mut transfers, mut flushes) = (0, 0);
@@ -65,8 +65,8 @@ impl Tracefs {
 
 impl Drop for Tracefs {
     fn drop(&mut self) {
-        // The instance outlives this mount, so it has to go; it is busy for a moment
-        // while the kernel takes the event's last users off.
+        // The instance outlives this mount, so it must be removed; it stays busy for a moment while
+        // the kernel detaches the event's last users.
         drop(fs::write(self.instance.join("events/enable"), "0"));
         let removed = (0..200).any(|_| {
             let gone = fs::remove_dir(&self.instance).is_ok();

@@ -1,4 +1,4 @@
-//! Runs that end by themselves, by a panic, or by a signal they may answer.
+//! Runs that end by themselves, by a panic, or by a signal that they handle.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! Each image is what its name says, or there is an error and nothing else.
+//! Each image is the requested file system, or there is an error and nothing else.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -42,7 +42,7 @@ fn prepare(
     scratch::prepare(&plan, None, &Interrupt::never())
 }
 
-/// Asks other tools than the code under test.
+/// Uses other tools than the code under test.
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{program}: {output:?}");

@@ -13,7 +13,7 @@ use crate::traces::{
 };
 use crate::victim::{Role, Victim, fake_program};
 
-/// The contents of a file that somebody is about to write.
+/// The contents of a file that a process is about to write.
 pub(crate) fn read_when_there(path: &Path) -> String {
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
@@ -109,7 +109,7 @@ fn killed_at_any_moment() {
         return;
     }
     let dir = own_directory();
-    // Preparing all kinds takes a fraction of a second; the moments are spread over it.
+    // Creating all kinds takes a fraction of a second; the kill times are spread over it.
     for moment_ms in (0..400).step_by(20) {
         let victim = Victim::start(Role::Write, dir.path(), &ImageKind::ALL, None);
         thread::sleep(Duration::from_millis(moment_ms));

@@ -1,4 +1,4 @@
-//! Scratch directories and images on the real kernel: right while they live, gone afterwards,
+//! Scratch directories and images on the real kernel: correct while they exist, removed afterwards,
 //! however the run ends.
 #![forbid(unsafe_code)]
 #![expect(

@@ -1,15 +1,15 @@
-//! What a run may have left on this machine.
+//! Leftovers of a run on this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The kernel unmounts and detaches a killed process's file systems in its own time, after
-/// writing them back.
+/// The kernel unmounts and detaches a killed process's file systems asynchronously, after writing
+/// them back.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Images and mounts belong to this directory alone, so that other tests do not matter.
+/// Images and mounts belong to this directory alone, so that other tests do not interfere.
 pub(crate) fn own_directory() -> tempfile::TempDir {
     tempfile::Builder::new()
         .prefix("scratch-test-")
@@ -79,11 +79,11 @@ pub(crate) fn assert_nothing_left(dir: &Path) {
     assert_eq!(entries(dir), Vec::<PathBuf>::new());
 }
 
-/// Waits until the process is gone. The number must be of a process that the victim started.
+/// Waits until the process is gone. The id must be of a process that the victim started.
 #[track_caller]
 pub(crate) fn assert_process_ends(pid: &str) {
     let deadline = Instant::now() + PATIENCE;
-    // A zombie has no command line any more; init reaps it when it likes.
+    // A zombie has no command line any more; init reaps it at some point.
     while fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text.starts_with(b"sleep")) {
         assert!(Instant::now() < deadline, "process {pid} is left");
         thread::sleep(Duration::from_millis(10));

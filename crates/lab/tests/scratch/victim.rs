@@ -1,4 +1,4 @@
-//! A run in a process of its own, that the tests interrupt and kill.
+//! A run in a separate process, which the tests interrupt and kill.
 
 use std::env;
 use std::fs::{self, File};
@@ -21,12 +21,12 @@ const DIR: &str = "IOSTRATA_VICTIM_DIR";
 const KINDS: &str = "IOSTRATA_VICTIM_KINDS";
 const SAYS: &str = "victim: ";
 
-/// What the victim does once its file systems are there.
+/// The victim's work once its file systems are mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Nothing, until a signal.
     Wait,
-    /// Writes to every file system without end.
+    /// Writes to every file system endlessly.
     Write,
     /// Waits for a child that sleeps.
     RunChild,
@@ -83,7 +83,7 @@ impl Victim {
                 !ended,
                 "the victim ended without saying {topic:?}; it said\n{all}"
             );
-            // The test harness writes its own words on the same line.
+            // The test harness prints on the same line.
             if let Some((_, said)) = line.split_once(SAYS)
                 && let Some(rest) = said.strip_prefix(topic)
             {
@@ -97,7 +97,7 @@ impl Victim {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Kills it like a power switch, and reaps it.
+    /// Kills it like a power failure, and reaps it.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -121,7 +121,8 @@ fn say(text: impl std::fmt::Display) {
     std::io::stdout().flush().unwrap();
 }
 
-/// What the other tests start as their victim; on its own, the victim's first words.
+/// The program that the other tests start as their victim; without arguments it is the victim's
+/// test.
 #[test]
 fn victim() {
     let Ok(role) = env::var(ROLE) else {
@@ -192,7 +193,7 @@ fn write(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Interrupted> 
     loop {
         for file in &mut files {
             interrupt.check()?;
-            // A full file system is full: what matters is the writing.
+            // A full file system is expected: only the writes matter.
             if file.write_all(&block).is_err() {
                 file.set_len(0).unwrap();
             }
@@ -210,7 +211,7 @@ fn run_child(interrupt: &Interrupt) -> Result<(), Interrupted> {
     interrupt.check()
 }
 
-/// Puts a program called `name` with this shell script, which is only run for real work, not for
+/// Puts a program called `name` with this shell script, which is run only for real work, not for
 /// `-V`, into `directory`.
 pub(crate) fn fake_program(directory: &Path, name: &str, script: &str) {
     let path = directory.join(name);

@@ -1,4 +1,4 @@
-//! Comparisons made by hand.
+//! Comparisons built by hand.
 
 use iostrata_core::compare::{
     Calls, Change, ChangedFile, Comparison, Condition, Count, FileWork, Files, Findings, Found,
@@ -10,7 +10,7 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{Bounds, Severity};
 use serde_json::json;
 
-/// What may stand in a name.
+/// Characters that a name may contain.
 pub(crate) const HOSTILE: &str = "a|b`c`<img src=x>\n@someone #1 [x](http://y.z) \u{1b}[2J";
 
 fn sides<T>(base: T, new: T) -> Sides<T> {
@@ -83,7 +83,7 @@ fn nothing() -> Comparison {
     }
 }
 
-/// Two rows that do not differ.
+/// Two rows without a difference.
 pub(crate) fn same() -> Comparison {
     let whole = Whole {
         id: "copy".to_owned(),
@@ -115,7 +115,7 @@ pub(crate) fn same() -> Comparison {
     }
 }
 
-/// The comparison that says nothing: only changes above tenfold would have been found.
+/// An inconclusive comparison: only changes above tenfold were detectable.
 pub(crate) fn powerless() -> Comparison {
     let mut comparison = same();
     if let Some(lab) = &mut comparison.lab {
@@ -134,7 +134,7 @@ pub(crate) fn powerless() -> Comparison {
     comparison
 }
 
-/// Everything that can be said of rows.
+/// Every statement about rows.
 pub(crate) fn lab() -> Comparison {
     let slower = Whole {
         id: "copy".to_owned(),

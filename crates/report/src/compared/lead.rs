@@ -1,4 +1,4 @@
-//! What is said first: of two labs the verdict, of two traces the wall time.
+//! The first statement: for two labs the verdict, for two traces the wall time.
 
 use iostrata_core::compare::{
     Change, Comparison, PAGE_CACHE, Runs, Sides, TIMES, Timed, Verdict, Whole,
@@ -7,7 +7,7 @@ use iostrata_core::compare::{
 use super::{factor, interval, is_telling, ratio, visible};
 use crate::format::{counted, number, time};
 
-/// CPUs that others keep busy from which on they are named as the reason.
+/// CPUs kept busy by others above which they are named as the reason.
 const BUSY_CPUS: f64 = 0.5;
 
 /// The first line: time, then calls.
@@ -33,7 +33,7 @@ fn verdict(comparison: &Comparison) -> String {
     }
 }
 
-/// `wall time 4.73 s → 547 ms, 0.12 times as long`; of timed runs medians, behind the verdict.
+/// `wall time 4.73 s → 547 ms, 0.12 times as long`; for timed runs medians, after the verdict.
 fn wall(comparison: &Comparison, runs: &Runs) -> String {
     let (verdict, wall_s, as_long) = if let Some(timed) = &runs.timed {
         let verdict = if timed.time.is_some() {
@@ -66,8 +66,8 @@ fn limit(comparison: &Comparison) -> String {
     format!("{} %", comparison.limit_percent)
 }
 
-/// What the headline rests on: a line for each experiment that was judged; of two traces how often
-/// they ran, and what that shows.
+/// The basis of the headline: a line for each experiment that was judged; for two traces the number
+/// of runs, and what it means.
 pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
     if let Some(runs) = &comparison.trace {
         let times = match &runs.timed {
@@ -107,7 +107,7 @@ fn of_timed(comparison: &Comparison, timed: &Timed) -> String {
     format!("medians of {runs}, not traced; {found}")
 }
 
-/// That the times are those of a cold and of a warm cache.
+/// States that the times are those of a cold and of a warm cache.
 fn cache(comparison: &Comparison) -> Option<String> {
     let mut conditions = comparison.conditions.iter();
     let Sides { base, new } = &conditions.find(|one| one.what == PAGE_CACHE)?.sides;
@@ -116,7 +116,7 @@ fn cache(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The verdict in a word or two.
+/// The verdict in one or two words.
 fn word(comparison: &Comparison, verdict: Option<Verdict>) -> String {
     match verdict {
         Some(Verdict::Same) => format!("same, within {}", limit(comparison)),
@@ -125,7 +125,7 @@ fn word(comparison: &Comparison, verdict: Option<Verdict>) -> String {
     }
 }
 
-/// What the verdict rests on.
+/// The basis of the verdict.
 fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> String {
     if verdict != Some(Verdict::Inconclusive) {
         return estimate(time);
@@ -159,7 +159,7 @@ fn estimate(time: &Change) -> String {
     )
 }
 
-/// Why so little could be told, where others used the machine.
+/// Why the comparison is inconclusive, if others used the machine.
 fn busy(whole: &Whole) -> String {
     let sides = [whole.others_cpus.base, whole.others_cpus.new];
     let most = sides.into_iter().flatten().fold(0.0, f64::max);
@@ -169,12 +169,12 @@ fn busy(whole: &Whole) -> String {
     format!("; other processes kept {} CPUs busy", number(most))
 }
 
-/// Whether a change as large as the limit would have been found.
+/// Whether a change as large as the limit was detectable.
 fn is_visible(time: &Change, limit_percent: f64) -> bool {
     time.visible_ratio <= 1.0 + limit_percent / 100.0
 }
 
-/// `96 %`: how sure the interval is.
+/// `96 %`: the confidence of the interval.
 fn confidence(time: &Change) -> String {
     let percent = format!("{:.2}", (1.0 - time.misses) * 100.0);
     let short = percent.trim_end_matches('0').trim_end_matches('.');

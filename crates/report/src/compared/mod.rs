@@ -1,4 +1,4 @@
-//! What a comparison says, in the words that every renderer uses.
+//! The text of a comparison, in the words that every renderer uses.
 
 pub(crate) mod lead;
 
@@ -10,13 +10,13 @@ use iostrata_core::{bytes, duration};
 use crate::format::{counted, number, rate};
 use crate::view::cell::Cell;
 
-/// Of a comment: entries of a list that are shown unless all are asked for.
+/// Maximum number of list entries in a comment, unless all are requested.
 pub(crate) const FEW: usize = 20;
 
-/// An interval that reaches further than this says nothing, and neither does its estimate.
+/// An interval that reaches further than this is meaningless, and so is its estimate.
 const TELLING: f64 = 10.0;
 
-/// `and 9 more pairs`, where several pairs of runs are held against each other.
+/// `and 9 more pairs`, when several pairs of runs are compared.
 pub(crate) fn more_pairs(comparison: &Comparison) -> Option<String> {
     match comparison.further.len() {
         0 => None,
@@ -24,7 +24,7 @@ pub(crate) fn more_pairs(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// `1.03`, with the digits that tell small changes apart.
+/// `1.03`, with enough digits to show small changes.
 pub(crate) fn factor(ratio: f64) -> String {
     if ratio < 9.995 {
         format!("{ratio:.2}")
@@ -38,13 +38,13 @@ pub(crate) fn interval(time: &Change) -> String {
     format!("{}–{}", factor(time.low_ratio), factor(time.high_ratio))
 }
 
-/// Whether estimate and interval are worth showing: not of an inconclusive time of which only
-/// changes above tenfold would have been found.
+/// Whether estimate and interval are worth showing: not for an inconclusive time for which only
+/// changes above tenfold were detectable.
 pub(crate) fn is_telling(time: &Change, verdict: Option<Verdict>) -> bool {
     verdict != Some(Verdict::Inconclusive) || time.visible_ratio < TELLING
 }
 
-/// What the ratios of rows are of, where any is shown: the medians beside them have others.
+/// The basis of the rows' ratios, if any is shown: the medians beside them have others.
 pub(crate) fn of_ratios(rows: &[&Row]) -> Option<&'static str> {
     let is_shown = |row: &&Row| row.time.is_some_and(|time| is_telling(&time, row.verdict));
     let text = "ratio: the mean of the ratios round by round, not that of the medians";
@@ -56,7 +56,7 @@ pub(crate) fn verdict(verdict: Option<Verdict>) -> &'static str {
     verdict.map_or("not judged", Verdict::as_str)
 }
 
-/// How many times as much, with two digits of what is small: `0.0066`, `0.12`, `3.93`.
+/// A ratio, with two digits for small ones: `0.0066`, `0.12`, `3.93`.
 pub(crate) fn ratio(ratio: f64) -> String {
     match ratio {
         none if none <= 0.0 => "0".to_owned(),
@@ -67,7 +67,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
     }
 }
 
-/// The least change that would have been found: `8 %`, `2.40x`, `over 10x`.
+/// The smallest detectable change: `8 %`, `2.40x`, `over 10x`.
 pub(crate) fn visible(time: &Change) -> String {
     match (time.visible_ratio - 1.0) * 100.0 {
         percent if percent < 99.5 => format!("{:.0} %", percent.ceil()),
@@ -76,7 +76,7 @@ pub(crate) fn visible(time: &Change) -> String {
     }
 }
 
-/// CPUs that others kept busy: `0.41 → 1.62`.
+/// CPUs kept busy by others: `0.41 → 1.62`.
 pub(crate) fn busy(sides: Sides<Option<f64>>) -> Cell {
     let one = |side: Option<f64>| Cell::seen(side, number);
     match sides {
@@ -88,7 +88,7 @@ pub(crate) fn busy(sides: Sides<Option<f64>>) -> Cell {
     }
 }
 
-/// The time of a side of a row, which may have none: `12.3 ms`, `71.0 µs/sync`.
+/// The time on one side of a row, if it has one: `12.3 ms`, `71.0 µs/sync`.
 pub(crate) fn seconds(row: &Row, side: Option<f64>) -> Cell {
     let per = if row.per == "run" {
         String::new()
@@ -103,7 +103,7 @@ pub(crate) fn count(value: f64) -> String {
     rate(value)
 }
 
-/// What rows are called: the case, and the target where there are several.
+/// The labels of rows: the case, and the target if there are several.
 pub(crate) struct Names {
     several_targets: bool,
 }
@@ -126,14 +126,14 @@ impl Names {
     }
 }
 
-/// What is listed, and how many more there are.
+/// The listed entries, and the number of the others.
 pub(crate) struct Listed<T> {
     pub(crate) shown: Vec<T>,
     pub(crate) more: usize,
 }
 
 impl<T> Listed<T> {
-    /// The first of them, at most so many.
+    /// The first entries, up to a limit.
     pub(crate) fn of(items: impl IntoIterator<Item = T>, most: usize) -> Self {
         let mut shown: Vec<T> = items.into_iter().collect();
         let more = shown.len().saturating_sub(most);
@@ -142,8 +142,8 @@ impl<T> Listed<T> {
     }
 }
 
-/// Rows in the order of what they say: what is slower or faster, then what is inconclusive; each
-/// with the largest change first.
+/// Rows ordered by verdict: slower or faster, then inconclusive; each with the largest change
+/// first.
 pub(crate) fn rows(comparison: &Comparison) -> Vec<&Row> {
     let rank = |row: &&Row| match row.verdict {
         Some(Verdict::Slower | Verdict::Faster | Verdict::Mixed) => 0,
@@ -180,7 +180,7 @@ fn number_of(count: usize) -> String {
     bytes::grouped(count as u64)
 }
 
-/// Counts to list, each with the row it is of, and a sentence on those that are left out.
+/// Counts to list, each with its row, and a sentence about those left out.
 pub(crate) fn row_counts(
     comparison: &Comparison,
     all: bool,
@@ -209,12 +209,12 @@ pub(crate) fn row_counts(
     (listed, Some(sentence))
 }
 
-/// Whether the program decides a count.
+/// Whether the program determines a count.
 fn is_own(count: &Count) -> bool {
     matches!(count.part, Part::Calls | Part::Filesystem)
 }
 
-/// What was to fail, as the title of what does.
+/// The failure limit, as the title of the values that exceed it.
 pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
     let is_timed = |trace: &Runs| trace.timed.is_some();
@@ -233,7 +233,7 @@ pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     format!("{subject} by {percent} % or more")
 }
 
-/// What may reach the limit, as the title of what it is.
+/// The title of values that may reach the limit.
 pub(crate) fn open_limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
     let subject = match comparison.trace {
@@ -243,7 +243,7 @@ pub(crate) fn open_limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     format!("inconclusive: {subject} by {percent} % or more")
 }
 
-/// Why something may reach the limit.
+/// Why a value may reach the limit.
 pub(crate) fn why_open(undecided: &Undecided) -> String {
     match (&undecided.time, undecided.lost_events) {
         (Some(time), _) if !is_telling(time, Some(Verdict::Inconclusive)) => {

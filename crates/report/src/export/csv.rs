@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::table::Head;
 use crate::fields::Value;
 
-/// A table that is being written.
+/// A table in progress.
 pub(super) struct CsvTable<W: Write> {
     writer: csv::Writer<W>,
 }

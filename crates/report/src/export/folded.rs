@@ -1,5 +1,6 @@
-//! Blocked time by call site as folded stacks: a line for each stack, its functions joined by `;`
-//! from the outermost in, a space, and a weight. Readers are flamegraph.pl, inferno and speedscope.
+//! Blocked time by call site as folded stacks: a line for each stack, with its functions from the
+//! outermost inwards, joined by `;`, a space, and a weight. Readers are flamegraph.pl, inferno and
+//! speedscope.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -9,23 +10,23 @@ use iostrata_core::trace::{CallRow, FileCall, TraceResult};
 use super::ticks;
 use crate::format::printable;
 
-/// Stands for the functions above a call whose stack was not taken.
+/// Placeholder for the functions above a call whose stack was not sampled.
 const NO_SITE: &str = "[call site not recorded]";
 
 /// Writes the stacks; weights are whole microseconds.
 ///
-/// All weights together are the run's blocked time, rounded once: what no stack was taken for has
-/// a stack that says so. Returns false, and writes nothing, where blocked time was not seen.
+/// The sum of the weights is the run's blocked time, rounded once: time without a sampled stack has
+/// a placeholder stack. Returns false, and writes nothing, if blocked time was not observed.
 ///
 /// # Errors
-/// When `output` takes no more.
+/// When `output` accepts no more bytes.
 pub fn write(result: &TraceResult, output: &mut dyn Write) -> io::Result<bool> {
     if result.syscalls.iter().all(|call| call.blocked_s.is_none()) {
         return Ok(false);
     }
     let mut before_s = 0.0;
     for (stack, blocked_s) in stacks(result) {
-        // The difference of rounded sums, so that what rounding takes here is not lost.
+        // The difference of rounded sums, so that rounding here loses nothing.
         let weight = micros(before_s + blocked_s) - micros(before_s);
         before_s += blocked_s;
         if weight > 0 {
@@ -53,7 +54,7 @@ fn stacks(result: &TraceResult) -> BTreeMap<String, f64> {
                 continue;
             };
             for site in &on_file.sites {
-                // Never more than there is: both are sums of the same times, rounded.
+                // Never more than the total: both are sums of the same times, rounded.
                 let of_site_s = (blocked_s * site.share).min(rest_s);
                 rest_s -= of_site_s;
                 let functions = site.stack.iter().rev().map(String::as_str);
@@ -68,7 +69,7 @@ fn stacks(result: &TraceResult) -> BTreeMap<String, f64> {
     stacks
 }
 
-/// The call on each file. One between two files is counted at the one it writes to.
+/// The call on each file. A call between two files is counted for its destination.
 fn on_files<'a>(
     result: &'a TraceResult,
     call: &'a CallRow,
@@ -82,7 +83,7 @@ fn folded<'a>(functions: impl Iterator<Item = &'a str>, call: &'a str) -> String
     frames.join(";")
 }
 
-/// A `;` would end the frame: stackcollapse-perf.pl has a colon there too.
+/// A `;` would end the frame: stackcollapse-perf.pl also replaces it by a colon.
 fn frame(name: &str) -> String {
     if name.is_empty() {
         return "[no name]".to_owned();

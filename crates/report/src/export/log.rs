@@ -1,4 +1,4 @@
-//! Tables of operation logs. Payload itself is not in them.
+//! Tables of operation logs. They do not contain the payload itself.
 
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::op::{FileId, Gap};
@@ -10,26 +10,26 @@ use crate::fields::Fields;
 /// A recording of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// How it began.
+    /// Its begin.
     pub begin: Begin,
-    /// How it ended; `None` when it was cut off.
+    /// Its end; `None` when it was cut off.
     pub end: Option<End>,
-    /// What is missing from it, and why.
+    /// Its gaps, and why.
     pub missing: Vec<Gap>,
 }
 
-/// An operation with what the log says of its file and its bytes.
+/// An operation with the log's information about its file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
-    /// Number of the file that was read, from 1.
+    /// Number of the input file, from 1.
     pub result: u64,
     /// Number of the recording in it, from 1.
     pub recording: u64,
     /// The operation.
     pub operation: Operation,
-    /// Path of the name that it is about, or of its node.
+    /// Path of its name, or of its node.
     pub path: Option<Vec<u8>>,
-    /// The second one: a new name, or what a symbolic link says.
+    /// The second path: a new name, or the target of a symbolic link.
     pub other_path: Option<Vec<u8>>,
     /// BLAKE3 hash of its payload in hexadecimal; `None` without payload, and when a part was
     /// not captured.
@@ -138,7 +138,7 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
     Table::new("operations", columns, rows)
 }
 
-/// Bytes that are no text are replaced; the hexadecimal column has them.
+/// Invalid bytes are replaced; the hexadecimal column has them.
 fn lossy(path: impl AsRef<[u8]>) -> String {
     String::from_utf8_lossy(path.as_ref()).into_owned()
 }

@@ -1,8 +1,8 @@
-//! Results as tables, for programs that read Parquet or CSV, as Prometheus metrics, and as what
-//! viewers of traces and flame graphs open.
+//! Results as tables, for programs that read Parquet or CSV, as Prometheus metrics, and in the
+//! formats of trace and flame graph viewers.
 //!
-//! A table has a name, columns and rows; what it is written as comes after that. A unit is in
-//! the name of its column, and what is unknown is null, as in the JSON.
+//! A table has a name, columns and rows; its format is chosen separately. A unit is in the name of
+//! its column, and unknown values are null, as in the JSON.
 
 mod csv;
 pub mod folded;
@@ -19,7 +19,7 @@ pub use log::{Logged, Recorded, operations, recordings};
 pub use results::{Content, Source, missing, results};
 pub use table::{Format, Table};
 
-/// Seconds in whole ticks, of which there are `per_second`.
+/// Seconds in whole ticks, `per_second` of them.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -17,10 +17,10 @@ use crate::fields::{Kind, Value};
 /// Rows of a group; each is held in memory until it is written.
 const GROUP_ROWS: usize = 1 << 16;
 
-/// Bytes of text of a group, when its rows have much of it.
+/// Maximum bytes of text in a group, for rows with much text.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
-/// A table that is being written.
+/// A table in progress.
 pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Gathered>,
@@ -104,7 +104,7 @@ impl Gathered {
         }
     }
 
-    /// Adds a cell and gives the bytes of its text.
+    /// Adds a cell and returns the bytes of its text.
     fn add(&mut self, cell: &Value<'_>) -> usize {
         let known = self.values.len();
         let mut bytes = 0;
@@ -113,7 +113,7 @@ impl Gathered {
                 bytes = text.len();
                 values.push(text.as_bytes().to_vec().into());
             }
-            // An unsigned column is stored by the same bits.
+            // An unsigned column is stored with the same bits.
             (Values::Whole(values), Value::Count(Some(count))) => values.push(count.cast_signed()),
             (Values::Whole(values), Value::Signed(Some(number))) => values.push(*number),
             (Values::Real(values), Value::Real(Some(real))) => values.push(*real),
@@ -158,7 +158,7 @@ fn batch<T: DataType>(
     Ok(())
 }
 
-/// All columns may be null: a version that does not know a value has to say so.
+/// All columns are nullable: a version that does not know a value must be able to say so.
 fn schema(heads: &[Head]) -> Result<TypePtr, ParquetError> {
     let fields = heads.iter().map(|head| {
         let (physical, logical) = match head.kind {

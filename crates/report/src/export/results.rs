@@ -1,4 +1,4 @@
-//! Where the rows of the other tables come from, and what is not in them.
+//! The sources of the other tables' rows, and their gaps.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::table::Table;
 use crate::fields::{Fields, json_name};
 use crate::lab::Whole;
 
-/// What a file held.
+/// The contents of an input file.
 #[derive(Debug, Clone, Copy)]
 pub enum Content<'a> {
     /// A result of `lab`.
@@ -25,14 +25,14 @@ pub enum Content<'a> {
     Log(&'a [Recorded]),
 }
 
-/// A file that was read.
+/// An input file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// What rows of other tables name it by, from 1.
+    /// Its number in the rows of other tables, from 1.
     pub number: u64,
-    /// As it was given.
+    /// The path as typed.
     pub path: &'a Path,
-    /// What it held.
+    /// Its contents.
     pub content: Content<'a>,
 }
 
@@ -93,11 +93,11 @@ pub(super) fn target<'a>() -> Fields<'a, &'a Target> {
         .text("filesystem", |target| &target.filesystem)
         .text("mount_options", |target| &target.mount_options)
         .flag("journal", |target| target.journal)
-        // A stack of devices is one value: its order is its meaning.
+        // A stack of devices is one value: its order is meaningful.
         .made_text("devices", |target| json_name(&target.devices))
 }
 
-/// Something that is not there.
+/// A gap.
 struct MissingRow<'a> {
     result: u64,
     experiment: Option<&'static str>,
@@ -107,7 +107,7 @@ struct MissingRow<'a> {
     gap: &'a Gap,
 }
 
-/// What could not be had, and why: the reasons of the nulls of the other tables.
+/// Missing information, and why: the reasons for the nulls in the other tables.
 pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     let columns = Fields::<MissingRow<'a>>::new()
         .count("result", |row| row.result)

@@ -6,18 +6,18 @@ use super::csv::CsvTable;
 use super::parquet::ParquetTable;
 use crate::fields::{Fields, Kind, Value};
 
-/// How tables are written.
+/// The format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Parquet, compressed with zstd.
     Parquet,
-    /// Comma-separated values (RFC 4180), with the names of the columns first. What is unknown
-    /// is empty; a text is always in quotes, also an empty one.
+    /// Comma-separated values (RFC 4180), with the names of the columns first. Unknown values are
+    /// empty; texts are always quoted, even empty ones.
     Csv,
 }
 
 impl Format {
-    /// The end of the names of its files.
+    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -36,7 +36,7 @@ pub(super) struct Head {
 /// Takes the cells of one row.
 type Take<'t> = &'t mut dyn FnMut(&[Value<'_>]) -> io::Result<()>;
 
-/// A table whose rows are made as they are written.
+/// A table whose rows are generated as they are written.
 pub struct Table<'a> {
     name: &'static str,
     heads: Vec<Head>,
@@ -67,15 +67,15 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Its name, in lower case: that of its file, without the extension.
+    /// Its name, in lower case, which is the file name without the extension.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Writes all of it.
+    /// Writes the whole table.
     ///
     /// # Errors
-    /// When `output` takes no more.
+    /// When `output` accepts no more bytes.
     pub fn write(self, format: Format, output: &mut (dyn Write + Send)) -> io::Result<()> {
         match format {
             Format::Parquet => {
@@ -146,7 +146,7 @@ mod tests {
         );
     }
 
-    /// Every field of every row, as the reader of the same library has it.
+    /// Every field of every row, as returned by the same library's reader.
     fn read(bytes: Vec<u8>) -> Vec<Vec<Field>> {
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let rows = reader.get_row_iter(None).unwrap();
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(text, b"path,size_bytes,errno,time_s,created\r\n");
     }
 
-    /// Takes some bytes, then is full.
+    /// Accepts some bytes, then is full.
     struct Full(usize);
 
     impl Write for Full {

@@ -1,4 +1,4 @@
-//! What the rows of a comparison have: rows and experiments of a lab, calls, files and counts.
+//! Fields of a comparison's rows: rows and experiments of a lab, calls, files and counts.
 
 use iostrata_core::bytes::{grouped, short};
 use iostrata_core::compare::{
@@ -13,15 +13,15 @@ use crate::compared::{
 use crate::format::{between, size, time};
 use crate::view::cell::Cell;
 
-/// The head of what would have been found.
+/// The head of the detectable change.
 pub(crate) const DETECTABLE: &str = "detectable";
 
-/// What is to be said of a time that may be judged.
+/// The text for a time that can be judged.
 fn judged(time: Option<&Change>, text: impl Fn(&Change) -> String) -> Cell {
     Cell::applicable(time, text)
 }
 
-/// The same of an estimate and its interval, where they say anything.
+/// The same for an estimate and its interval, if they are meaningful.
 fn told(time: Option<&Change>, by: Option<Verdict>, text: impl Fn(&Change) -> String) -> Cell {
     judged(time.filter(|time| is_telling(time, by)), text)
 }
@@ -97,7 +97,7 @@ pub(crate) fn strata<'a>() -> Fields<'a, &'a Measure> {
         })
 }
 
-/// What was done to files of both runs.
+/// The I/O on files of both runs.
 pub(crate) fn changed<'a>() -> Fields<'a, &'a ChangedFile> {
     Fields::<&'a ChangedFile>::new()
         .cell(Group::Both, "time", |file| {
@@ -120,7 +120,7 @@ pub(crate) fn changed<'a>() -> Fields<'a, &'a ChangedFile> {
         .rank(1)
 }
 
-/// `602 → 4`; one figure where both sides read alike. A run that did not use the file has a dash.
+/// `602 → 4`; one figure if both sides read alike. A run that did not use the file has a dash.
 fn both(work: Sides<Option<FileWork>>, text: impl Fn(FileWork) -> String) -> Cell {
     let side = |work: Option<FileWork>| Cell::applicable(work, &text);
     let (base, new) = (side(work.base), side(work.new));
@@ -158,7 +158,7 @@ pub(crate) fn files<'a>() -> Fields<'a, &'a Files> {
         .shown(Group::Page, "new", Quantity::Time)
 }
 
-/// Of counts what they are, and both sides.
+/// For counts their name, and both sides.
 pub(crate) fn counts<'a>() -> Fields<'a, &'a Count> {
     Fields::<&'a Count>::new()
         .label(Group::Both, "count", |one| one.what.as_str())

@@ -1,4 +1,4 @@
-//! What every kind of result has: evidence and times.
+//! Fields of every kind of result: evidence and times.
 
 use iostrata_core::evidence::{
     Cache, CacheCount, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
@@ -29,7 +29,7 @@ fn cache<'a>() -> Fields<'a, &'a Cache> {
     })
 }
 
-/// The least and the most where other programs shared the disk.
+/// Minimum and maximum, if other programs shared the disk.
 pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
     type Range = fn(&Evidence) -> Option<DeviceRange>;
     let phases: [(&str, &str, Range); 2] = [

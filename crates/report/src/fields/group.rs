@@ -5,47 +5,47 @@
 pub(crate) enum Group {
     /// The first table of each lab row's figures: times and rates.
     Times,
-    /// The second: what the kernel and the device did.
+    /// The second: the work of the kernel and the device.
     Counts,
-    /// The same case on every file system: what stands before [`Group::Shared`] ...
+    /// The same case on every file system: the columns before [`Group::Shared`] ...
     Compared,
-    /// ... what stands there as well as in the second table ...
+    /// ... the columns that the second table repeats ...
     Shared,
-    /// ... and what stands behind it.
+    /// ... and the columns after it.
     Cost,
-    /// What stands behind [`Group::Shared`] in the second table.
+    /// The columns after [`Group::Shared`] in the second table.
     Unpaid,
     /// Percentiles of the single operations.
     Latencies,
-    /// Parser against cache.
+    /// Parser compared with cache.
     Parsing,
     /// An observed run second by second.
     Seconds,
 
     /// Calls of a traced run.
     Calls,
-    /// What a program asked of a file, in short ...
+    /// A program's requests on a file, in short ...
     Above,
-    /// ... and besides.
+    /// ... and in full.
     AboveInFull,
-    /// What page cache and device did for a file, in short ...
+    /// The work of page cache and device for a file, in short ...
     Below,
-    /// ... and besides.
+    /// ... and in full.
     BelowInFull,
-    /// What names a process ...
+    /// The identity of a process ...
     Process,
     /// ... or a thread ...
     Thread,
     /// ... its name ...
     Name,
-    /// ... and what it did.
+    /// ... and its work.
     Task,
 
-    /// Of a comparison, in a page and in a comment.
+    /// For a comparison, in a page and in a comment.
     Both,
-    /// In a page alone.
+    /// In a page only.
     Page,
-    /// In a comment alone.
+    /// In a comment only.
     Comment,
     /// Rounds of one pair of results.
     Rounds,

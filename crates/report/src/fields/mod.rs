@@ -1,5 +1,5 @@
-//! A table of fields for each kind of row, used by every output. For each field it has the name in
-//! JSON, CSV and Parquet, how to get it from a row, the tables and the head it is shown under, and
+//! A table of fields for each kind of row, used by every output. Each field has its name in JSON,
+//! CSV and Parquet, how to get it from a row, the tables and the head under which it is shown, and
 //! its metric.
 
 pub(crate) mod compare;
@@ -22,13 +22,13 @@ pub(crate) use self::value::{Kind, Value, json_name};
 use crate::view::cell::Cell;
 use crate::view::table::{self, Column};
 
-/// Gives what one row has. It borrows from the result, not from the row, which may be a view that
-/// was made for the table.
+/// Returns the value of a row. It borrows from the result, not from the row, which may be a view
+/// made for the table.
 type Give<'a, R, V> = Box<dyn Fn(&R) -> V + 'a>;
 
 /// A field of rows of type `R`.
 pub(crate) struct Field<'a, R> {
-    /// In JSON, CSV and Parquet, with the unit; empty where it is shown only.
+    /// Name in JSON, CSV and Parquet, with the unit; empty if it is only shown.
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: Kind,
     value: Give<'a, R, Value<'a>>,
@@ -39,18 +39,18 @@ pub(crate) struct Field<'a, R> {
 /// Name and help of a metric.
 pub(crate) type Metric = (&'static str, &'static str);
 
-/// A column of a table that a reader sees.
+/// A column of a visible table.
 struct Shown<'a, R> {
     group: Group,
     head: &'static str,
     rank: u8,
     kind: table::Kind,
     text: Text<'a, R>,
-    /// Whether the column is there only when a value is above 0.
+    /// Whether the column is shown only when a value is above 0.
     unusual: bool,
 }
 
-/// How a field becomes a cell.
+/// How a value becomes a cell.
 enum Text<'a, R> {
     Of(Quantity),
     Made(Give<'a, R, Cell>),
@@ -61,7 +61,7 @@ impl<'a, R> Field<'a, R> {
         (self.value)(row)
     }
 
-    /// Where it is shown of some rows, in any of the groups.
+    /// Where it is shown for some rows, in any of the groups.
     fn shown_of(&self, groups: &[Group], rows: &[R]) -> impl Iterator<Item = &Shown<'a, R>> {
         let is_there = || rows.iter().any(|row| self.of(row).is_something());
         let shown = self.shown.iter();
@@ -86,7 +86,7 @@ impl<'a, R> Fields<'a, R> {
         Self(Vec::new())
     }
 
-    /// Those with a name: the columns of an exported table.
+    /// Fields with a name: the columns of an exported table.
     pub(crate) fn named_ones(&self) -> impl Iterator<Item = &Field<'a, R>> {
         self.0.iter().filter(|field| !field.name.is_empty())
     }
@@ -97,7 +97,7 @@ impl<'a, R> Fields<'a, R> {
         fields.filter_map(|field| Some((field.metric?, field.of(row))))
     }
 
-    /// What some groups show of some rows, as one table in the order of the fields.
+    /// The table of some rows for some groups, in the order of the fields.
     pub(crate) fn columns(&self, groups: &[Group], rows: &[R]) -> Vec<Column> {
         let fields = self.0.iter();
         let columns = fields.flat_map(|field| {
@@ -107,7 +107,7 @@ impl<'a, R> Fields<'a, R> {
         columns.collect()
     }
 
-    /// The fields that a group shows of some rows.
+    /// The fields of some rows that a group shows.
     pub(crate) fn shown_in(&self, group: Group, rows: &[R]) -> impl Iterator<Item = &Field<'a, R>> {
         let fields = self.0.iter();
         fields.filter(move |field| field.shown_of(&[group], rows).next().is_some())
@@ -124,7 +124,7 @@ impl<'a, R> Fields<'a, R> {
         self
     }
 
-    /// A text that is always there.
+    /// A text that always exists.
     pub(crate) fn text(self, name: &'static str, value: impl Fn(&R) -> &'a str + 'a) -> Self {
         self.maybe_text(name, move |row| Some(value(row)))
     }
@@ -140,7 +140,7 @@ impl<'a, R> Fields<'a, R> {
         })
     }
 
-    /// A text that is put together.
+    /// A composed text.
     pub(crate) fn made_text(
         self,
         name: &'static str,
@@ -151,7 +151,7 @@ impl<'a, R> Fields<'a, R> {
         })
     }
 
-    /// The name that a value has in JSON; a list or a structure as JSON.
+    /// The JSON name of a value; a list or a structure as JSON.
     pub(crate) fn named<T: Serialize>(
         self,
         name: &'static str,
@@ -162,7 +162,7 @@ impl<'a, R> Fields<'a, R> {
         })
     }
 
-    /// A count; `Option` where it may be unknown.
+    /// A count; `Option` if it may be unknown.
     pub(crate) fn count<N: Into<Option<u64>>>(
         self,
         name: &'static str,
@@ -178,21 +178,21 @@ impl<'a, R> Fields<'a, R> {
         self.add(name, Kind::Signed, move |row| Value::Signed(value(row)))
     }
 
-    /// A fraction; `Option` where it may be unknown.
+    /// A fraction; `Option` if it may be unknown.
     pub(crate) fn real<N: Into<Option<f64>>>(
         self,
         name: &'static str,
         value: impl Fn(&R) -> N + 'a,
     ) -> Self {
         self.add(name, Kind::Real, move |row| {
-            // As in JSON, which has no other; and nothing has no sign.
+            // As in JSON, which has no other; and 0 has no sign.
             let value: Option<f64> = value(row).into();
             let value = value.filter(|value| value.is_finite());
             Value::Real(value.map(|value| value + 0.0))
         })
     }
 
-    /// Yes or no; `Option` where it may be unknown.
+    /// Yes or no; `Option` if it may be unknown.
     pub(crate) fn flag<N: Into<Option<bool>>>(
         self,
         name: &'static str,
@@ -201,7 +201,8 @@ impl<'a, R> Fields<'a, R> {
         self.add(name, Kind::Flag, move |row| Value::Flag(value(row).into()))
     }
 
-    /// Fields of a part of the row, their names behind `prefix`; unknown where the row lacks it.
+    /// Fields of a part of the row, with `prefix` before their names; unknown if the row lacks the
+    /// part.
     pub(crate) fn within<S: 'a>(
         mut self,
         prefix: &str,
@@ -232,12 +233,12 @@ impl<'a, R> Fields<'a, R> {
         self
     }
 
-    /// Shows the last field in a table: under which head, and how its value is read.
+    /// Shows the last field in a table: the head, and how its value is formatted.
     pub(crate) fn shown(self, group: Group, head: &'static str, quantity: Quantity) -> Self {
         self.show(group, head, table::Kind::Number, Text::Of(quantity))
     }
 
-    /// The same with cells that are made of the row.
+    /// The same with cells computed from the row.
     pub(crate) fn shown_as(
         self,
         group: Group,
@@ -247,7 +248,7 @@ impl<'a, R> Fields<'a, R> {
         self.show(group, head, table::Kind::Number, Text::Made(Box::new(make)))
     }
 
-    /// A column of cells that are made, beside those of the fields. It stands at the right.
+    /// A right-aligned column of computed cells, besides those of the fields.
     pub(crate) fn cell(
         self,
         group: Group,
@@ -259,7 +260,7 @@ impl<'a, R> Fields<'a, R> {
         field.show(group, head, table::Kind::Number, made)
     }
 
-    /// The same of words, which stand at the left and wrap.
+    /// The same for text, which is left-aligned and wraps.
     pub(crate) fn words(
         self,
         group: Group,
@@ -269,7 +270,7 @@ impl<'a, R> Fields<'a, R> {
         self.cell(group, head, make).of_kind(table::Kind::Text)
     }
 
-    /// The same of words that say what a row is.
+    /// The same for text that labels a row.
     pub(crate) fn label<C: Into<Cell>>(
         self,
         group: Group,
@@ -306,13 +307,13 @@ impl<'a, R> Fields<'a, R> {
         self
     }
 
-    /// The last column gives way when the page is narrow; the higher the sooner.
+    /// The last column is dropped when the page is narrow; higher ranks are dropped first.
     pub(crate) fn rank(mut self, rank: u8) -> Self {
         self.last_shown(|shown| shown.rank = rank);
         self
     }
 
-    /// The last column is there only when a row has some of it: usually none has.
+    /// The last column is shown only when a row has a value above 0: usually none has.
     pub(crate) fn unusual(mut self) -> Self {
         self.last_shown(|shown| shown.unusual = true);
         self
@@ -335,7 +336,7 @@ impl<'a, R> Fields<'a, R> {
 }
 
 impl<'a, S: 'a> Shown<'a, S> {
-    /// The same of rows that have such a part.
+    /// The same for rows with such a part.
     fn of_part<R>(self, part: &Rc<impl Fn(&R) -> Option<S> + 'a>) -> Shown<'a, R> {
         let part = Rc::clone(part);
         Shown {
@@ -400,7 +401,7 @@ mod tests {
         assert_eq!(columns[1].cells[0], "1,200".into());
         assert_eq!(columns[1].cells[1..], none);
         assert_eq!(columns[2].cells[2], Cell::NotApplicable);
-        // A text is a value, whatever it says.
+        // A text is a value, whatever it contains.
         assert_ne!(columns[0].cells[0], Cell::NotSeen);
         let metrics: Vec<_> = fields.metrics(&&known).collect();
         assert_eq!(

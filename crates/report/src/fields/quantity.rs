@@ -1,4 +1,4 @@
-//! How a value is read: in which unit, and with how many digits.
+//! The format of a value: its unit and number of digits.
 
 use iostrata_core::bytes;
 
@@ -6,18 +6,18 @@ use super::value::Value;
 use crate::format;
 use crate::view::cell::Cell;
 
-/// How a value is read.
+/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// A whole number of something.
     Count,
-    /// A number as it is, without separators: that of a process.
+    /// A number without separators, such as a process id.
     Number,
     /// Three digits.
     Figure,
-    /// Three digits, and whole where it is whole.
+    /// Three digits, or a whole number.
     Rate,
-    /// How many times something is; nothing times has no meaning.
+    /// A ratio; a ratio of 0 has no meaning.
     Times,
     /// A share, in per cent.
     Percent,
@@ -25,9 +25,9 @@ pub(crate) enum Quantity {
     Microseconds,
     /// A time, in milliseconds.
     Milliseconds,
-    /// A time, in the unit that suits it.
+    /// A time, in a suitable unit.
     Time,
-    /// Bytes, in the unit that suits them.
+    /// Bytes, in a suitable unit.
     Size,
     /// Bytes, in MiB.
     Mebibytes,
@@ -36,7 +36,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// The cell of a value; of an unknown one that it was not seen.
+    /// The cell of a value; for an unknown value, that it was not measured.
     pub(super) fn cell(self, value: Value<'_>) -> Cell {
         match value {
             Value::Text(text) => Cell::seen(text, std::borrow::Cow::into_owned),

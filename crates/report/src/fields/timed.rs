@@ -1,4 +1,4 @@
-//! What the timed runs before a trace have.
+//! Fields of the timed runs before a trace.
 
 use iostrata_core::trace::{Cold, Spread, Stayed, TimedRun, TimedRuns};
 
@@ -65,7 +65,7 @@ pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
         .signed("signal", |run| run.signal.map(i64::from))
 }
 
-/// A file that was to be evicted and stayed.
+/// A file that stayed after an eviction.
 pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
     Fields::<&'a Stayed>::new()
         .text("path", |file| &file.path)

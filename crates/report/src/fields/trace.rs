@@ -1,4 +1,4 @@
-//! What the rows of a trace have: the run, its calls, files and tasks.
+//! Fields of a trace's rows: the run, its calls, files and tasks.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::Cache;
@@ -13,7 +13,7 @@ use super::{Fields, Group, Quantity, json_name};
 use crate::format::{size, time};
 use crate::view::cell::Cell;
 
-/// Three figures in one column, which apart would leave no room for others.
+/// Three figures in one column; separate columns would leave no room for others.
 pub(crate) const PAGES: &str = "cache r/p/m";
 
 pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
@@ -43,7 +43,7 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         .count("threads", |result| result.threads)
         .metric("trace_threads", "Threads seen")
         .named("backend", |result| Some(result.backend))
-        // Events that were lost are in the evidence too, under the same name.
+        // The evidence has the lost events too, under the same name.
         .count("", |result| result.lost_events)
         .metric(
             "trace_lost_events",
@@ -154,7 +154,7 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .real("last_s", |call| call.last_s)
 }
 
-/// Bytes of calls that move some.
+/// Bytes of calls that move bytes.
 fn moves(call: &CallRow) -> Cell {
     let moves = CallGroup::of(&call.name).is_some_and(|group| group.reads() || group.writes());
     Cell::applicable((moves || call.bytes > 0).then_some(call.bytes), size)
@@ -247,7 +247,7 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
         .within("history_", history(), |file| file.history.as_deref())
 }
 
-/// What page cache and device did for a file.
+/// The work of page cache and device for a file.
 fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
     Fields::<&'a FileRow>::new()
         .cell(Group::Below, PAGES, |file| {
@@ -279,7 +279,7 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
         .rank(1)
 }
 
-/// Only what a file system stores has anything below its calls.
+/// Only files stored by a file system have anything below their calls.
 fn below(file: &FileRow, cell: Cell) -> Cell {
     if file.kind.is_stored() {
         cell
@@ -383,7 +383,7 @@ const HAPPENED: [(&str, Part); 16] = [
     }),
 ];
 
-/// How often and how long; the single moments stay in the JSON.
+/// Count and duration; the single moments stay in the JSON.
 fn happened<'a>() -> Fields<'a, &'a Happened> {
     Fields::<&'a Happened>::new()
         .count("count", |happened| happened.count)

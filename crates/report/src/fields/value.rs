@@ -1,11 +1,11 @@
-//! Values, as the columns of exported tables have them.
+//! Values in the form of exported tables' columns.
 
 use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Text in UTF-8.
@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     Flag,
 }
 
-/// A value of a field's kind; `None` where it is unknown.
+/// A value of a field's type; `None` if it is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
     /// Of [`Kind::Text`].
@@ -64,7 +64,7 @@ impl From<u64> for Value<'_> {
 
 impl From<f64> for Value<'_> {
     fn from(real: f64) -> Self {
-        // The sum of nothing is -0.0.
+        // An empty sum is -0.0.
         Self::Real(Some(real + 0.0))
     }
 }

@@ -17,7 +17,7 @@ use crate::view::cell::Cell;
 use crate::view::table::Column;
 use crate::view::trace::severity;
 
-/// Draws a comparison. What stands in the results is shown as code and acts on nothing.
+/// Renders a comparison. Text from the results is shown as code and has no effect.
 pub fn draw(comparison: &Comparison, all: bool) -> String {
     let most = if all { usize::MAX } else { FEW };
     let Sides { base, new } = &comparison.names;
@@ -161,8 +161,8 @@ fn trace(parts: &mut Vec<String>, comparison: &Comparison, runs: &Runs, most: us
     }
 }
 
-/// The commands with their times, in the columns that people know from hyperfine. One run each has
-/// no median, least and most.
+/// The commands with their times, in hyperfine's columns. A single run each has no median, minimum
+/// and maximum.
 fn times(comparison: &Comparison, runs: &Runs) -> String {
     let (names, commands) = (&comparison.names, &runs.commands);
     let commands = [
@@ -230,7 +230,7 @@ fn findings(parts: &mut Vec<String>, found: &Findings, most: usize) {
     }
 }
 
-/// Counts behind a column that says what they are of.
+/// Counts after a column that names their subject.
 fn counts<'a>(of: Column, counts: impl Iterator<Item = &'a Count>) -> String {
     let counts: Vec<&Count> = counts.collect();
     let mut columns = vec![of];
@@ -238,7 +238,8 @@ fn counts<'a>(of: Column, counts: impl Iterator<Item = &'a Count>) -> String {
     table(&columns)
 }
 
-/// What is in one result only; of traces the tables of findings and files say what matters of it.
+/// Entries of one result only; for traces, the tables of findings and files show the important
+/// ones.
 fn unpaired(parts: &mut Vec<String>, comparison: &Comparison, most: usize) {
     if comparison.trace.is_some() {
         return;

@@ -7,7 +7,7 @@ use crate::view::lab::digest::{self, Kept};
 use crate::view::lab::{Extent, Parts, show_parts};
 use crate::view::page::Page;
 
-/// Draws the answers of experiments, all of them where none is named. Questions are those of one
+/// Renders the answers of experiments, all of them if none is named. Questions apply to one
 /// machine: a merged result has its claims instead.
 pub fn draw(result: &LabResult, names: &[&str]) -> String {
     let wanted = |one: &&Experiment| names.is_empty() || names.contains(&one.shared().id);

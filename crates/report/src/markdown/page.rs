@@ -4,10 +4,10 @@ use super::text::{code, prose, table_of, table_rows};
 use crate::view::page::{Answered, Block, Entry, Level, Page, Tone};
 use crate::view::table::Table;
 
-/// Draws all blocks. Lines that belong together become rows of one table.
+/// Renders all blocks. Related lines become rows of one table.
 pub(super) fn draw(page: Page) -> String {
     let mut blocks = page.into_blocks();
-    // What a terminal shows before the title stands below it here.
+    // A terminal shows this before the title; here it is below.
     let title = blocks
         .iter()
         .position(|block| matches!(block, Block::Title { .. }));
@@ -22,20 +22,20 @@ pub(super) fn draw(page: Page) -> String {
     drawn.parts.join("\n\n") + "\n"
 }
 
-/// What stands on the page so far.
+/// The text so far.
 #[derive(Default)]
 struct Drawn {
     parts: Vec<String>,
-    /// What the next line may be one more of.
+    /// The kind of lines that the next line may continue.
     rows: Rows,
 }
 
-/// Lines that belong together.
+/// Related lines.
 #[derive(Default)]
 enum Rows {
     #[default]
     None,
-    /// A lead, and the lines beside it.
+    /// A lead, and the lines next to it.
     Entries(Vec<(String, Vec<String>)>),
     /// A question and its answer.
     Answers(Vec<[String; 2]>),
@@ -46,7 +46,7 @@ impl Drawn {
     fn add(&mut self, block: Block) {
         match block {
             Block::Blank => {}
-            // A part that an empty line is enough for.
+            // A part that needs only an empty line.
             Block::Heading { spoken: false, .. } => self.end_rows(),
             Block::Title {
                 anchor,
@@ -124,7 +124,7 @@ impl Drawn {
         self.rows = Rows::Answers(vec![row]);
     }
 
-    /// Goes on below the last entry.
+    /// Continues the last entry.
     fn more(&mut self, line: String) {
         let last = match &mut self.rows {
             Rows::Entries(rows) => rows.last_mut(),
@@ -147,7 +147,7 @@ impl Drawn {
         }
     }
 
-    /// A table of its own for the rows below each title.
+    /// A separate table for the rows below each title.
     fn table(&mut self, mut table: Table) {
         let titles = std::mem::take(&mut table.titles);
         let mut begins: Vec<usize> = titles.keys().copied().collect();

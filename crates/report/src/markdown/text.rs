@@ -6,9 +6,9 @@ use std::ops::Range;
 use crate::format::printable;
 use crate::view::table::{Column, Kind};
 
-/// Foreign text as code: names and paths may hold table bars, markup, links, or the `@name` and
-/// `#1` that a forge turns into messages. Forges leave the contents of `<code>` alone, and a
-/// character reference is never markup (`CommonMark` 0.31, 2.5).
+/// Foreign text as code: names and paths may contain table bars, markup, links, or the `@name` and
+/// `#1` that a forge turns into notifications. Forges leave the contents of `<code>` unchanged, and
+/// a character reference is never markup (`CommonMark` 0.31, 2.5).
 pub(super) fn code(foreign: &str) -> String {
     let safe = printable(foreign);
     let mut text = String::from("<code>");
@@ -17,14 +17,14 @@ pub(super) fn code(foreign: &str) -> String {
         if is_plain || !char.is_ascii() {
             text.push(char);
         } else {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             _ = write!(text, "&#{};", u32::from(char));
         }
     }
     text + "</code>"
 }
 
-/// A sentence that may name something foreign: a word that a forge could act on is code.
+/// A sentence that may contain a foreign name: a word that a forge could act on becomes code.
 pub(super) fn prose(text: &str) -> String {
     let words = text.split(' ').enumerate().map(|(position, word)| {
         if is_plain(word) && (position > 0 || !begins_list(word)) {
@@ -34,11 +34,11 @@ pub(super) fn prose(text: &str) -> String {
         }
     });
     let text = words.collect::<Vec<_>>().join(" ");
-    // Two words of code are one.
+    // Two words of code are joined.
     text.replace("</code> <code>", " ")
 }
 
-/// Whether nothing in a word is markup, a message to somebody or a link.
+/// Whether no part of a word is markup, a notification or a link.
 fn is_plain(word: &str) -> bool {
     let is_plain =
         |char: char| char.is_alphanumeric() || "\u{a0}.,:;()%/×·→—–█▒░?'\"+-=…".contains(char);
@@ -46,8 +46,8 @@ fn is_plain(word: &str) -> bool {
     (word.chars().all(is_plain) && !is_link) || is_interval(word) || ["<", ">"].contains(&word)
 }
 
-/// `[1.5-3]`, or an end of `[-1 to 3].`: no link, as only figures stand in it and nothing follows
-/// that a link could lead to.
+/// `[1.5-3]`, or an end of `[-1 to 3].`: not a link, since it contains only figures and no link
+/// target follows.
 fn is_interval(word: &str) -> bool {
     let is_figures = word
         .chars()
@@ -55,8 +55,8 @@ fn is_interval(word: &str) -> bool {
     is_figures && !word.contains("][")
 }
 
-/// Whether a line that begins with this word is a list, a rule or a heading (`CommonMark` 0.31, 4
-/// and 5).
+/// Whether a line starting with this word is a list, a rule or a heading (`CommonMark` 0.31, 4 and
+/// 5).
 fn begins_list(word: &str) -> bool {
     let is_marks = word.starts_with('[') || word.chars().all(|char| "-+=>".contains(char));
     let is_number = word.strip_suffix(['.', ')']).is_some_and(|number| {
@@ -86,7 +86,7 @@ fn cell(column: &Column, row: usize) -> String {
     }
 }
 
-/// A table of cells that are Markdown.
+/// A table whose cells are Markdown.
 pub(super) fn table_of<const N: usize>(
     heads: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,

@@ -6,7 +6,7 @@ use super::page;
 use crate::view::page::Page;
 use crate::view::trace::{Style, show};
 
-/// Draws the summary and the parts that are asked for; nothing is shortened.
+/// Renders the summary and the requested parts; nothing is shortened.
 pub fn draw(result: &TraceResult, style: &Style) -> String {
     let mut shown = Page::endless();
     show(&mut shown, result, style);
@@ -28,7 +28,7 @@ mod tests {
         insta::assert_snapshot!(draw(&fixture::empty(), &Style::default()));
     }
 
-    /// Names with all that Markdown and forges act on.
+    /// Names with everything that Markdown and forges act on.
     #[test]
     fn nothing_in_a_name_acts() {
         let hostile = "/srv/app/a|b`c`<img src=x>\n# @me #1 [l](http://w.x) **b** \u{202e}www.w.x";

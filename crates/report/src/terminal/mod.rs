@@ -7,17 +7,17 @@ pub(crate) use text::draw as text_of;
 
 use crate::view::page::Page;
 
-/// What the drawing of most results may use and should hold.
+/// Options for most results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
-    /// Colour, which only repeats what the text says.
+    /// Colour, which only repeats the text.
     pub colour: bool,
-    /// Everything there is, not only the first or the important of it: every row of every file
-    /// system, every file, rows and counts that do not differ beyond the noise.
+    /// Everything, not only the first or important entries: every row of every file system, every
+    /// file, rows and counts without a difference beyond the noise.
     pub all_rows: bool,
 }
 
-/// What is shown on a page of this width.
+/// The contents of a page of this width.
 fn drawn(width: usize, colour: bool, show: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::new(width);
     show(&mut page);
@@ -54,7 +54,7 @@ pub mod lab {
     }
 }
 
-/// What `iostrata lab` prints: its answers, or parts of experiments.
+/// The output of `iostrata lab`: its answers, or parts of experiments.
 pub mod lab_screen {
     use iostrata_core::lab::{Experiment, LabResult};
 
@@ -62,22 +62,23 @@ pub mod lab_screen {
     use crate::view::lab::{Extent, digest, show_parts};
     pub use crate::view::lab::{Parts, digest::Kept};
 
-    /// The tables of so many rows are shown with the answers, if both fit in so many lines.
+    /// Maximum number of rows whose tables are shown with the answers, if both fit into this many
+    /// lines.
     const FEW_ROWS: usize = 12;
     const MOST_LINES: usize = 60;
 
-    /// What is wanted of a result.
+    /// The requested parts of a result.
     #[derive(Debug, Clone, Copy, Default)]
     pub struct Screen<'a> {
-        /// Colour, which only repeats what the text says.
+        /// Colour, which only repeats the text.
         pub colour: bool,
         /// Names of experiments; none means all.
         pub names: &'a [&'a str],
         /// Parts of them; `None` means their answers on one screen.
         pub parts: Option<Parts>,
-        /// Rows of every file system, not only those of the first one.
+        /// Rows of every file system, not only of the first one.
         pub all_rows: bool,
-        /// Where the rest is, for the line that says so.
+        /// The location of the rest, for the line that states it.
         pub kept: Kept<'a>,
     }
 
@@ -92,7 +93,7 @@ pub mod lab_screen {
         } else {
             Extent::Usual
         };
-        // Questions are those of one machine.
+        // Questions apply to one machine.
         let is_merged = !result.parts.is_empty();
         let parts = screen.parts.or(is_merged.then_some(Parts::CLAIMS));
         if let Some(mut parts) = parts {
@@ -106,7 +107,7 @@ pub mod lab_screen {
                 digest::show(page, result, &experiments, screen.kept, tables);
             })
         };
-        // Who chooses a few cases wants their figures as well.
+        // A user who chooses a few cases wants their figures as well.
         if let [only] = experiments.as_slice()
             && only.rows() <= FEW_ROWS
         {
@@ -119,8 +120,7 @@ pub mod lab_screen {
     }
 }
 
-/// `iostrata trace` on a terminal: a summary that fits a screen, then the tables that were
-/// asked for.
+/// `iostrata trace` on a terminal: a summary that fits a screen, then the requested tables.
 pub mod trace {
     use iostrata_core::trace::TraceResult;
     use iostrata_core::trace::budget::Judged;
@@ -134,8 +134,8 @@ pub mod trace {
         drawn(width, style.colour, |page| show(page, result, style))
     }
 
-    /// Text that lists the budgets that were not kept, or for which that cannot be told; empty
-    /// when all were kept.
+    /// Text that lists the budgets that were exceeded, or could not be judged; empty when all were
+    /// kept.
     pub fn draw_budgets(judged: &[Judged<'_>], width: usize) -> String {
         drawn(width, false, |page| show_budgets(page, judged))
     }
@@ -181,10 +181,10 @@ pub mod compare {
     /// Lines of a screen.
     const MOST_LINES: usize = 45;
 
-    /// Of each list so many entries, as long as they fit a screen.
+    /// Maximum entries of each list, as long as they fit a screen.
     const ENTRIES: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
 
-    /// Draws a comparison for a page of this width: a screen of it, or everything.
+    /// Draws a comparison for a page of this width: one screen, or everything.
     pub fn draw(comparison: &Comparison, width: usize, style: Style) -> String {
         let text = |extent| {
             drawn(width, style.colour, |page| {

@@ -1,5 +1,5 @@
-//! Tables without lines: text columns give way where the page is narrow. Libraries wrap or cut
-//! what is too wide, but set no titles and no paths on lines of their own.
+//! Tables without lines: text columns shrink if the page is narrow. Existing libraries wrap or cut
+//! wide text, but have no titles and no paths on separate lines.
 
 use std::borrow::Cow;
 
@@ -41,8 +41,8 @@ fn cells(table: &Table, row: usize) -> Vec<&str> {
     cells.collect()
 }
 
-/// Widths that fit the page, as far as text columns can give way: the widest
-/// first, and within words only when nothing else is left.
+/// Widths that fit the page, as far as text columns can shrink: the widest first, and within words
+/// only if nothing else is left.
 fn fit(table: &Table, width: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = table.columns.iter().map(Column::width).collect();
     for floor in [Column::longest_word, |_: &Column| NARROWEST] {
@@ -60,7 +60,7 @@ fn fit(table: &Table, width: usize) -> Vec<usize> {
     widths
 }
 
-/// Writes paths that are wider than their column, and leaves their cells empty.
+/// Writes paths wider than their column on separate lines, and leaves their cells empty.
 fn paths_apart(text: &mut Text, table: &Table, cells: &mut [&str], widths: &[usize]) {
     for ((column, cell), width) in table.columns.iter().zip(cells).zip(widths) {
         if column.kind == Kind::Path && display_width(cell) > *width {
@@ -125,7 +125,7 @@ fn lines(column: &Column, cell: &str, width: usize) -> Vec<String> {
     .collect()
 }
 
-/// A path in lines of at most `width`, broken behind slashes where that is possible.
+/// A path in lines of at most `width`, broken after slashes if possible.
 fn path_lines(path: &str, width: usize) -> Vec<Cow<'_, str>> {
     let mut options = Options::new(width);
     options.word_splitter = WordSplitter::NoHyphenation;

@@ -8,13 +8,13 @@ use super::table;
 use crate::format::{self, printable};
 use crate::view::page::{Answered, Block, Entry, GLUE, Page, SEPARATOR, Tone};
 
-/// Columns that text needs to be readable.
+/// Minimum columns of readable text.
 const ROOM: usize = 24;
 
-/// Where text stands that has no room beside its lead.
+/// The column of text that has no room next to its lead.
 const BELOW: usize = 6;
 
-/// Longer lists of rows may begin on one line and end on another.
+/// Longer lists of rows may be broken across lines.
 const LONGEST_TOGETHER: usize = 40;
 
 /// The lines of a page. Everything in them is safe for a terminal.
@@ -121,7 +121,7 @@ impl Text {
         }
     }
 
-    /// `lead`, then `text` from `column` on. A lead that reaches the column puts the text below.
+    /// `lead`, then `text` from `column` on. If the lead reaches the column, the text is below.
     fn beside(&mut self, lead: &str, tone: Tone, column: usize, text: &str) {
         let plain = printable(lead);
         let used = display_width(&plain);
@@ -149,7 +149,7 @@ impl Text {
         }
     }
 
-    /// A column that leaves too little room is no column.
+    /// A column that leaves too little room is ignored.
     fn column(&self, column: usize) -> usize {
         if column + ROOM > self.width {
             BELOW
@@ -158,13 +158,13 @@ impl Text {
         }
     }
 
-    /// A line as it is, without its trailing spaces.
+    /// An unchanged line, without its trailing spaces.
     pub(super) fn line(&mut self, line: &str) {
         self.lines.push_str(line.replace(GLUE, " ").trim_end());
         self.lines.push('\n');
     }
 
-    /// `text` in a tone, where colour is wanted.
+    /// `text` in a tone, if colour is wanted.
     pub(super) fn paint(&self, text: &str, tone: Tone) -> String {
         if self.colour && !text.is_empty() {
             let style = style(tone);
@@ -186,7 +186,7 @@ fn style(tone: Tone) -> Style {
     }
 }
 
-/// Lines that end between words only: names of rules and files have hyphens, and are copied.
+/// Lines that end only between words: names of rules and files have hyphens, and are copied.
 fn unbroken(width: usize) -> Options<'static> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
@@ -196,7 +196,7 @@ fn running(text: &str) -> String {
     printable(text).replace(" %", &format!("{GLUE}%"))
 }
 
-/// A short list of rows stays together; a long one breaks like any text, but not after "rows".
+/// A short list of rows stays together; a long one breaks like other text, but not after "rows".
 fn together(rows: &[usize]) -> String {
     let rows = format::rows(rows);
     if rows.chars().count() <= LONGEST_TOGETHER {

@@ -1,4 +1,4 @@
-//! The content of a table cell: a text, or the reason why there is none.
+//! The content of a table cell: a text, or the reason for its absence.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use crate::format::printable;
 pub(crate) enum Cell {
     /// Text of a value, safe to be drawn.
     Is(String),
-    /// A value could not be had.
+    /// The value is unavailable.
     NotSeen,
-    /// A value would have no meaning.
+    /// A value would be meaningless.
     NotApplicable,
 }
 
@@ -21,12 +21,12 @@ impl Cell {
         value.map_or(Self::NotSeen, |value| text(value).into())
     }
 
-    /// The text of a value, or that none would have a meaning.
+    /// The text of a value, or that a value would be meaningless.
     pub(crate) fn applicable<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> Self {
         value.map_or(Self::NotApplicable, |value| text(value).into())
     }
 
-    /// As drawn.
+    /// The drawn text.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Is(text) => text,

@@ -6,14 +6,14 @@ use textwrap::core::display_width;
 use super::page::{Page, Tone};
 use super::table::{Column, Table};
 
-/// Columns before a line for a shell, and before what it goes on with.
+/// Columns before a line for a shell, and before its continuation.
 const SHELL: &str = "  ";
 const GOES_ON: &str = "    ";
 
 /// Spaces between the columns of a table.
 const GAP: usize = 2;
 
-/// Adds a page: what marks up its text in Markdown is gone.
+/// Adds a page without its Markdown marks.
 pub(crate) fn show(page: &mut Page, markdown: &str) {
     let mut shown = Shown {
         page,
@@ -33,21 +33,21 @@ pub(crate) fn show(page: &mut Page, markdown: &str) {
 
 struct Shown<'a> {
     page: &'a mut Page,
-    /// Of the paragraph, heading, cell or block of code so far.
+    /// The text of the paragraph, heading, cell or block of code so far.
     text: String,
-    /// How many marks for strong text are open.
+    /// Number of open marks for strong text.
     strong: usize,
-    /// Whether all of the text was within them.
+    /// Whether all of the text was inside them.
     is_strong: bool,
     /// The number of the next item of each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
-    /// Whether the next paragraph begins an item.
+    /// Whether the next paragraph starts an item.
     is_item: bool,
-    /// Where the open link leads.
+    /// Target of the open link.
     link: Option<String>,
     /// Cells of the open table, its heads first.
     rows: Vec<Vec<String>>,
-    /// Whether nothing is on the page.
+    /// Whether the page is empty.
     is_first: bool,
 }
 
@@ -74,7 +74,7 @@ impl Shown<'_> {
             Tag::Paragraph | Tag::Heading { .. } => self.is_strong = true,
             Tag::Strong => self.strong += 1,
             Tag::List(first) => {
-                // Text of the item that the list is in.
+                // Text of the item that contains the list.
                 self.paragraph();
                 if self.lists.is_empty() {
                     self.apart();
@@ -114,7 +114,7 @@ impl Shown<'_> {
         std::mem::take(&mut self.text).trim().to_owned()
     }
 
-    /// A blank before everything but the first.
+    /// A blank line before everything except the first block.
     fn apart(&mut self) {
         if !std::mem::replace(&mut self.is_first, false) {
             self.page.blank();
@@ -159,7 +159,7 @@ impl Shown<'_> {
         }
     }
 
-    /// The address of a page elsewhere; one of this documentation is found by its name.
+    /// The address of an external page; pages of this documentation are found by name.
     fn leads_to(&mut self) {
         let link = self.link.take();
         let elsewhere = link.filter(|link| link.contains("://") && !self.text.ends_with(link));
@@ -168,7 +168,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Lines as they are; one that is too long goes on in the next.
+    /// Unchanged lines; a long one continues in the next.
     fn code(&mut self) {
         let code = std::mem::take(&mut self.text);
         self.apart();
@@ -179,7 +179,7 @@ impl Shown<'_> {
         }
     }
 
-    /// A table, or where its longest words are too wide for one, each row below its first cell.
+    /// A table, or if its longest words are too wide for one, each row below its first cell.
     fn table(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         let Some((heads, rows)) = rows.split_first() else {
@@ -215,7 +215,7 @@ impl Shown<'_> {
 }
 
 /// A line of code in lines of at most `width` columns, as far as its words allow; one for a shell
-/// can still be copied.
+/// stays copyable.
 fn shell_lines(line: &str, width: usize) -> Vec<String> {
     let is_command = line.trim_start().starts_with("iostrata ") || line.starts_with("sudo ");
     if display_width(line) <= width {
@@ -225,7 +225,7 @@ fn shell_lines(line: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for words in with_values(line) {
         match lines.last_mut() {
-            // Room for what says that it goes on.
+            // Room for the continuation mark.
             Some(last) if display_width(last) + 1 + display_width(&words) + 2 <= width => {
                 last.push(' ');
                 last.push_str(&words);

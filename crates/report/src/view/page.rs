@@ -1,49 +1,49 @@
-//! A page before it is drawn: headings, text, entries and tables, in their order.
+//! A page before it is drawn: headings, text, entries and tables, in order.
 
 use iostrata_core::bytes::grouped;
 
 use super::table::Table;
 
-/// A space that lines are not broken at.
+/// A space at which lines are not broken.
 pub(crate) const GLUE: &str = "\u{a0}";
 
-/// Between facts of one line. The dot stays on the line it ends.
+/// Separator between facts on one line. The dot stays on the line that it ends.
 pub(crate) const SEPARATOR: &str = "\u{a0}· ";
 
 /// Narrower pages are drawn this wide.
 const NARROWEST: usize = 40;
 
-/// More columns than anything has; sums with it stay numbers.
+/// Wider than any content; sums with it do not overflow.
 const ENDLESS: usize = usize::MAX / 2;
 
-/// How a text differs from the usual one. Nothing is told by this alone.
+/// The emphasis of a text. It never carries information alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
-    /// Stands out.
+    /// Emphasised.
     Strong,
-    /// May be passed over.
+    /// Less important.
     Quiet,
-    /// Is as claimed.
+    /// As claimed.
     Good,
-    /// Is not as claimed.
+    /// Not as claimed.
     Bad,
-    /// The reader must know it before the rest.
+    /// Important, before the rest.
     Warning,
 }
 
-/// A piece of a page. Columns and indents are for media that have them.
+/// A piece of a page. Columns and indents apply to media that have them.
 #[derive(Debug)]
 pub(crate) enum Block {
     /// An empty line.
     Blank,
-    /// What a result, or one experiment of it, is called, and facts about it.
+    /// The title of a result, or of one experiment of it, and facts about it.
     Title {
         anchor: &'static str,
         name: String,
         facts: Vec<String>,
     },
-    /// Begins a part.
+    /// Starts a part.
     Heading {
         level: Level,
         anchor: Option<&'static str>,
@@ -59,16 +59,16 @@ pub(crate) enum Block {
     Entry(Entry),
     /// A question with its answer.
     Answered(Answered),
-    /// Goes on below the text of the entry before it.
+    /// Continues below the text of the previous entry.
     More {
         column: usize,
         text: String,
-        /// Rows that it rests on.
+        /// Rows that decided it.
         rows: Vec<usize>,
     },
-    /// A line for a shell, to be copied: it is never broken. Goes on below the last entry.
+    /// A line for a shell, to be copied: it is never broken. Continues the last entry.
     Command(String),
-    /// One of a list; below an entry where it is indented as far as the entry's text.
+    /// A list item; below an entry it is indented to the entry's text.
     Bullet {
         indent: usize,
         text: String,
@@ -76,44 +76,44 @@ pub(crate) enum Block {
     Table(Table),
 }
 
-/// `lead`, and beside it `text` from `column` on.
+/// `lead`, and next to it `text` from `column` on.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// What a terminal shows before the lead; elsewhere the heading says it.
+    /// Shown by a terminal before the lead; elsewhere the heading has it.
     pub(crate) label: String,
     pub(crate) lead: String,
     pub(crate) tone: Tone,
     pub(crate) column: usize,
-    /// Characters that show shares, before the text; it says the same.
+    /// Characters that show shares, before the text, which repeats them.
     pub(crate) bar: Option<String>,
-    /// Empty where the next entry's text is meant.
+    /// Empty if the next entry's text applies.
     pub(crate) text: String,
 }
 
-/// A question, its answer from `column` on, and what is said besides.
+/// A question, its answer from `column` on, and additional sentences.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) question: String,
     pub(crate) answer: String,
     /// Sentences after the answer.
     pub(crate) more: Vec<String>,
-    /// How many of them are about other file systems; the rest is the reason.
+    /// Number of sentences about other file systems; the rest is the reason.
     pub(crate) others: usize,
-    /// Whether each of them has a line of its own.
+    /// Whether each of them has a separate line.
     pub(crate) stacked: bool,
-    /// Of the answer's first word; plain for a fact.
+    /// Emphasis of the answer's first word; plain for a fact.
     pub(crate) tone: Tone,
-    /// 0 where the answer stands below the question.
+    /// 0 if the answer is below the question.
     pub(crate) column: usize,
-    /// Rows that it rests on.
+    /// Rows that decided it.
     pub(crate) rows: Vec<usize>,
 }
 
-/// How far an answer is indented below its question.
+/// Indent of an answer below its question.
 const BELOW_QUESTION: usize = 2;
 
 impl Answered {
-    /// The answer and what is said besides, in lines of at most `width` columns without indent.
+    /// The answer and additional sentences, in lines of at most `width` columns without indent.
     pub(crate) fn wrapped(&self, width: usize, safe: impl Fn(&str) -> String) -> Vec<String> {
         let room = width.saturating_sub(self.indent()).max(1);
         let paragraphs = if self.stacked {
@@ -129,7 +129,7 @@ impl Answered {
         };
         let lines = paragraphs.iter().flat_map(|text: &String| {
             let text = with_units(&safe(text));
-            // A range does not begin on one line and end on another.
+            // A range is not broken across lines.
             let options = textwrap::Options::new(room);
             let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
             let lines = textwrap::wrap(&text, options).into_iter();
@@ -147,7 +147,7 @@ impl Answered {
         }
     }
 
-    /// Lines that it takes.
+    /// Number of lines that it takes.
     pub(crate) fn lines(&self, width: usize) -> usize {
         self.wrapped(width, str::to_owned).len() + usize::from(self.column == 0)
     }
@@ -186,7 +186,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// For a medium of so many columns.
+    /// For a medium with this many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self {
             blocks: Vec::new(),
@@ -194,7 +194,7 @@ impl Page {
         }
     }
 
-    /// For a medium where nothing must be left out or shortened.
+    /// For a medium without omissions or shortening.
     pub(crate) fn endless() -> Self {
         Self::new(ENDLESS)
     }
@@ -203,17 +203,17 @@ impl Page {
         self.width
     }
 
-    /// Whether nothing must be left out or shortened.
+    /// Whether nothing may be left out or shortened.
     pub(crate) fn is_endless(&self) -> bool {
         self.width == ENDLESS
     }
 
-    /// Keeps the blocks that `keeps` takes, in their order.
+    /// Keeps the blocks accepted by `keeps`, in order.
     pub(crate) fn retain(&mut self, keeps: impl FnMut(&Block) -> bool) {
         self.blocks.retain(keeps);
     }
 
-    /// Adds the first blocks of another one, which has the rest afterwards.
+    /// Moves the first blocks of another page here; it keeps the rest.
     pub(crate) fn take(&mut self, from: &mut Self, count: usize) {
         self.blocks.extend(from.blocks.drain(..count));
     }
@@ -223,12 +223,12 @@ impl Page {
         self.blocks.push(Block::Answered(answered));
     }
 
-    /// A page of the same width, to be added to this one when it is good.
+    /// A page of the same width, to be added to this one if it fits.
     pub(crate) fn draft(&self) -> Self {
         Self::new(self.width)
     }
 
-    /// Adds what another one holds.
+    /// Adds the blocks of another page.
     pub(crate) fn append(&mut self, other: Self) {
         self.blocks.extend(other.blocks);
     }
@@ -245,7 +245,7 @@ impl Page {
         self.blocks.push(Block::Blank);
     }
 
-    /// What the page, or the next part of it that stands alone, is about.
+    /// The title of the page, or of its next independent part.
     pub(crate) fn title(&mut self, anchor: &'static str, name: &str, facts: Vec<String>) {
         self.blocks.push(Block::Title {
             anchor,
@@ -254,17 +254,17 @@ impl Page {
         });
     }
 
-    /// A line that begins a part.
+    /// A line that starts a part.
     pub(crate) fn heading(&mut self, anchor: &'static str, text: &str) {
         self.begin(Level::Part, Some(anchor), text, true);
     }
 
-    /// A line that begins a section of a part.
+    /// A line that starts a section of a part.
     pub(crate) fn section(&mut self, text: &str) {
         self.begin(Level::Section, None, text, true);
     }
 
-    /// Begins a part that a terminal does not name, because an empty line is enough there.
+    /// Starts a part that a terminal separates only by an empty line.
     pub(crate) fn part(&mut self, anchor: &'static str, text: &str) {
         self.begin(Level::Part, Some(anchor), text, false);
     }
@@ -306,14 +306,14 @@ impl Page {
         }
     }
 
-    /// The last entry is shown by a terminal behind a label.
+    /// A terminal shows a label before the last entry.
     pub(crate) fn with_label(&mut self, label: &str) {
         if let Some(Block::Entry(entry)) = self.blocks.last_mut() {
             label.clone_into(&mut entry.label);
         }
     }
 
-    /// Columns that there was no room for.
+    /// Columns without room.
     pub(crate) fn no_room(&mut self, heads: &[String]) {
         if heads.is_empty() {
             return;
@@ -326,7 +326,7 @@ impl Page {
         self.paragraph(0, &text);
     }
 
-    /// That `hidden` more of a list are there, such as `maps`, and which option shows them.
+    /// States that a list has `hidden` more entries, such as `maps`, and which option shows them.
     pub(crate) fn and_more(&mut self, indent: usize, hidden: usize, of: &str, option: &str) {
         if hidden > 0 {
             let hidden = grouped(hidden as u64);
@@ -339,7 +339,7 @@ impl Page {
         self.more_of_rows(column, text, &[]);
     }
 
-    /// More about the last entry, and the rows that it rests on.
+    /// More about the last entry, and the rows that decided it.
     pub(crate) fn more_of_rows(&mut self, column: usize, text: &str, rows: &[usize]) {
         self.blocks.push(Block::More {
             column,

@@ -23,7 +23,7 @@ pub(super) fn machine(environment: &Environment) -> String {
     words.join(SEPARATOR)
 }
 
-/// What observed a run.
+/// The observer of a run.
 pub(super) fn observed(backend: Backend) -> &'static str {
     match backend {
         Backend::Ebpf => "observed by eBPF",

@@ -1,6 +1,6 @@
-//! Tables without lines: columns that are left out if they are empty or do not fit, titles between
-//! rows, and text columns that wrap. Libraries wrap or cut what is too wide, but leave no column
-//! out and set no titles.
+//! Tables without lines: empty columns and columns without room are left out, titles separate rows,
+//! and text columns wrap. Existing libraries wrap or cut wide text, but drop no column and have no
+//! titles.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use crate::format::printable;
 /// Spaces between columns.
 const GAP: usize = 2;
 
-/// Text columns are not made narrower.
+/// Minimum width of text columns.
 pub(crate) const NARROWEST: usize = 6;
 
-/// What the cells of a column are.
+/// The kind of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The numbers by which rows are cited.
     RowNumber,
-    /// What a row is.
+    /// The label of a row.
     Label,
-    /// As a label; text that is wider than the column stands on lines of its own.
+    /// As a label; text wider than the column is on separate lines.
     Path,
     /// Text that wraps.
     Text,
@@ -37,13 +37,13 @@ pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) cells: Vec<Cell>,
     pub(crate) kind: Kind,
-    /// Whether a value that many rows share is enough in the first of them.
+    /// Whether a value shared by consecutive rows is shown only in the first of them.
     once: bool,
     /// Spaces after it.
     pub(crate) gap: usize,
-    /// Columns with a higher rank are left out first; 0 stays.
+    /// Columns with a higher rank are dropped first; 0 stays.
     rank: u8,
-    /// The column is at most this wide, also where there is room.
+    /// Maximum width of the column, even if there is room.
     most: usize,
 }
 
@@ -73,8 +73,8 @@ impl Column {
         }
     }
 
-    /// Paths: those longer than so many columns stand on lines of their own, before the rest
-    /// of their row.
+    /// Paths: those longer than this many columns are on separate lines, before the rest of their
+    /// row.
     pub(crate) fn paths(
         head: &str,
         most: usize,
@@ -90,7 +90,7 @@ impl Column {
         Self::new(head, Kind::Text, cells)
     }
 
-    /// Left-aligned text that says what a row is.
+    /// Left-aligned text that labels a row.
     pub(crate) fn label(head: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) -> Self {
         Self::new(head, Kind::Label, cells)
     }
@@ -108,13 +108,13 @@ impl Column {
         column
     }
 
-    /// Gives way when the page is narrow; the higher the sooner.
+    /// Dropped when the page is narrow; higher ranks are dropped first.
     pub(crate) fn rank(mut self, rank: u8) -> Self {
         self.rank = rank;
         self
     }
 
-    /// Where rows below each other share a value, a medium without sorting says it once.
+    /// A value shared by consecutive rows is printed once, in a medium without sorting.
     pub(crate) fn once(mut self) -> Self {
         self.once = true;
         self
@@ -145,7 +145,7 @@ impl Column {
         longest.min(self.most).max(NARROWEST)
     }
 
-    /// Whether any cell has a value, or none because it could not be had.
+    /// Whether any cell has a value, or is missing with a reason.
     pub(crate) fn has_meaning(&self) -> bool {
         self.cells.iter().any(|cell| *cell != Cell::NotApplicable)
     }
@@ -158,7 +158,7 @@ impl Column {
 /// Columns of equal length, with titles between their rows.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// What it shows; may be empty.
+    /// Its subject; may be empty.
     pub(crate) name: String,
     pub(crate) columns: Vec<Column>,
     /// Text by the row before which it stands.
@@ -180,17 +180,17 @@ impl Table {
         }
     }
 
-    /// A line of its own before row `row`.
+    /// A separate line before row `row`.
     pub(crate) fn title(&mut self, row: usize, text: String) {
         self.titles.entry(row).or_default().push(text);
     }
 
-    /// What stands above its columns.
+    /// The text above its columns.
     pub(crate) fn heads(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| column.head.as_str())
     }
 
-    /// The rows of another one, with the same columns, below its own.
+    /// The rows of another table with the same columns, below its own.
     pub(crate) fn append(&mut self, other: Self) {
         for (column, below) in self.columns.iter_mut().zip(other.columns) {
             column.cells.extend(below.cells);
@@ -204,7 +204,7 @@ impl Table {
             .any(|column| !column.is_label() && !column.is_unseen())
     }
 
-    /// What the table shows, for media that name their tables.
+    /// The table's subject, for media that name their tables.
     pub(crate) fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -261,7 +261,7 @@ impl Table {
         self.total(&widths)
     }
 
-    /// Columns that rows take whose columns are as wide.
+    /// Columns that rows take if their columns have these widths.
     pub(crate) fn total(&self, widths: &[usize]) -> usize {
         let gaps = self.columns.iter().rev().skip(1).map(|column| column.gap);
         self.indent + widths.iter().sum::<usize>() + gaps.sum::<usize>()
@@ -272,8 +272,8 @@ impl Table {
         self.columns.first().map_or(0, |column| column.cells.len())
     }
 
-    /// Whether the cell repeats the one above it and need not be said again: so do then all
-    /// cells before it that are said once.
+    /// Whether the cell repeats the one above it and is left out: then the same holds for all cells
+    /// before it that are shown once.
     pub(crate) fn is_repeated(&self, column: usize, row: usize) -> bool {
         let said_once = self.columns[..=column].iter().filter(|column| column.once);
         self.columns[column].once

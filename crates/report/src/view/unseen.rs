@@ -2,10 +2,10 @@
 
 use super::page::{Page, Tone};
 
-/// Longer names stand on a line of their own.
+/// Longer names are on a separate line.
 const LONGEST_NAME: usize = 30;
 
-/// Each thing with its reason; a reason shared by several is shown once, next to the last of them.
+/// Each gap with its reason; a reason shared by several is shown once, next to the last of them.
 pub(super) fn draw(page: &mut Page, entries: &[(String, String)]) {
     if entries.is_empty() {
         page.part("missing", "not measured");

@@ -1,5 +1,5 @@
-//! A Chromium without a window, spoken to in the `DevTools` protocol through a pair of pipes. The
-//! browser ends when they close, so it does not outlive a test that fails or is killed.
+//! A headless Chromium, controlled by the `DevTools` protocol through a pair of pipes. The browser
+//! ends when they close, so it does not outlive a test that fails or is killed.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,30 +10,30 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What an answer may take on a busy machine.
+/// Maximum time for an answer, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Programs that are Chromium, by the names that distributions give it.
+/// Names of Chromium in distributions.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// The browser, and its only page.
 pub(crate) struct Chromium {
     child: Child,
-    /// `None` once it is asked to end.
+    /// `None` once it is ending.
     to: Option<ChildStdin>,
     from: Receiver<Value>,
     last: u64,
     session: Option<String>,
-    /// Events that came while an answer was waited for.
+    /// Events that arrived while waiting for an answer.
     events: VecDeque<Value>,
-    /// What went wrong on the page: errors of scripts, of the policy, of the network.
+    /// Errors on the page: of scripts, of the policy, of the network.
     complaints: Vec<String>,
     // Removed after the browser has ended.
     _profile: tempfile::TempDir,
 }
 
 impl Chromium {
-    /// Starts it; `None`, with the reason on standard error, where there is none.
+    /// Starts it; `None`, with the reason on standard error, if there is none.
     pub(crate) fn start() -> Option<Self> {
         let Some(program) = NAMES.into_iter().find(|name| is_installed(name)) else {
             eprintln!("not tested: no Chromium in PATH (scripts/deps test installs it)");
@@ -48,7 +48,7 @@ impl Chromium {
                 program,
             ])
             .args(flags(profile.path()))
-            // What it writes beside its profile goes there too.
+            // Other files besides its profile go there too.
             .envs(
                 ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
                     .map(|name| (name, profile.path())),
@@ -128,7 +128,7 @@ impl Chromium {
         while !arrived(&self.receive()) {}
     }
 
-    /// Forgets events of what was before.
+    /// Forgets earlier events.
     pub(crate) fn forget_events(&mut self) {
         self.events.clear();
     }
@@ -142,9 +142,9 @@ impl Chromium {
         message
     }
 
-    /// What went wrong since the last time this was asked.
+    /// Errors since the last call.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
-        // What happened before is reported before this is answered.
+        // Earlier events are reported before this is answered.
         self.call("Runtime.evaluate", &json!({"expression": "0"}));
         std::mem::take(&mut self.complaints)
     }
@@ -153,7 +153,7 @@ impl Chromium {
 impl Drop for Chromium {
     fn drop(&mut self) {
         drop(self.to.take());
-        // It may be stuck; its helpers end with it.
+        // It may hang; its helpers end with it.
         let _ended = self.child.kill();
         let _status = self.child.wait();
     }
@@ -164,7 +164,7 @@ fn is_installed(name: &str) -> bool {
     std::env::split_paths(&paths).any(|directory| directory.join(name).is_file())
 }
 
-/// Nothing that reaches for the network, and no sandbox: root has none, and the pages are ours.
+/// No network access, and no sandbox: root has none, and the pages are ours.
 fn flags(profile: &Path) -> Vec<String> {
     let mut flags: Vec<String> = [
         "--headless",
@@ -185,7 +185,7 @@ fn flags(profile: &Path) -> Vec<String> {
     flags
 }
 
-/// What an event says of something that went wrong.
+/// The text of an error event.
 fn complaint(message: &Value) -> Option<String> {
     let parameters = &message["params"];
     match message["method"].as_str()? {
@@ -203,7 +203,7 @@ fn complaint(message: &Value) -> Option<String> {
             let code = parameters["issue"]["code"].as_str()?;
             (code == "ContentSecurityPolicyIssue").then(|| parameters["issue"].to_string())
         }
-        // The page itself is a file; anything else would come from elsewhere.
+        // The page itself is a file; any other request is external.
         "Network.requestWillBeSent" => {
             let url = parameters["request"]["url"].as_str()?;
             let own = url.starts_with("file:") || url.starts_with("about:");

@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::results::{page_of_lab, page_of_trace, with_text};
 
-/// Each of them would set `window.hacked`, or end what it stands in.
+/// Each of them would set `window.hacked`, or end its surrounding element.
 const NAMES: [&str; 4] = [
     "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>",
     "\"><svg onload=window.hacked=1></svg><x y='",
@@ -19,7 +19,7 @@ fn is_harmless(page: &mut Page, name: &str, html: &str) {
         page.count("document.querySelectorAll('main script, img, x')"),
         0
     );
-    // Words of marks go through the script.
+    // The text of marks goes through the script.
     let marks = page.count("document.querySelectorAll('figure .mark')");
     if marks > 0 {
         page.ask("document.querySelector('figure.chart .drawing').focus()");

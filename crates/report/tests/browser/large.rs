@@ -14,10 +14,10 @@ const PROCESSES: u32 = 300;
 const OPERATIONS: u64 = 1_000_000;
 const BUCKETS: usize = 4_095;
 
-/// Most bytes of a page.
+/// Maximum bytes of a page.
 const LARGEST: usize = 5_000_000;
 
-/// Until something is seen of it.
+/// Maximum time until the first part is visible.
 const FIRST_PAINT: Duration = Duration::from_secs(2);
 
 fn large() -> TraceResult {
@@ -102,7 +102,7 @@ fn a_million_operations_are_seen_at_once() {
         "a page of {} bytes, first painted after {first_ms:.0} ms",
         html.len()
     );
-    // The one time that a test asserts: it is promised.
+    // The only time that a test asserts: the documentation promises it.
     assert!(first_ms <= FIRST_PAINT.as_secs_f64() * 1e3, "{first_ms} ms");
     let rows = page.count("document.querySelectorAll('section.files tbody tr')");
     let rest = page.text("document.querySelector('section.files .rest').textContent");

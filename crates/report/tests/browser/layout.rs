@@ -1,5 +1,4 @@
-//! What is seen without a click: how long pages are, what their first screen holds, and what stays
-//! in sight.
+//! The page without a click: its length, its first screen, and the parts that stay in sight.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ const WIDTHS: [u32; 3] = [DESK, TABLET, PHONE];
 /// Before anything is opened, pixels.
 const TALLEST: f64 = 6_000.0;
 
-/// Where the first finding or answer begins at the latest, pixels.
+/// Latest start of the first finding or answer, pixels.
 const FIRST: f64 = 900.0;
 
 fn each(check: impl Fn(&mut Page, &str, u32)) {
@@ -90,7 +89,7 @@ fn parts_of_the_bar_differ_without_colour() {
     let Some(mut page) = Page::open("patterns", &page_of_trace(&trace())) else {
         return;
     };
-    // Each but the first and the last is filled with a pattern of its own.
+    // Each except the first and the last has its own fill pattern.
     let patterns = page.ask(
         "(() => { const all = [...document.querySelectorAll('pattern')]\
          .map(one => one.getAttribute('patternTransform') + one.querySelector('path').getAttribute('d'));\
@@ -104,7 +103,7 @@ fn parts_of_the_bar_differ_without_colour() {
     page.is_quiet();
 }
 
-/// A table with more files than a screen has room for.
+/// A table with more files than fit a screen.
 fn long() -> String {
     let mut result = trace();
     let model = result.files[0].clone();
@@ -176,7 +175,7 @@ fn links_open_what_they_lead_to_and_mark_every_row() {
     let Some(mut page) = Page::open("links", &page_of_lab(&sync())) else {
         return;
     };
-    // The first answer that names more than one row.
+    // The first answer that names several rows.
     let list = "[...document.querySelectorAll('.rows')]\
         .find(list => list.textContent.includes('1, 2') || list.textContent.includes('1–'))";
     let row = "document.getElementById('sync-row-2')";

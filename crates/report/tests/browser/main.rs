@@ -1,8 +1,7 @@
-//! The pages of HTML in a real browser: Chromium opens them, looks at them wide and narrow, in
-//! light and dark and on paper, points, clicks and types. Where there is no Chromium, the tests
-//! say so and end.
+//! The HTML pages in a real browser: Chromium opens them, wide and narrow, in light and dark and on
+//! paper, points, clicks and types. Without Chromium, the tests say so and end.
 //!
-//! With `IOSTRATA_SCREENSHOTS=DIRECTORY` pictures of the pages are left there to look at.
+//! With `IOSTRATA_SCREENSHOTS=DIRECTORY` screenshots of the pages are saved there.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! A page in the browser: what a reader does with it, and what can be asked of it.
+//! A page in the browser: a reader's actions, and queries on the page.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::chromium::Chromium;
 
-/// How a page is looked at.
+/// The form in which a page is viewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Light,
@@ -16,12 +16,12 @@ pub(crate) enum Look {
     Print,
 }
 
-/// Width of a desk's, a tablet's and a telephone's page, pixels.
+/// Width of a desktop's, a tablet's and a phone's page, pixels.
 pub(crate) const DESK: u32 = 1440;
 pub(crate) const TABLET: u32 = 1024;
 pub(crate) const PHONE: u32 = 390;
 
-/// Of the window.
+/// Size of the window.
 fn height(width: u32) -> u32 {
     match width {
         TABLET => 768,
@@ -30,10 +30,10 @@ fn height(width: u32) -> u32 {
     }
 }
 
-/// A page that is open.
+/// An open page.
 pub(crate) struct Page {
     browser: Chromium,
-    // The file is there as long as the page is.
+    // The file exists as long as the page.
     _directory: tempfile::TempDir,
     file: PathBuf,
     name: String,
@@ -54,12 +54,12 @@ impl Page {
         Some(page)
     }
 
-    /// Nothing yet.
+    /// An empty page.
     pub(crate) fn empty() -> Option<Self> {
         Self::with_scripts(true)
     }
 
-    /// Nothing yet, and no scripts.
+    /// An empty page, without scripts.
     pub(crate) fn empty_without_script() -> Option<Self> {
         Self::with_scripts(false)
     }
@@ -94,7 +94,7 @@ impl Page {
         self.browser.wait_for("Page.loadEventFired");
     }
 
-    /// Looks at it at a width, in colours or on paper.
+    /// Views it at a width, in colours or on paper.
     pub(crate) fn look(&mut self, width: u32, look: Look) {
         let metrics = json!({
             "width": width, "height": height(width), "deviceScaleFactor": 1,
@@ -112,7 +112,7 @@ impl Page {
         self.browser.call("Emulation.setEmulatedMedia", &media);
     }
 
-    /// Opens all that is closed.
+    /// Opens everything that is closed.
     pub(crate) fn unfold(&mut self) {
         self.ask("document.querySelectorAll('details').forEach(one => { one.open = true; })");
     }
@@ -136,7 +136,7 @@ impl Page {
             .unwrap_or_else(|| panic!("{expression} is {answer}"))
     }
 
-    /// How many elements a list has that an expression stands for.
+    /// Number of elements in the list of an expression.
     pub(crate) fn count(&mut self, list: &str) -> u64 {
         let answer = self.ask(&format!("{list}.length"));
         answer
@@ -151,7 +151,7 @@ impl Page {
         text.unwrap_or_else(|| panic!("{expression} is {answer}"))
     }
 
-    /// Where an element is, after it was moved into view: its middle.
+    /// The centre of an element, after it was scrolled into view.
     fn middle_of(&mut self, element: &str) -> (f64, f64) {
         let place = self.ask(&format!(
             "(() => {{ const e = {element}; e.scrollIntoView({{block: 'center', behavior: 'instant'}}); \
@@ -167,7 +167,7 @@ impl Page {
         self.browser.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// Clicks the middle of what a script expression stands for.
+    /// Clicks the centre of a script expression's element.
     pub(crate) fn click(&mut self, element: &str) {
         let place = self.middle_of(element);
         self.mouse("mousePressed", place);
@@ -180,7 +180,7 @@ impl Page {
         self.mouse("mouseMoved", place);
     }
 
-    /// Draws with the pressed mouse over an element, from one share of its width to another.
+    /// Drags the mouse over an element, from one share of its width to another.
     pub(crate) fn drag(&mut self, element: &str, from: f64, to: f64) {
         let (middle, y) = self.middle_of(element);
         let width = self.number(&format!("{element}.getBoundingClientRect().width"));
@@ -220,29 +220,29 @@ impl Page {
         }
     }
 
-    /// Types a text into what has the focus.
+    /// Types a text into the focused element.
     pub(crate) fn write(&mut self, text: &str) {
         self.browser
             .call("Input.insertText", &json!({"text": text}));
     }
 
-    /// What went wrong on it so far.
+    /// Errors on it so far.
     pub(crate) fn complaints(&mut self) -> Vec<String> {
         self.browser.complaints()
     }
 
-    /// Asserts that nothing went wrong.
+    /// Asserts that there were no errors.
     pub(crate) fn is_quiet(&mut self) {
         let complaints = self.complaints();
         assert!(complaints.is_empty(), "{}: {complaints:#?}", self.name);
     }
 
-    /// Saves a picture of the whole page where `IOSTRATA_SCREENSHOTS` says, for people.
+    /// Saves a screenshot of the whole page in `IOSTRATA_SCREENSHOTS`, for people.
     pub(crate) fn picture(&mut self, what: &str) {
         let Some(directory) = std::env::var_os("IOSTRATA_SCREENSHOTS") else {
             return;
         };
-        // Taller pictures cannot be looked at.
+        // Taller screenshots cannot be viewed.
         let height = self.number("Math.min(document.documentElement.scrollHeight, 9000)");
         let width = self.number("innerWidth");
         let whole = json!({
@@ -258,7 +258,7 @@ impl Page {
         .unwrap();
     }
 
-    /// Pages that it takes on paper.
+    /// Number of its pages on paper.
     pub(crate) fn printed_pages(&mut self) -> usize {
         let printed = self
             .browser

@@ -11,7 +11,7 @@ const MOST_PAGES: usize = 6;
 /// Width of a sheet between its margins, pixels.
 const PAPER: u32 = 720;
 
-/// Problems that a check in the page found, in words.
+/// Problems found by a check in the page, as text.
 fn problems(page: &mut Page, check: &str) -> Vec<String> {
     let found = page.ask(check);
     let found = found.as_array().expect("checks answer with a list");
@@ -22,7 +22,7 @@ fn problems(page: &mut Page, check: &str) -> Vec<String> {
         .collect()
 }
 
-/// What makes the page wider than its window; what scrolls in a box of its own does not.
+/// Elements that make the page wider than its window; boxes with their own scroll bar do not.
 fn beyond(width: u32) -> String {
     format!(
         "document.documentElement.scrollWidth <= {width} ? [] : \

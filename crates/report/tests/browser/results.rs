@@ -1,4 +1,4 @@
-//! Results that pages are made of: saved from real runs, or made up to be large or hostile.
+//! Results for pages: saved from real runs, or generated to be large or hostile.
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Limit, Pair, Sides};
@@ -19,7 +19,7 @@ const TRACE: &str = include_str!("saved/trace.json");
 const CACHE: &str = include_str!("../saved/cache.json");
 const DOCTOR: &str = include_str!("../saved/doctor.json");
 
-/// Results that the documentation shows.
+/// Results shown in the documentation.
 const SHOWN: [(&str, &str); 6] = [
     (
         "shown-buffer",
@@ -234,7 +234,7 @@ fn shown(name: &'static str, saved: &str) -> Drawing {
     Drawing { name, html }
 }
 
-/// The result with a text in place of every text that it can hold.
+/// The result with a text in place of every text that it can contain.
 pub(crate) fn with_text<T: DeserializeOwned>(saved: &str, text: &str) -> T {
     let mut value: Value = serde_json::from_str(saved).unwrap();
     let mut places = Vec::new();
@@ -242,7 +242,7 @@ pub(crate) fn with_text<T: DeserializeOwned>(saved: &str, text: &str) -> T {
     for place in places {
         let text = Value::from(text);
         let before = std::mem::replace(value.pointer_mut(&place).unwrap(), text);
-        // Names of modes and kinds are not free.
+        // Names of modes and kinds are fixed.
         if T::deserialize(&value).is_err() {
             *value.pointer_mut(&place).unwrap() = before;
         }

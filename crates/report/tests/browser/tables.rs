@@ -1,4 +1,4 @@
-//! Tables: sorted by clicks and keys, filtered by what is typed.
+//! Tables: sorted by clicks and keys, filtered by typing.
 
 use serde_json::{Value, json};
 
@@ -104,7 +104,7 @@ fn stops_follow_the_order_of_the_page() {
     }
     let focused = page.ask("document.activeElement !== document.body");
     assert_eq!(focused, json!(true));
-    // Columns of one line may differ by what their boxes do; nothing jumps back by more.
+    // Columns of one line may differ by their boxes; no column jumps back by more.
     let back = "places.slice(1).filter((top, i) => top < places[i] - 60)";
     assert_eq!(page.count(back), 0);
     page.is_quiet();

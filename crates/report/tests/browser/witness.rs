@@ -1,4 +1,4 @@
-//! The browser reports what goes wrong: without this, silence of the other tests says nothing.
+//! The browser reports errors: without this, the silence of the other tests means nothing.
 
 use crate::page::Page;
 
@@ -33,7 +33,7 @@ fn a_page_without_script_runs_none() {
     let Some(mut page) = Page::open_without_script("witness", html) else {
         return;
     };
-    // Questions still reach the page; its own scripts did not run.
+    // Queries still reach the page; its own scripts did not run.
     assert_eq!(page.text("document.title"), "t");
     page.is_quiet();
 }

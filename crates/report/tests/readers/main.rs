@@ -1,4 +1,4 @@
-//! Saved results that somebody has changed: each is refused, or drawn, exported and compared.
+//! Damaged saved results: each is refused, or drawn, exported and compared.
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
@@ -30,7 +30,7 @@ const TRACE: &str = include_str!("../saved/trace.json");
 const DOCTOR: &str = include_str!("../saved/doctor.json");
 const CACHE: &str = include_str!("../saved/cache.json");
 
-/// Reads results whose bytes were changed; what can be read is used.
+/// Reads results with changed bytes; readable ones are used.
 fn bytes<T: Json>(test: &str, saved: &str, used: impl Fn(&T)) {
     assert!(T::from_json(saved.as_bytes()).is_ok());
     limited(test, |watch| {
@@ -41,7 +41,7 @@ fn bytes<T: Json>(test: &str, saved: &str, used: impl Fn(&T)) {
     });
 }
 
-/// The same of results whose values were changed.
+/// The same for results with changed values.
 fn values<T: Json>(test: &str, saved: &str, used: impl Fn(&T)) {
     let saved: Value = serde_json::from_str(saved).unwrap();
     let places = Places::of(&saved);
@@ -57,7 +57,7 @@ fn values<T: Json>(test: &str, saved: &str, used: impl Fn(&T)) {
     });
 }
 
-/// The same of two results, which are compared.
+/// The same for two results, which are compared.
 fn both<T: Json>(test: &str, saved: &str, used: impl Fn(&T, &T)) {
     let saved: Value = serde_json::from_str(saved).unwrap();
     let places = Places::of(&saved);
@@ -85,7 +85,7 @@ fn source(content: Content<'_>) -> Source<'_> {
     }
 }
 
-/// No name on a page or in a text acts.
+/// No name on a page or in a text has an effect.
 fn paged(result: Drawn<'_>) {
     let name = Some("saved.json".to_owned());
     let page = page(&[Titled { name, result }]);

@@ -1,23 +1,23 @@
-//! Results that are JSON as their schema has it, with values that no run has.
+//! Results that are valid JSON by their schema, with values that no run has.
 
 use serde_json::{Value, json};
 
 use crate::mutation::Random;
 
-/// One change. Places are taken modulo what there is.
+/// One change. Indices are taken modulo the length.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
-    /// A figure or a text becomes another one.
+    /// Replaces a figure or a text.
     Put(usize, usize),
-    /// An array loses one of its values.
+    /// Removes a value from an array.
     Less(usize, usize),
-    /// An array has one of its values again, so many times.
+    /// Repeats a value of an array this many times.
     More(usize, usize, usize),
-    /// An array or an object has nothing any more.
+    /// Empties an array or an object.
     Empty(usize),
 }
 
-/// What is put.
+/// The new value.
 fn values() -> Vec<Value> {
     vec![
         json!(0),
@@ -57,7 +57,7 @@ fn shape(random: &mut Random) -> Shape {
     }
 }
 
-/// Paths of what is a figure or a text, and of what holds others.
+/// Paths of figures and texts, and of containers.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     leaves: Vec<String>,
@@ -84,13 +84,13 @@ impl Places {
                 }
                 self.arrays.push(at);
             }
-            // What kind of result it is stays.
+            // The kind of the result stays.
             Value::String(_) if at == "/schema" => {}
             _ => self.leaves.push(at),
         }
     }
 
-    /// The result with its changes. Places that an earlier change has removed are left out.
+    /// The result with its changes. Places removed by an earlier change are skipped.
     pub(crate) fn shaped(&self, saved: &Value, shapes: &[Shape]) -> Value {
         let values = values();
         let mut result = saved.clone();

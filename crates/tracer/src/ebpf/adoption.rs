@@ -1,7 +1,7 @@
-//! Beginning a session: who belongs to the tree.
+//! Starting a session: which tasks belong to the tree.
 //!
-//! The programs are attached first and the tree is looked for then, so that a process that is made
-//! meanwhile is met by one or the other (`bpf/adoption.h`).
+//! The programs are attached first and the tree is searched afterwards, so that one or the other
+//! meets a process created in between (`bpf/adoption.h`).
 
 use iostrata_core::observe::ObserveError;
 
@@ -9,8 +9,8 @@ use super::wire::{Known, adoption, wants};
 use super::{EbpfObserver, error, readout};
 use crate::clock;
 
-/// Looks at all tasks. The second finds only those whose fork was under way as the programs were
-/// attached.
+/// Visits all tasks. The second visit finds only tasks whose fork was under way while the programs
+/// were attached.
 const LOOKS: u32 = 100;
 
 impl EbpfObserver {
@@ -37,7 +37,8 @@ impl EbpfObserver {
                 return Err(nobody(whom));
             }
             if adopted == before {
-                // Attaching takes longer than many programs run: their first moment begins after it.
+                // Attaching takes longer than many programs run, so their first moment starts after
+                // it.
                 self.config.started_ns = clock::now_ns();
                 return self.come_to(adoption::OVER);
             }
@@ -76,7 +77,7 @@ impl EbpfObserver {
             .map_err(|e| error("configure the observer", &e))
     }
 
-    /// Programs that the processes of the tree became since they are observed.
+    /// Programs that the processes of the tree executed since their observation began.
     pub fn executed(&self) -> Result<u64, ObserveError> {
         Ok(self.known()?.executed)
     }

@@ -1,5 +1,5 @@
-//! Operations of libaio whose results no call fetched: the program read them in memory that it
-//! shares with the kernel, or never did.
+//! Libaio operations whose results no call fetched: the program read them in memory that it shares
+//! with the kernel, or never did.
 
 use aya::Ebpf;
 use aya::maps::{HashMap, MapError};
@@ -15,7 +15,7 @@ use super::stream::file_id;
 use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_BASE, run};
 use crate::decode::synced;
 
-/// All that are left when the session ends, in their order.
+/// All operations left at the end of the session, in order.
 pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
     let table = HashMap::<_, SubmissionKey, Submission>::try_from(map(ebpf, "submissions")?)?;
     let left: Result<Vec<Submission>, MapError> = table
@@ -27,7 +27,7 @@ pub(super) fn left(ebpf: &Ebpf) -> Result<Vec<Submission>, MapError> {
     Ok(left)
 }
 
-/// When they were handed over.
+/// The time of their submission.
 pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
     let moment = |one: &Submission| {
         let purpose = Purpose::of(one.name())?;
@@ -43,7 +43,7 @@ pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
     left.iter().filter_map(moment).collect()
 }
 
-/// What is not known of them.
+/// The gaps that they leave.
 pub(crate) fn gap(operations: u64) -> Option<Gap> {
     (operations > 0).then(|| {
         Gap::counted(
@@ -56,7 +56,7 @@ pub(crate) fn gap(operations: u64) -> Option<Gap> {
     })
 }
 
-/// Reads whose results are not known, of a log that has reads.
+/// Reads without a known result, for a log that records reads.
 pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
     let read = |one: &&Submission| {
         one.kind() == FileKind::Regular && direction(one.name()) == Some(Direction::Read)
@@ -71,7 +71,7 @@ pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
 }
 
 impl Submission {
-    /// What it is counted as.
+    /// The call under which it is counted.
     pub(super) fn number(&self) -> u32 {
         u32::try_from(TOLD_BASE).unwrap_or(0) + self.opcode
     }
@@ -84,7 +84,7 @@ impl Submission {
         FileKind::from_mode(self.mode)
     }
 
-    /// One call that moved what it asked for.
+    /// One call that moved all requested bytes.
     pub(super) fn value(&self) -> CallValue {
         let mut histogram = [0; HISTOGRAM_BUCKETS];
         histogram[0] = 1;
@@ -96,7 +96,7 @@ impl Submission {
         }
     }
 
-    /// What it is in the history.
+    /// Its event in the history.
     pub(super) fn event(&self) -> Option<Event> {
         let (file, name) = (file_id(&self.file)?, self.name());
         let did = if is_sync(name) {

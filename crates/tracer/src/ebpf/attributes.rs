@@ -1,5 +1,5 @@
-//! Calls that change attributes: where their arguments are. They are steps only where they are
-//! recorded.
+//! Calls that change attributes: the position of their arguments. They are steps only in a
+//! recording.
 
 use syscalls::Sysno;
 
@@ -18,7 +18,7 @@ pub(super) fn meaning(number: Sysno) -> u32 {
     }
 }
 
-/// Which arguments are paths, one of [`path`], of calls that matter only when recorded.
+/// Which arguments are paths, one of [`path`], for calls that matter only in a recording.
 pub(super) fn paths_of(number: Sysno) -> u8 {
     use Sysno as N;
     match number {
@@ -30,7 +30,7 @@ pub(super) fn paths_of(number: Sysno) -> u8 {
     }
 }
 
-/// What else lies in memory: the argument that points there, from 1, and its length.
+/// Other data in memory: the number of the argument that points to it, from 1, and its length.
 pub(super) fn extra_of(number: Sysno) -> u16 {
     use Sysno as N;
     let (argument, bytes) = match number {

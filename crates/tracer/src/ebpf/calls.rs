@@ -1,17 +1,17 @@
-//! What each system call's arguments say, by number.
+//! The meaning of each system call's arguments, by call number.
 
 use syscalls::Sysno;
 
 use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, TOLD_BASE, call, path, told_by};
 use super::{attributes, moments, told, uring};
 
-/// All system calls of this architecture. `Sysno::iter` of the library leaves out the last.
+/// All system calls of this architecture. The library's `Sysno::iter` omits the last.
 pub(crate) fn all() -> impl Iterator<Item = Sysno> {
     (0..SYSCALLS).filter_map(Sysno::new)
 }
 
-/// Every name that a counted call can have: the system calls of this architecture, the io_uring
-/// operations and libaio, and what only the arguments of a call tell.
+/// Every name of a counted call: the system calls of this architecture, the io_uring and libaio
+/// operations, and calls that only their arguments distinguish.
 pub fn call_names() -> impl Iterator<Item = &'static str> {
     all()
         .map(|call| call.name())
@@ -19,7 +19,7 @@ pub fn call_names() -> impl Iterator<Item = &'static str> {
         .chain(told::names())
 }
 
-/// Name of a counted number; one of a file that is read from has the name of its call.
+/// Name of a counted number. The number of a file read from has the name of its call.
 pub(crate) fn name(nr: u32) -> &'static str {
     let nr = nr as usize;
     match nr.checked_sub(SOURCE_BASE).unwrap_or(nr) {
@@ -29,17 +29,17 @@ pub(crate) fn name(nr: u32) -> &'static str {
     }
 }
 
-/// Whether the number stands for the file that a call reads from.
+/// Whether the number stands for the source file of a call.
 pub(super) fn is_source(nr: u32) -> bool {
     nr as usize >= SOURCE_BASE
 }
 
-/// Whether the number's rows have a shape: bytes of a file at an offset.
+/// Whether rows with this number have a shape: bytes of a file at an offset.
 pub(super) fn has_shape(nr: u32) -> bool {
     meaning_of(nr) & (call::OFFSET | call::POSITION) != 0
 }
 
-/// What a counted number's arguments say.
+/// The meaning of a counted number's arguments.
 pub(super) fn meaning_of(nr: u32) -> u32 {
     match name(nr) {
         "ioctl(FICLONE)" | "ioctl(FICLONERANGE)" if !is_source(nr) => CLONE,
@@ -47,11 +47,11 @@ pub(super) fn meaning_of(nr: u32) -> u32 {
     }
 }
 
-/// What `is_clone` in `bpf/clone.h` makes of a request to clone.
+/// The result of `is_clone` in `bpf/clone.h` for a clone request.
 pub(crate) const CLONE: u32 =
     call::FD_FIRST | call::SOURCE_SECOND | call::WRITES | call::MOVES | call::OFFSET;
 
-/// The call table for the kernel side: where the file is, and what the call does.
+/// The call table for the kernel side: the position of the file, and the effect of the call.
 pub(super) fn table(recorded: bool) -> [u32; SYSCALLS] {
     of_each(|number| {
         let added = if recorded {
@@ -77,12 +77,12 @@ pub(super) fn extras() -> [u16; SYSCALLS] {
     of_each(attributes::extra_of)
 }
 
-/// The table of calls that only their arguments tell, for the kernel side.
+/// The table of calls that only their arguments distinguish, for the kernel side.
 pub(super) fn told() -> [u8; SYSCALLS] {
     of_each(told_by)
 }
 
-/// What tells what a call is; one of [`mod@told_by`], 0 for its number alone.
+/// What distinguishes the call, one of [`mod@told_by`]; 0 when its number is enough.
 pub(crate) fn told_by(number: Sysno) -> u8 {
     use Sysno as N;
     match number {
@@ -99,7 +99,7 @@ pub(crate) fn told_by(number: Sysno) -> u8 {
     }
 }
 
-/// The purpose table for the kernel side: what each counted call is for.
+/// The purpose table for the kernel side: the purpose of each counted call.
 pub(super) fn purposes() -> [u8; SOURCE_BASE] {
     let mut table = [0; SOURCE_BASE];
     for (nr, entry) in (0..).zip(&mut table) {
@@ -121,13 +121,13 @@ fn of_each<T: Copy + Default>(of: impl Fn(Sysno) -> T) -> [T; SYSCALLS] {
     table
 }
 
-/// Where the file of a call is and what the call does: [`call`] bits.
+/// The position of the call's file and the effect of the call: [`call`] bits.
 pub(crate) fn meaning(number: Sysno) -> u32 {
     let told = if told_by(number) == 0 { 0 } else { call::TOLD };
     told | touches(number) | transfer(number).unwrap_or_else(|| other(number))
 }
 
-/// Calls of whose paths only the kernel knows what they meant.
+/// Calls whose paths only the kernel can resolve.
 fn touches(number: Sysno) -> u32 {
     use Sysno as N;
     match number {
@@ -292,7 +292,7 @@ mod tests {
 
     use super::*;
 
-    /// What a back end sums as bytes is what results take for bytes.
+    /// Results take the same values for bytes that a back end sums as bytes.
     #[test]
     fn calls_that_return_bytes_are_those_that_have_a_direction() {
         let bytes = |nr: usize| purposes()[nr] == 1 || purposes()[nr] == 2;

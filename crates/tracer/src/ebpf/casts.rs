@@ -1,9 +1,9 @@
-//! The call of a kernel function that helpers do not reach: `bpf_rdonly_cast`.
+//! The call of a kernel function that no helper replaces: `bpf_rdonly_cast`.
 //!
-//! It makes a typed pointer of any address, which a program then reads by plain loads.
-//! Without it each field costs a call of `bpf_probe_read_kernel`, and these cost more than
-//! everything else a program does at a system call. Aya does not resolve kernel functions, so
-//! `bpf/read.h` calls a helper that does not exist, and these calls are rewritten here.
+//! It turns any address into a typed pointer, which a program then reads with plain loads. Without
+//! it each field needs a call of `bpf_probe_read_kernel`, and these calls cost more than everything
+//! else that a program does at a system call. Aya does not resolve kernel functions, so
+//! `bpf/read.h` calls a helper that does not exist, and this file rewrites these calls.
 
 use aya::Btf;
 use aya_obj::btf::BtfKind;
@@ -15,25 +15,25 @@ pub(super) const FUNCTION: &str = "bpf_rdonly_cast";
 const PLACEHOLDER: i32 = 0x696f_7374;
 /// `BPF_JMP | BPF_CALL` (include/uapi/linux/bpf.h).
 const CALL: u8 = 0x85;
-/// `BPF_PSEUDO_KFUNC_CALL`, in the upper half of the byte of registers: `imm` is then the type of
-/// the function (include/uapi/linux/bpf.h).
+/// `BPF_PSEUDO_KFUNC_CALL`, in the upper half of the register byte: `imm` is then the type of the
+/// function (include/uapi/linux/bpf.h).
 const OF_KERNEL: u8 = 2 << 4;
 
-/// `struct bpf_insn` as it stands in an object.
+/// `struct bpf_insn` as stored in an object.
 fn call(registers: u8, number: i32) -> [u8; 8] {
     let [a, b, c, d] = number.to_ne_bytes();
     [CALL, registers, 0, 0, a, b, c, d]
 }
 
-/// The object with its calls made calls of the kernel's function; none where the kernel has not
-/// got it.
+/// The object with these calls replaced by calls of the kernel's function; `None` where the kernel
+/// lacks it.
 pub(super) fn resolve(object: &[u8], kernel: &Btf) -> Option<Vec<u8>> {
     let function = kernel.id_by_type_name_kind(FUNCTION, BtfKind::Func);
     let function = i32::try_from(function.ok()?).ok()?;
     Some(rewrite(object, function))
 }
 
-/// Instructions are 8 bytes each, at multiples of 8 of a section, and so of the object.
+/// Instructions are 8 bytes each, aligned to 8 bytes in a section, and so in the object.
 fn rewrite(object: &[u8], function: i32) -> Vec<u8> {
     let mut rewritten = object.to_vec();
     let (from, to) = (call(0, PLACEHOLDER), call(OF_KERNEL, function));

@@ -1,4 +1,4 @@
-//! The table of all calls against the kernel's lists, and against what is done for each class.
+//! Checks the table of all calls against the kernel's lists and against the code for each class.
 
 use std::collections::BTreeSet;
 
@@ -85,7 +85,7 @@ fn every_call_is_classified_and_nothing_else() {
     }
 }
 
-/// What the running kernel has and the list of the library does not.
+/// Calls that the running kernel has and the library's list lacks.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn every_call_of_this_kernel_is_classified() {
@@ -96,7 +96,7 @@ fn every_call_of_this_kernel_is_classified() {
     });
     let mut seen = 0;
     for entry in entries.filter(|entry| !is_of_others(entry)) {
-        // The kernel's names of these differ from those of their numbers (syscall_64.tbl).
+        // The kernel names these differently from their numbers (syscall_64.tbl).
         let name = match entry {
             "newstat" => "stat",
             "newfstat" => "fstat",
@@ -112,8 +112,8 @@ fn every_call_of_this_kernel_is_classified() {
     assert!(seen > 300, "only {seen} system calls in /proc/kallsyms");
 }
 
-/// Entries that no number of 64-bit programs leads to: of 32-bit programs, of other machines, and
-/// what the compiler split off.
+/// Entries without a number for 64-bit programs: entries for 32-bit programs, for other
+/// architectures, and parts that the compiler split off.
 #[cfg(target_arch = "x86_64")]
 fn is_of_others(entry: &str) -> bool {
     const OTHERS: &[&str] = &[
@@ -197,7 +197,7 @@ fn calls_are_counted_where_their_class_says() {
     }
 }
 
-/// A class is a promise: what is followed makes a step, and what the log has makes a change.
+/// A class is a promise: a followed call makes a step, and a logged call makes a change.
 #[test]
 fn what_is_followed_is_what_the_class_says() {
     for number in all() {
@@ -206,8 +206,8 @@ fn what_is_followed_is_what_the_class_says() {
             class(number.name()).following,
             Following::NotNeeded | Following::Neither(_)
         );
-        // The file of the pages that the first moves was mapped before, and that is in the
-        // history. The others write to pipes, which have none.
+        // The first moves pages of a file that was mapped before, which the history has. The others
+        // write to pipes, which have no pages.
         if !["remap_file_pages", "tee", "vmsplice"].contains(&number.name()) {
             let is_step = meaning & (call::STEP | call::WRITES) != 0;
             assert_eq!(followed, is_step, "{number}");

@@ -1,4 +1,4 @@
-//! Copies in the upper layer of an overlay, and the files that they are (`bpf/overlay.h`).
+//! Copies in the upper layer of an overlay, and the files they are copies of (`bpf/overlay.h`).
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::entries::each;
 use super::readout::map;
 use super::wire::{CacheValue, FileKey};
 
-/// What a copy was made of.
+/// The original of a copy.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     of: HashMap<FileKey, FileKey>,
@@ -24,12 +24,12 @@ impl Copies {
         Ok(Self { of })
     }
 
-    /// The file itself. While the kernel makes a copy nothing says yet that it is one.
+    /// The file itself. While the kernel copies a file, nothing marks the new one as a copy yet.
     pub(super) fn original(&self, file: FileKey) -> FileKey {
         self.of.get(&file).copied().unwrap_or(file)
     }
 
-    /// Sums of pages, with those of copies at their files.
+    /// Sums of pages, with those of copies charged to their files.
     pub(super) fn joined(
         &self,
         sums: HashMap<(FileKey, bool), CacheValue>,

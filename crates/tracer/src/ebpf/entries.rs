@@ -1,4 +1,5 @@
-//! All entries of a kernel-side table, many a system call: one by one each takes two.
+//! Reads all entries of a kernel-side table in batches: one by one, each entry takes two system
+//! calls.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -9,10 +10,10 @@ use zerocopy::FromZeros;
 
 use super::syscall;
 
-/// include/uapi/linux/bpf.h; hash tables have it since Linux 5.6.
+/// include/uapi/linux/bpf.h; supported by hash tables since Linux 5.6.
 const BPF_MAP_LOOKUP_BATCH: u32 = 24;
 
-/// Entries that are asked for at first: twice as many each time that a bucket of the table has more.
+/// Entries in the first batch; doubled each time a bucket of the table has more.
 const AT_ONCE: usize = 256;
 
 /// The part `batch` of `bpf_attr`.
@@ -28,7 +29,7 @@ struct Batch {
     flags: [u64; 2],
 }
 
-/// Entries, of which the first `count` were read, and the bucket after them.
+/// Entries, of which the first `count` were read, and the bucket that follows them.
 struct Entries<K, V> {
     keys: Vec<K>,
     values: Vec<V>,
@@ -36,16 +37,16 @@ struct Entries<K, V> {
     bucket: Option<u32>,
 }
 
-/// What a batch was.
+/// The outcome of a batch.
 enum Batched {
     Some,
     Last,
-    /// The next bucket has more entries than there is room for.
+    /// The next bucket has more entries than the batch has room for.
     NoRoom,
 }
 
-/// Gives each entry of a hash table to `take`. An entry that is there all the time is given once: the
-/// kernel goes from bucket to bucket.
+/// Passes each entry of a hash table to `take`. An entry that exists all the time is passed once:
+/// the kernel goes from bucket to bucket.
 pub(super) fn each<K, V>(map: &Map, take: impl FnMut(&K, &V)) -> Result<(), MapError>
 where
     K: Pod + FromZeros,
@@ -59,7 +60,7 @@ where
     K: Pod + FromZeros,
     V: Pod + FromZeros,
 {
-    // Fails where the types have not the sizes that the table's have.
+    // Fails where the types differ in size from the table's.
     HashMap::<_, K, V>::try_from(map)?;
     let (Map::HashMap(table) | Map::LruHashMap(table)) = map else {
         return Err(MapError::IoError(io::ErrorKind::InvalidInput.into()));
@@ -92,8 +93,8 @@ impl<K: Pod + FromZeros, V: Pod + FromZeros> Entries<K, V> {
         }
     }
 
-    /// The kernel sets how many entries it wrote, and where the next begin, whatever it returns
-    /// (`__htab_map_lookup_and_delete_batch`, kernel/bpf/hashtab.c).
+    /// The kernel sets the number of entries written and the position of the next batch, whatever
+    /// it returns (`__htab_map_lookup_and_delete_batch`, kernel/bpf/hashtab.c).
     fn next(&mut self, table: i32) -> io::Result<Batched> {
         let (from, mut to) = (self.bucket.as_ref(), 0_u32);
         let mut batch = Batch {
@@ -107,7 +108,7 @@ impl<K: Pod + FromZeros, V: Pod + FromZeros> Entries<K, V> {
         };
         let done = syscall::bpf(BPF_MAP_LOOKUP_BATCH, &mut batch);
         let batched = match done.map_err(|error| (error.raw_os_error(), error)) {
-            // This CPU holds the next bucket's lock (`htab_lock_bucket`): it is asked for again.
+            // This CPU holds the next bucket's lock (`htab_lock_bucket`): try again.
             Ok(_) | Err((Some(libc::EBUSY), _)) => Batched::Some,
             Err((Some(libc::ENOENT), _)) => Batched::Last,
             Err((Some(libc::ENOSPC), _)) => Batched::NoRoom,
@@ -127,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// The part of `bpf_attr` for making a table.
+    /// The part of `bpf_attr` for creating a table.
     #[repr(C)]
     struct Make {
         kind: u32,
@@ -150,12 +151,12 @@ mod tests {
             most_entries: 1000,
         };
         let made = syscall::bpf(BPF_MAP_CREATE, &mut make).unwrap();
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor for us.
         let made = unsafe { OwnedFd::from_raw_fd(i32::try_from(made).unwrap()) };
         Map::from_map_data(MapData::from_fd(made).unwrap()).unwrap()
     }
 
-    /// With room for one entry there is none for buckets that have more.
+    /// Room for one entry is not enough for buckets with several.
     #[test]
     fn every_entry_is_given_once_whatever_the_room() {
         let mut map = table();

@@ -1,23 +1,23 @@
-//! The sum of a call on a file. Most files are opened, read and closed once: such a sum is kept as it
-//! came, in a fifth of the memory.
+//! The sum of a call on a file. Most files are opened, read and closed once: such a sum is kept as
+//! it arrived, in a fifth of the memory.
 
 use zerocopy::FromZeros as _;
 
 use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add, span_of};
 
-/// No histogram has it.
+/// A bucket that no histogram has.
 const NO_BUCKET: u8 = u8::MAX;
 
-/// What was summed.
+/// The sum.
 #[derive(Debug)]
 pub(super) enum Sum {
     /// At most [`FEW`] calls.
     Few(Box<FewEvent>),
-    /// More.
+    /// More than [`FEW`] calls.
     Many(Box<CallValue>),
 }
 
-/// What is added: as it came through the ring, or as the kernel's table has it.
+/// A sum to add: as it came through the ring, or from the kernel's table.
 #[derive(Clone, Copy)]
 pub(super) enum Part<'a> {
     Few(&'a FewEvent),
@@ -59,7 +59,7 @@ impl Sum {
         }
     }
 
-    /// In the form that all have.
+    /// In the general form.
     pub(super) fn whole(&self) -> CallValue {
         match self {
             Self::Few(few) => {
@@ -88,7 +88,7 @@ impl Sum {
 }
 
 impl FewEvent {
-    /// The same, where it was few calls.
+    /// In the compact form, if the calls are few.
     fn of(many: &CallValue) -> Option<Self> {
         if many.count > FEW as u64 {
             return None;
@@ -116,7 +116,7 @@ impl FewEvent {
         })
     }
 
-    /// Both, where they are few together.
+    /// The sum of both, if it is still few calls.
     fn with(&self, other: &Self) -> Option<Self> {
         let (own, others) = (usize::from(self.count), usize::from(other.count));
         let count = own + others;
@@ -174,7 +174,7 @@ impl CallValue {
         self.furthest = self.furthest.max(few.furthest);
         let calls = usize::from(few.count);
         count(&mut self.histogram, few.buckets.iter().take(calls));
-        // Calls that moved nothing have a bucket that there is none of.
+        // Calls that moved nothing have no bucket.
         count(&mut self.sizes, few.sizes.iter().take(calls));
     }
 }
@@ -187,7 +187,7 @@ fn count<'a>(histogram: &mut [u32], buckets: impl Iterator<Item = &'a u8>) {
     }
 }
 
-/// The bucket of each of so many calls, [`NO_BUCKET`] for those that are in none.
+/// The bucket of each call, [`NO_BUCKET`] for calls that are in no bucket.
 fn buckets(histogram: &[u32], calls: u8) -> Option<[u8; FEW]> {
     let mut buckets = [NO_BUCKET; FEW];
     let mut free = buckets.get_mut(..usize::from(calls))?.iter_mut();
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Whatever comes together, in whatever form, is what one table would have summed.
+    /// Sums in any form add up to the sum that a single table would hold.
     #[test]
     fn every_form_sums_alike() {
         for counts in [

@@ -1,7 +1,7 @@
-//! Continues what the kernel side has stopped when iostrata itself is killed.
+//! Continues processes that the kernel side stopped when iostrata itself is killed.
 //!
-//! A process of its own, because nothing else is left then: it waits for the end of a pipe
-//! whose other end only iostrata holds.
+//! The guard is a separate process, because it must outlive iostrata: it waits for the end of a
+//! pipe whose other end only iostrata holds.
 #![expect(
     unsafe_code,
     reason = "a child between fork and exec may only make system calls"
@@ -18,12 +18,12 @@ use crate::kernel::{close_descriptors, wait_for_byte};
 /// include/uapi/linux/bpf.h
 const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
 
-/// The programs are detached when iostrata's descriptors are closed, which may be a moment
-/// after the pipe's end: until then processes can still be stopped.
+/// The programs are detached when iostrata's descriptors are closed, possibly a moment after the
+/// pipe ends: until then they can still stop processes.
 const LOOKS: u32 = 20;
 const BETWEEN_LOOKS_MICROSECONDS: libc::c_uint = 100_000;
 
-/// The process that watches, while this value lives.
+/// The watching process; it lives as long as this value.
 pub(super) struct Guard {
     alive: PipeWriter,
     child: Child,
@@ -34,7 +34,7 @@ impl Guard {
     pub(super) fn start(stops: BorrowedFd<'_>) -> io::Result<Self> {
         let (waits, alive) = io::pipe()?;
         let (waits_fd, stops_fd) = (waits.as_raw_fd(), stops.as_raw_fd());
-        // Never executed: the child stays what it is.
+        // Never executed: the child runs no other program.
         let mut command = Command::new("/");
         // SAFETY: the closure makes system calls only; it neither allocates nor takes locks.
         unsafe {
@@ -45,16 +45,16 @@ impl Guard {
         Ok(Self { alive, child })
     }
 
-    /// Whether nobody has ended it.
+    /// Whether the guard still runs.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 }
 
 impl Drop for Guard {
-    /// All is well: there is nothing to continue.
+    /// A normal end: there is nothing to continue.
     fn drop(&mut self) {
-        // It fails when somebody has ended the child.
+        // Fails when the child was killed.
         self.alive.write_all(&[1]).ok();
         self.child.wait().ok();
     }
@@ -63,8 +63,8 @@ impl Drop for Guard {
 /// In the child. Never returns.
 fn watch(waits: RawFd, stops: RawFd) -> io::Result<()> {
     keep_only(waits, stops);
-    // Ctrl-C is not for it.
-    // SAFETY: without arguments; fails only where the child leads a group already.
+    // Ctrl-C must not reach the guard. SAFETY: without arguments; fails only if the child already
+    // leads a group.
     unsafe { libc::setsid() };
     if wait_for_byte(waits, &mut 0) == 0 {
         for _ in 0..LOOKS {
@@ -73,12 +73,12 @@ fn watch(waits: RawFd, stops: RawFd) -> io::Result<()> {
             unsafe { libc::usleep(BETWEEN_LOOKS_MICROSECONDS) };
         }
     }
-    // SAFETY: ends the child without what iostrata does at its own end.
+    // SAFETY: ends the child without iostrata's own clean-up.
     unsafe { libc::_exit(0) }
 }
 
-/// Closes all else, among it the other end of the pipe, the programs, and what the parent
-/// waits on until the child is executed.
+/// Closes all other descriptors, among them the other end of the pipe, the programs, and the pipe
+/// on which the parent waits for the child's exec.
 fn keep_only(one: RawFd, other: RawFd) {
     let low = u32::try_from(one.min(other)).unwrap_or(0);
     let high = u32::try_from(one.max(other)).unwrap_or(0);
@@ -93,7 +93,7 @@ fn keep_only(one: RawFd, other: RawFd) {
     }
 }
 
-/// What `bpf(2)` takes to walk a table.
+/// The arguments of `bpf(2)` for walking a table.
 #[repr(C)]
 struct NextKey {
     map: u32,
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(state(&process), 'T', "a clean end continues nothing");
 
         let mut guard = Guard::start(object.stops_fd().unwrap().as_fd()).unwrap();
-        // As if iostrata had been killed: the pipe ends, and nothing was said.
+        // As if iostrata had been killed: the pipe ends without a message.
         let (_, other) = io::pipe().unwrap();
         drop(std::mem::replace(&mut guard.alive, other));
         wait_for(|| state(&process) != 'T');

@@ -1,4 +1,4 @@
-//! From the kernel side's steps, runs and tasks to the history of a run.
+//! Turns the kernel side's steps, runs and tasks into the history of a run.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ use crate::sites::Sites;
 /// include/linux/fs.h
 const FMODE_CREATED: u32 = 0x10_0000;
 
-/// Follows a session. Memory grows with the files and threads, not with the calls.
+/// Follows a session. Memory grows with the number of files and threads, not of calls.
 #[derive(Debug, Default)]
 pub(super) struct History {
     names: Names,
@@ -37,7 +37,7 @@ pub(super) struct History {
     follower: Follower,
     /// Opened without a name (`O_TMPFILE`), and not linked since.
     nameless: HashSet<FileId>,
-    /// Names whose directory the kernel side did not tell.
+    /// Names whose directory the kernel side did not report.
     as_text: u64,
     /// Calls of `truncate` whose file was not known.
     truncated: u64,
@@ -48,33 +48,34 @@ pub(super) struct History {
 /// A path of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
-    /// Absolute. From the kernel's own names where `place` is known, else as it was given.
+    /// Absolute. From the kernel's own names where `place` is known, otherwise as the program
+    /// passed it.
     pub(super) path: Vec<u8>,
-    /// The directory, and the name in it, that a change of names concerns.
+    /// The directory, and the name in it, that a name change affects.
     pub(super) place: Option<Place>,
 }
 
-/// A step with its paths as the kernel understood them.
+/// A step with its paths as the kernel resolved them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Resolved {
     pub(super) event: StepEvent,
     pub(super) file: Option<FileId>,
     pub(super) first: Option<Named>,
     pub(super) second: Option<Named>,
-    /// The second path as it was given: what a symbolic link says.
+    /// The second path as the program passed it: the target of a symbolic link.
     pub(super) second_text: Vec<u8>,
-    /// The file that was renamed, linked, removed, made, or changed through its path.
+    /// The file that was renamed, linked, removed, created, or changed through its path.
     pub(super) node: Option<FileId>,
     /// The file that had the second name before.
     pub(super) other: Option<FileId>,
-    /// What that says about itself.
+    /// The attributes of that file.
     pub(super) inode: Option<Inode>,
-    /// What else the call was given in memory.
+    /// Other arguments that the call passed in memory.
     pub(super) extra: Vec<u8>,
 }
 
 impl History {
-    /// What the names of the session lack.
+    /// Gaps in the names of the session.
     pub(super) fn missing(&self) -> Vec<Gap> {
         let gap = || {
             let what = match self.as_text {
@@ -110,7 +111,7 @@ impl History {
         }
     }
 
-    /// A file gets its name. Returns the files that are known by it.
+    /// A file gets its name. Returns the files whose names this completes.
     pub(super) fn name(&mut self, record: &[u8]) -> &[NamedFile] {
         let named = self.names.add(record);
         for named in named {
@@ -194,14 +195,14 @@ impl History {
         self.follower.event(&Event { call, open, did });
     }
 
-    /// An operation of libaio of which only the submission is known.
+    /// A libaio operation of which only the submission is known.
     pub(super) fn submission(&mut self, submission: &Submission) {
         if let Some(event) = submission.event() {
             self.follower.event(&event);
         }
     }
 
-    /// A step with its paths as they were before it.
+    /// A step with its paths as they were before the step.
     pub(super) fn resolve(&mut self, record: &[u8]) -> Option<Resolved> {
         let (event, text) = StepEvent::read_from_prefix(record).ok()?;
         let touches = self.touches.take(By::new(event.thread, event.request));
@@ -254,7 +255,7 @@ impl History {
         Some(resolved)
     }
 
-    /// The path may lead there through links: what counts is the name of what was changed.
+    /// The path may lead through links: the name of the changed file counts.
     fn place_of_node(&self, step: &mut Resolved, touches: &[Touch]) {
         let named = step.node.and_then(|node| touched::name(touches, node));
         let place = named.map(|(directory, name)| Place { directory, name });
@@ -266,7 +267,7 @@ impl History {
         }
     }
 
-    /// What was made has the name that its dentry had, whatever links led there.
+    /// A created file has the name of its dentry, whatever links the path went through.
     fn place_of_made(&self, step: &mut Resolved) {
         let place = step.file.and_then(|file| self.names.place_of(file));
         if let Some(place) = place
@@ -277,7 +278,7 @@ impl History {
         }
     }
 
-    /// Puts the directories in that the call's paths led to.
+    /// Fills in the directories that the call's paths led to.
     fn place(
         &mut self,
         step: &mut Resolved,
@@ -315,7 +316,8 @@ impl History {
             .or_else(|| known.and_then(|place| self.names.file_at(place)));
     }
 
-    /// Which of two directories a rename took the name from: the one in which the file had it.
+    /// The directory from which a rename removed the name: of two, the one where the file had that
+    /// name.
     fn in_order(&self, meant: Meant, names: touched::Names<'_>) -> Meant {
         let (Some([one, two]), touched::Names::Renamed(old, _)) = (meant.between, names) else {
             return meant;
@@ -337,8 +339,8 @@ impl History {
         }
     }
 
-    /// One of the paths: its directory is the one that the kernel changed or, where the path is
-    /// a name alone, the one that it begins in.
+    /// One of the paths. Its directory is the one that the kernel changed or, where the path is
+    /// only a name, the starting directory.
     fn put(
         &mut self,
         named: &mut Option<Named>,
@@ -372,12 +374,12 @@ impl History {
         }
     }
 
-    /// Keeps names as they are after the step.
+    /// Updates the names to the state after the step.
     fn follow_names(&mut self, call: &str, step: &Resolved) {
         if step.event.result < 0 {
             return;
         }
-        // The flag stays with the open file when that has long got a name.
+        // The flag stays with the open file even after the file got a name.
         let is_nameless = is_open(call) && step.event.flags & TMPFILE == TMPFILE;
         if let Some(file) = step.file.filter(|_| is_nameless) {
             self.nameless.insert(file);
@@ -415,7 +417,7 @@ impl History {
         }
     }
 
-    /// A name that a step takes away is that of this file, by whatever name it was used.
+    /// A name that a step removes belongs to this file, whichever name the program used.
     fn know(&mut self, named: Option<&Named>, file: Option<FileId>) {
         let (
             Some(Named {
@@ -431,11 +433,11 @@ impl History {
         self.follower.is_at(path, file);
     }
 
-    /// A path as it was given, made absolute; `None` when there is none.
+    /// A path as the program passed it, made absolute; `None` when there is none.
     fn absolute(&self, base: &FileKey, text: &[u8]) -> Option<Named> {
         let base = file_id(base).and_then(|base| self.names.directory(base));
         let path = match (text.first()?, base) {
-            // A program that has called chroot(2) begins elsewhere.
+            // A program that has called chroot(2) has another root.
             (_, Some(base)) => paths::normal(&beneath(base, text)),
             (b'/', None) => paths::normal(text),
             (_, None) => text.to_vec(),
@@ -494,7 +496,7 @@ impl From<Resolved> for Ended {
     }
 }
 
-/// `truncate` names its file by a path only.
+/// `truncate` identifies its file only by a path.
 fn unknown_files(truncated: u64) -> Option<Gap> {
     (truncated > 0).then(|| {
         Gap::new(
@@ -504,7 +506,7 @@ fn unknown_files(truncated: u64) -> Option<Gap> {
     })
 }
 
-/// Since Linux 7.0 the kernel reads the paths of an operation when it begins.
+/// Since Linux 7.0 the kernel reads the paths of an operation when it starts it.
 fn unknown_paths(untold: u64) -> Option<Gap> {
     (untold > 0).then(|| {
         Gap::counted(
@@ -516,7 +518,7 @@ fn unknown_paths(untold: u64) -> Option<Gap> {
     })
 }
 
-/// The last name of a path, and what stands before it.
+/// The last name of a path, and the part before it.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let end = path
         .iter()
@@ -529,7 +531,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What the call does with names; `None` for calls that change none and no file by its path.
+/// The effect of the call on names; `None` for calls that change no names and no file by its path.
 fn names_of<'a>(call: &str, first: &'a [u8], second: &'a [u8]) -> Option<touched::Names<'a>> {
     let (first, second) = (split(first).1, split(second).1);
     Some(match call {

@@ -1,5 +1,5 @@
-//! The ring's records as nobody would write them: whatever they say, nothing panics, from the
-//! reader to the result.
+//! Ring records with hostile contents: whatever they contain, nothing panics, from the reader to
+//! the result.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -46,8 +46,8 @@ const KINDS: [(u32, usize); 14] = [
     (EVENT_SITE, size_of::<wire::SiteEvent>()),
 ];
 
-/// Words that arithmetic is likely to trip over. No half of one is the number of a process, which
-/// would be looked at and continued.
+/// Values that arithmetic is likely to overflow on. No half of one is a real process id, since that
+/// process would be inspected and continued.
 const WORDS: [u64; 14] = [
     0,
     0,
@@ -97,7 +97,7 @@ impl Random {
         let words = (0..=length / 8).flat_map(|_| self.word().to_le_bytes());
         let mut record: Vec<u8> = words.collect();
         record[..4].copy_from_slice(&kind.to_le_bytes());
-        // The number of a call, or the mode of a file.
+        // A call number, or a file mode.
         let number = match self.below(4) {
             0 => 0o100_644,
             1 => 0o040_755,
@@ -208,7 +208,7 @@ fn no_record_stops_the_log() {
     assert_ne!(recorded.completeness, Completeness::Complete);
 }
 
-/// A descriptor that stands for a FIFO: to open it would wait for somebody who writes.
+/// A descriptor of a FIFO: opening it would wait for a writer.
 fn fifo(directory: &Path) -> OwnedFd {
     let path = directory.join("fifo");
     mknodat(CWD, &path, FileType::Fifo, Mode::RUSR, 0).unwrap();
@@ -220,7 +220,7 @@ fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
     let directory = tempfile::tempdir_in("/var/tmp").unwrap();
     let (_object, mut payloads) = recorded(directory.path());
     let fifo = fifo(directory.path());
-    // What was written lies in the file that the descriptor stands for, or stood for.
+    // The written bytes are in the file that the descriptor refers to, or referred to.
     let mut event = wire::PayloadEvent::new_zeroed();
     event.kind = EVENT_PAYLOAD;
     event.thread = std::process::id();

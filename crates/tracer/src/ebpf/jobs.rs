@@ -1,4 +1,4 @@
-//! Loading programs, several at a time.
+//! Loads programs, several at a time.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -14,18 +14,19 @@ use super::object::chain;
 use super::types::TRACEPOINT;
 use super::ways::{Hook, Probe, Way};
 
-/// Programs of which one is loaded after the other: those of an event, or of a file system's changes.
-/// No program is part of two.
+/// Programs loaded one after the other: those of an event, or of a file system's changes. No
+/// program belongs to two jobs.
 pub(super) struct Job<'a> {
     ways: &'static [Way],
     programs: HashMap<&'static str, &'a mut Program>,
 }
 
-/// What came of it: the way that was taken, or why none.
+/// The outcome: the way used, or why none worked.
 pub(super) type Done = Result<&'static Way, String>;
 
-/// Loads all, on as many CPUs as there are: the kernel reads programs of those who may load any
-/// without a lock (`bpf_check`, kernel/bpf/verifier.c). In the order of the jobs.
+/// Loads all programs, on as many threads as there are CPUs: the kernel verifies programs of
+/// privileged users without a lock (`bpf_check`, kernel/bpf/verifier.c). Results are in the order
+/// of the jobs.
 pub(super) fn load_all(
     jobs: Vec<Job<'_>>,
     hooks: &Btf,
@@ -33,7 +34,7 @@ pub(super) fn load_all(
     besides: impl FnOnce(),
 ) -> Vec<Done> {
     let count = jobs.len();
-    // The last ones are the largest, and taken first.
+    // The last jobs are the largest, and start first.
     let left = Mutex::new(jobs.into_iter().enumerate().collect::<Vec<_>>());
     let work = || {
         let mut done = Vec::new();
@@ -48,7 +49,7 @@ pub(super) fn load_all(
     let mut all: Vec<Done> = (0..count).map(|_| Err(failed.to_owned())).collect();
     thread::scope(|scope| {
         let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-        // Without another thread it takes longer.
+        // Without another thread loading only takes longer.
         let helpers: Vec<_> = (1..cpus.min(MOST_THREADS))
             .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
@@ -63,7 +64,7 @@ pub(super) fn load_all(
     all
 }
 
-/// More have nothing to do: the largest program takes a fifth of the time of all.
+/// More threads would be idle: the largest program takes a fifth of the total time.
 const MOST_THREADS: usize = 4;
 
 impl<'a> Job<'a> {
@@ -76,7 +77,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Loads the first way that the kernel takes whole. Fails with what it said of each.
+    /// Loads the first way that the kernel accepts completely. Fails with the kernel's message for
+    /// each way.
     pub(super) fn load(&mut self, hooks: &Btf, limits: &Limits) -> Done {
         let mut refused = Vec::new();
         for way in self.ways {
@@ -117,7 +119,7 @@ fn load_one(program: Option<&mut Program>, probe: &Probe, btf: &Btf) -> Result<(
             load_anew(program, |program| program.load(probe.on, btf))
         }
         Hook::Raw => {
-            // It is looked for when the program is attached only.
+            // The target is looked up only when the program is attached.
             let name = format!("{TRACEPOINT}{}", probe.on);
             btf.id_by_type_name_kind(&name, BtfKind::Typedef)
                 .map_err(|e| chain(&e))?;
@@ -135,7 +137,7 @@ fn load_one(program: Option<&mut Program>, probe: &Probe, btf: &Btf) -> Result<(
     }
 }
 
-/// A program may be part of a way that was tried before.
+/// A program may belong to a way that was tried before.
 fn load_anew<P>(
     program: &mut P,
     load: impl FnOnce(&mut P) -> Result<(), ProgramError>,

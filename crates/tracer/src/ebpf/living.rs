@@ -1,7 +1,7 @@
-//! Who of the tree still lives, also where the kernel did not tell of an end.
+//! Which tasks of the tree are still alive, also when the kernel did not report an end.
 //!
-//! The kernel side counts beginnings and ends. The kernel skips a program rather than have it
-//! interrupt itself, and then an end is never counted: so tasks are looked at too, once in a while.
+//! The kernel side counts starts and ends. The kernel skips a program that would interrupt itself,
+//! so that an end may never be counted: therefore tasks are also scanned from time to time.
 
 use iostrata_core::noun;
 use std::time::{Duration, Instant};
@@ -12,23 +12,23 @@ use iostrata_core::op::Gap;
 use super::wire::Known;
 use super::{EbpfObserver, error, readout};
 
-/// Between looks at all tasks of the machine, of which one takes a millisecond.
+/// Interval between scans of all tasks of the machine; a scan takes a millisecond.
 const APART: Duration = Duration::from_secs(1);
 
-/// A look goes by number, and a thread that becomes another program takes the number of the first
-/// thread (`de_thread`, fs/exec.c): a look may miss it, two that follow one another do not.
+/// A scan goes by task id, and a thread that executes a program takes the id of the first thread
+/// (`de_thread`, fs/exec.c): one scan may miss it, two in a row do not.
 const EMPTY: u32 = 2;
 
-/// Looks in one session.
+/// Scans in one session.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     last: Option<Instant>,
-    /// The last ones that met nobody.
+    /// The number of latest scans that found no task.
     empty: u32,
 }
 
 impl EbpfObserver {
-    /// Threads of the tree that live now.
+    /// Live threads of the tree.
     pub fn alive(&mut self) -> Result<u64, ObserveError> {
         let counted = self.counted()?;
         let is_due = self.looks.last.is_none_or(|last| last.elapsed() >= APART);
@@ -45,7 +45,7 @@ impl EbpfObserver {
         })
     }
 
-    /// Has what still lives hand over what it has counted. Returns whether anything lived.
+    /// Makes live tasks pass on what they have counted. Returns whether any is alive.
     pub(super) fn end_tree(&mut self) -> Result<bool, ObserveError> {
         let lives = self.counted()? > 0 && self.look_at_all()? > 0;
         self.config.ends = 1;
@@ -60,7 +60,7 @@ impl EbpfObserver {
         readout::alive(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 
-    /// Returns how many live threads were found and stay observed.
+    /// Returns how many live threads were found and remain observed.
     fn look_at_all(&mut self) -> Result<u64, ObserveError> {
         let before = self.known()?.living;
         self.object.iterate("look").map_err(|cause| ObserveError {
@@ -71,8 +71,8 @@ impl EbpfObserver {
     }
 }
 
-/// What is unknown about threads whose end the kernel did not report. `lost` ones still count as
-/// living, but no scan finds them.
+/// Gaps from threads whose end the kernel did not report. `lost` threads still count as living, but
+/// no scan finds them.
 pub(super) fn not_told(known: &Known, lost: u64) -> Vec<Gap> {
     let counted = [
         (

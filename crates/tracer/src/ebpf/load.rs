@@ -1,5 +1,5 @@
-//! What of the object the kernel takes: each program on its own, so that what one kernel refuses
-//! costs one stratum.
+//! Which programs of the object the kernel accepts: each loads on its own, so that a refusal costs
+//! one stratum.
 
 use std::collections::HashMap;
 
@@ -19,22 +19,22 @@ use super::types::{self, Types};
 use super::ways::{self, CHANGES, Changes, EVENTS, Probe};
 use super::{Limits, calls, casts, moments, told};
 
-/// The committed objects; `make bpf` rebuilds them from `bpf/`. This one is for every kernel.
+/// The committed objects; `make bpf` rebuilds them from `bpf/`. This one works on every kernel.
 static PLAIN: &[u8] = include_bytes_aligned!("plain.bpf.o");
-/// For kernels with `bpf_rdonly_cast`, without the code that takes payload.
+/// For kernels with `bpf_rdonly_cast`, without the payload code.
 static CASTS: &[u8] = include_bytes_aligned!("casts.bpf.o");
 /// For kernels with `bpf_rdonly_cast`.
 static CASTS_LOG: &[u8] = include_bytes_aligned!("casts-log.bpf.o");
 
-/// Programs that the loader itself runs, to go through all tasks.
+/// Programs that the loader itself runs, to visit all tasks.
 const ITERATORS: [&str; 2] = ["adopt", "look"];
-/// What the kernel describes these by.
+/// The kernel's type names for them.
 const ITERATOR: &str = "bpf_iter_task";
 
-/// What a program observes. A stratum is seen when all its programs are loaded.
+/// The subject of a program. A stratum is observed when all its programs are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stratum {
-    /// The process tree itself; without it nothing else can be charged.
+    /// The process tree itself; without it nothing can be attributed.
     Tasks,
     /// Processes that join it.
     Joins,
@@ -42,13 +42,13 @@ pub enum Stratum {
     Syscalls,
     /// Blocked time inside calls.
     Blocked,
-    /// Page-cache look-ups, misses, fills, dirtying.
+    /// Page-cache lookups, misses, fills, dirtying.
     PageCache,
     /// Block requests.
     Device,
     /// Operations of io_uring.
     Ring,
-    /// Directories in which names are changed.
+    /// Directories whose names change.
     Names,
 }
 
@@ -80,20 +80,20 @@ impl Stratum {
     }
 }
 
-/// What the kernel took of the object.
+/// The programs that the kernel accepted.
 pub(super) struct Programs {
     pub(super) ebpf: Ebpf,
-    /// What may be attached, and what it is for.
+    /// Programs that may be attached, and their subjects.
     pub(super) loaded: Vec<(Stratum, Probe)>,
     pub(super) missing: Vec<Gap>,
     pub(super) seen: Vec<Stratum>,
-    /// Types of file systems of which every change is seen.
+    /// Types of file systems whose changes are all observed.
     pub(super) told: Vec<&'static str>,
 }
 
 impl Programs {
-    /// With the kernel's function for reading where it has it. A kernel may have it and yet refuse
-    /// a program that calls it; then all go without.
+    /// Uses the kernel's function for reading where it exists. A kernel may have it and still
+    /// refuse a program that calls it; then all programs do without it.
     pub(super) fn load(
         types: &Types,
         limits: &Limits,
@@ -110,7 +110,7 @@ impl Programs {
         }
         let plain = Self::of(PLAIN, types, limits, EbpfLoader::new());
         let plain = plain.map_err(|e| not_loaded(&e))?;
-        // What this kernel takes in neither form is no reason to read slowly.
+        // A program that this kernel refuses in both forms is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
         Ok(casting.filter(as_much).unwrap_or(plain))
     }
@@ -143,7 +143,7 @@ impl Programs {
         loaded.retain(|(stratum, _)| seen.contains(stratum));
         let mut told = Vec::new();
         if seen.contains(&Stratum::Device) {
-            // Those of a file system together: half of its changes tell nothing.
+            // The programs of a file system stay together: half of its changes would prove nothing.
             for (filesystem, done) in changes {
                 let Ok(way) = done else { continue };
                 told.push(filesystem);
@@ -160,7 +160,7 @@ impl Programs {
     }
 }
 
-/// The object's types, those of the kernel that it needs, and what its programs are attached to.
+/// The object's types, the kernel types that it needs, and the attachment points of its programs.
 pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
     let mut hooks = ways::hooks();
     hooks.insert(casts::FUNCTION.as_bytes().to_vec());
@@ -168,7 +168,7 @@ pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
     types::read(modules, PLAIN, &hooks)
 }
 
-/// What is loaded where the kernel can cast.
+/// The object for kernels with casts.
 fn casting(limits: &Limits) -> &'static [u8] {
     if limits.record { CASTS_LOG } else { CASTS }
 }
@@ -180,7 +180,7 @@ fn load_object(
     loader: EbpfLoader<'static>,
 ) -> Result<Ebpf, aya::EbpfError> {
     let table = calls::table(limits.record);
-    // It borrows what it is told now.
+    // It borrows its arguments.
     let mut loader: EbpfLoader<'_> = loader;
     loader
         .btf(Some(btf))
@@ -211,8 +211,8 @@ fn load_object(
         .load(object)
 }
 
-/// Creating a map is the first thing that needs privileges, `bpf(2)`. Where even the least program
-/// is refused, Aya takes the kernel for one without global data, and misses their section.
+/// Creating a map is the first step that needs privileges, `bpf(2)`. Where even the smallest
+/// program is refused, Aya assumes a kernel without global data, and misses that section.
 fn not_loaded(error: &aya::EbpfError) -> OpenError {
     match error {
         aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
@@ -233,12 +233,12 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
     }
 }
 
-/// As filters do: those of Docker with `EPERM`, others of whatever they do not know with `ENOSYS`.
+/// Filters do this: Docker's with `EPERM`, others with `ENOSYS` for every unknown call.
 fn refuses(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
 }
 
-/// Whether this process has a filter and what the kernel asks for (`bpf_capable`,
+/// Whether this process has a filter, and the capabilities that the kernel requires (`bpf_capable`,
 /// include/linux/capability.h).
 fn is_filtered() -> bool {
     let able = CapabilitySet::BPF | CapabilitySet::SYS_ADMIN;
@@ -247,7 +247,7 @@ fn is_filtered() -> bool {
 }
 
 impl Limits {
-    /// Operations of io_uring and names are decoded with the history only: experiments know their own.
+    /// io_uring operations and names are decoded only for the history: experiments know their own.
     fn wants(&self, stratum: Stratum) -> bool {
         match stratum {
             Stratum::Joins => self.joins,
@@ -257,7 +257,7 @@ impl Limits {
     }
 }
 
-/// What the kernel took of each.
+/// What the kernel accepted for each event.
 struct Loaded {
     events: Vec<(Stratum, Done)>,
     /// By type of file system.
@@ -298,10 +298,10 @@ fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Loaded {
     }
 }
 
-/// Whether a file system of this type is mounted, in whatever namespace. Of others nothing has to be
-/// told, and each program takes some milliseconds to load.
+/// Whether a file system of this type is mounted, in any namespace. Others need no programs, and
+/// each program takes some milliseconds to load.
 fn is_mounted(kind: &str) -> bool {
-    // The kernel's own entries beside the mounted ones (fs/ext4/sysfs.c, fs/xfs/xfs_super.c,
+    // The kernel's own entries next to the mounted ones (fs/ext4/sysfs.c, fs/xfs/xfs_super.c,
     // fs/btrfs/sysfs.c).
     let of_kernel = ["features", "stats", "debug"];
     let entries = std::fs::read_dir(format!("/sys/fs/{kind}"));
@@ -336,7 +336,7 @@ mod tests {
         }
     }
 
-    /// A refusal of the form with casts would otherwise show as a slower trace only.
+    /// Otherwise a refusal of the cast form would only show as a slower trace.
     #[test]
     fn the_kernel_takes_all_programs_in_both_forms() {
         if !rustix::process::geteuid().is_root() {
@@ -362,7 +362,7 @@ mod tests {
                 limits.history && is_mounted("ext4")
             );
             for programs in [&mut plain, &mut casting] {
-                // Those that are modules, and not loaded, have no tracepoints.
+                // File systems in modules that are not loaded have no tracepoints.
                 let known = std::fs::read_to_string("/proc/filesystems").unwrap();
                 let mut all = programs.ebpf.programs_mut();
                 let mut all = all

@@ -1,5 +1,5 @@
-//! Addresses of kernel functions by the kernel's own look-up: `/proc/kallsyms` has 200,000 lines,
-//! and takes as long to write and to read as a fifth of the programs to load.
+//! Addresses of kernel functions through the kernel's own lookup: `/proc/kallsyms` has 200,000
+//! lines, and reading it takes as long as loading a fifth of the programs.
 #![expect(
     unsafe_code,
     reason = "Aya has no programs that are run by a system call"
@@ -19,7 +19,7 @@ const BPF_F_SLEEPABLE: u32 = 1 << 4;
 /// `bpf_kallsyms_lookup_name`, since Linux 5.16.
 const LOOK_UP: i32 = 179;
 
-/// A name with its end, as words on the stack.
+/// A name with its terminating NUL, as words on the stack.
 const NAME_WORDS: usize = 6;
 const NAME_BYTES: i16 = 48;
 
@@ -42,7 +42,7 @@ const fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> In
     }
 }
 
-/// The first part of `bpf_attr` for loading.
+/// The first part of `bpf_attr` for loading a program.
 #[repr(C)]
 struct Load {
     kind: u32,
@@ -55,7 +55,7 @@ struct Load {
     flags: u32,
 }
 
-/// The first part of `bpf_attr` for running.
+/// The first part of `bpf_attr` for running a program.
 #[repr(C)]
 #[derive(Default)]
 struct Run {
@@ -71,8 +71,8 @@ struct Run {
     pad: u32,
 }
 
-/// Addresses of functions, 0 for those that the kernel has not got or does not tell. Fails where the
-/// kernel has no such look-up, or a name is too long for it.
+/// Addresses of functions, 0 for those that the kernel lacks or hides. Fails where the kernel has
+/// no such lookup, or a name is too long for it.
 pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     let program = program(names).ok_or(io::ErrorKind::InvalidInput)?;
     let mut load = Load {
@@ -87,7 +87,7 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     };
     let loaded = syscall::bpf(BPF_PROG_LOAD, &mut load)?;
     let loaded = i32::try_from(loaded).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
     let mut found = [0_u64; END_IOS];
     let mut run = Run {
@@ -100,13 +100,13 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     Ok(found)
 }
 
-/// Register 6 has the context, 10 the end of the stack: the result lies below it, and the name below
-/// that.
+/// Register 6 holds the context, 10 the end of the stack: the result lies below it, and the name
+/// below the result.
 fn program(names: &[&str]) -> Option<Vec<Instruction>> {
     let mut program = vec![instruction(0xbf, 6, 1, 0, 0)];
     for (which, name) in names.iter().enumerate() {
         let mut words = [0_u8; NAME_WORDS * 8];
-        // Its end has to be there.
+        // Its end must be included.
         let bytes = name.len() + 1;
         words[..NAME_WORDS * 8 - 1]
             .get_mut(..name.len())?

@@ -15,7 +15,7 @@ use super::stream::cause;
 use super::wire::{Moment, MomentSum, PURPOSES, RequestMomentKey, RequestMomentValue, loss};
 use crate::clock;
 
-/// Purposes by the number that the kernel side has for them, from 1 on (`enum purpose`).
+/// Purposes by their number on the kernel side, from 1 on (`enum purpose`).
 const NUMBERED: [Purpose; PURPOSES] = [
     Purpose::Read,
     Purpose::Write,
@@ -23,7 +23,7 @@ const NUMBERED: [Purpose; PURPOSES] = [
     Purpose::Metadata,
 ];
 
-/// What a call is for, for the kernel side; 0 for calls that are not on files.
+/// The purpose of a call, for the kernel side; 0 for calls that are not on files.
 pub(super) fn number_of(call: &str) -> u8 {
     let place = Purpose::of(call).and_then(|of| NUMBERED.iter().position(|one| *one == of));
     place.map_or(0, |place| u8::try_from(place + 1).unwrap_or(0))
@@ -91,7 +91,7 @@ fn used(started_ns: u64) -> u32 {
     moment_of(clock::now_ns().saturating_sub(started_ns)).saturating_add(1)
 }
 
-/// Clears what the session that began at `started_ns` has used; 0 if there was none.
+/// Clears the moments of the session that began at `started_ns`; 0 if there was none.
 pub(super) fn clear(ebpf: &mut Ebpf, started_ns: u64) -> Result<(), MapError> {
     clear_hash::<RequestMomentKey, RequestMomentValue>(ebpf, "request_moments")?;
     if started_ns == 0 {
@@ -107,7 +107,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, started_ns: u64) -> Result<(), MapError> {
     Ok(())
 }
 
-/// Room for the moments of a run; one without a history has no use for them.
+/// Room for the moments of a run; a session without a history does not use them.
 pub(super) fn room(history: bool) -> u32 {
     if history { MOMENTS } else { 1 }
 }

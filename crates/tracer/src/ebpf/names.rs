@@ -1,4 +1,4 @@
-//! Names of files and directories, as the kernel side reads them off dentries.
+//! Names of files and directories, as the kernel side reads them from dentries.
 
 use std::collections::HashMap;
 
@@ -18,23 +18,23 @@ pub(super) struct Place {
     pub(super) name: Vec<u8>,
 }
 
-/// Files by their name when they were first used, and directories by their name now.
+/// Files by the name of their first use, and directories by their current name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     files: Vec<NamedFile>,
     directories: HashMap<FileId, Vec<u8>>,
-    /// Which file has a name now, and the last name of each file.
+    /// The file that has a name now, and the last name of each file.
     by_place: HashMap<Place, FileId>,
     places: HashMap<FileId, Place>,
     /// Names in directories whose own name has not arrived: another CPU is sending it.
     waiting: Vec<(NameEvent, Vec<u8>)>,
-    /// For directories that were reached through a mount the kernel side could not tell.
+    /// For directories reached through a mount that the kernel side could not report.
     mounts: Option<Mounts>,
 }
 
 impl Names {
-    /// A file gets its name. Returns the files that are known by it: none while the name of
-    /// its directory is missing, several when it is the directory that others waited for.
+    /// A file gets its name. Returns the files whose names this completes: none while the name of
+    /// its directory is missing, several when other files waited for this directory.
     pub(super) fn add(&mut self, record: &[u8]) -> &[NamedFile] {
         let known = self.files.len();
         self.add_one(record);
@@ -77,7 +77,7 @@ impl Names {
         Some(())
     }
 
-    /// The name of a directory has arrived: so those in it are known.
+    /// The name of a directory has arrived, which completes the names in it.
     fn name_those_in(&mut self, directory: FileId) {
         if self.waiting.is_empty() {
             return;
@@ -92,9 +92,9 @@ impl Names {
         }
     }
 
-    /// What is seen is the names from the file up to the root of all mounts, each with its
-    /// NUL, or up to the root of its file system. A path that is too long to be walked to its
-    /// end begins with an ellipsis.
+    /// `seen` has the names from the file up to the root of all mounts, each with its NUL, or up to
+    /// the root of its file system. A path too long to be walked completely begins with an
+    /// ellipsis.
     fn whole_path(&mut self, event: &NameEvent, kind: FileKind, text: &[u8]) -> Vec<u8> {
         let mut names: Vec<&[u8]> = text
             .split(|byte| *byte == 0)
@@ -117,7 +117,7 @@ impl Names {
         }
     }
 
-    /// Where a path inside a file system is seen.
+    /// The visible path of a location inside a file system.
     fn mounted_at(&mut self, device: u32, inner: &[u8]) -> Option<Vec<u8>> {
         let (major, minor) = FileId::device_numbers(device);
         let known = self.mounts.as_ref();
@@ -125,13 +125,13 @@ impl Names {
         if found.is_some() {
             return found;
         }
-        // Mounted since the table was read.
+        // Mounted after the table was read.
         let table = std::fs::read("/proc/thread-self/mountinfo").ok()?;
         let mounts = self.mounts.insert(Mounts::parse(&table));
         mounts.path_of((major, minor), inner)
     }
 
-    /// Path of a directory that has been named.
+    /// Path of a directory whose name is known.
     pub(super) fn directory(&self, directory: FileId) -> Option<&[u8]> {
         self.directories.get(&directory).map(Vec::as_slice)
     }
@@ -147,18 +147,18 @@ impl Names {
         self.by_place.get(place).copied()
     }
 
-    /// The name that the file came to last, if it was used or renamed.
+    /// The last name of the file, if it was used or renamed.
     pub(super) fn place_of(&self, file: FileId) -> Option<&Place> {
         self.places.get(&file)
     }
 
-    /// The file has the name, as it turns out.
+    /// Records that the file has this name.
     pub(super) fn put(&mut self, file: FileId, place: Place) {
         self.by_place.insert(place.clone(), file);
         self.places.insert(file, place);
     }
 
-    /// Another name of a file. One that was opened without a name has it from now on.
+    /// Another name of a file. A file that was opened without a name has this name from now on.
     pub(super) fn linked(&mut self, file: FileId, to: Place, had_none: bool) {
         if had_none {
             self.removed(file);
@@ -185,7 +185,7 @@ impl Names {
         self.directories.insert(directory, path.to_vec());
     }
 
-    /// A file, or a directory, has another name.
+    /// A file or directory gets another name.
     pub(super) fn renamed(&mut self, from: &Place, to: &Place, exchange: bool) {
         let (one, other) = (self.by_place.remove(from), self.by_place.remove(to));
         if let Some(file) = one {
@@ -196,7 +196,7 @@ impl Names {
         }
     }
 
-    /// All that lies below a directory has another path.
+    /// Everything below a directory gets another path.
     pub(super) fn moved(&mut self, from: &[u8], to: &[u8], exchange: bool) {
         let moved = |path: &[u8]| {
             let other = if exchange { Some((to, from)) } else { None };
@@ -223,8 +223,8 @@ pub(super) fn beneath(directory: &[u8], name: &[u8]) -> Vec<u8> {
     [directory, slash, name].concat()
 }
 
-/// As `/proc/PID/fd` shows what lies in no directory (`fs/pipe.c` `pipefs_dname`, `net/socket.c`
-/// `sockfs_dname`, `fs/d_path.c` `simple_dname`).
+/// The form in which `/proc/PID/fd` shows files without a directory (`fs/pipe.c` `pipefs_dname`,
+/// `net/socket.c` `sockfs_dname`, `fs/d_path.c` `simple_dname`).
 fn without_place(kind: FileKind, event: &NameEvent, name: &[u8]) -> Vec<u8> {
     let inode = event.file.inode;
     match (kind, up_to_nul(&event.filesystem)) {

@@ -1,15 +1,15 @@
-//! What the programs need of the kernel's 120,000 types: some hundred.
+//! The types that the programs need: about a hundred of the kernel's 120,000.
 //!
-//! Aya goes through all it is given for each structure, and for each name. So it is given those, under
-//! their own numbers: in the place of another type stands one without a name, and what follows the
-//! last is left out.
+//! Aya searches all types that it gets for each structure and each name. So it gets only the needed
+//! ones, under their own ids: an unnamed type replaces every other one, and the types after the
+//! last needed one are left out.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
 
 use super::types::{Kind, Parts, TYPE_BYTES, description, word};
 
-/// Numbers of kinds (Documentation/bpf/btf.rst).
+/// Numbers of BTF kinds (Documentation/bpf/btf.rst).
 const POINTER: u32 = 2;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
@@ -21,13 +21,13 @@ const FUNC: u32 = 12;
 const TYPE_TAG: u32 = 18;
 const ENUM64: u32 = 19;
 
-/// A pointer to nothing in particular.
+/// A `void` pointer.
 const PLACEHOLDER: [u32; 3] = [0, POINTER << 24, 0];
 
-/// Where each type begins.
+/// The offset of each type.
 pub(super) struct Index<'a> {
     parts: Parts<'a>,
-    /// By number. Number 0 is void, which has no place.
+    /// Offsets by id. Id 0 is void, which has none.
     starts: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Index<'a> {
         word(self.bytes(number), 4).unwrap_or(0) >> 24 & 0x1f
     }
 
-    /// The name at a place of the names.
+    /// The name at an offset of the string section.
     fn text(&self, offset: u32) -> &'a [u8] {
         let from = usize::try_from(offset).ok();
         let rest = from.and_then(|from| self.parts.names.get(from..));
@@ -72,14 +72,14 @@ impl<'a> Index<'a> {
         matches!(self.kind(number), STRUCT | UNION | ENUM | ENUM64)
     }
 
-    /// Of all structures that have a name.
+    /// All named structures.
     pub(super) fn names_of_structures(&self) -> HashSet<Vec<u8>> {
         let structures = self.numbers().filter(|number| self.is_structure(*number));
         let names = structures.map(|number| flavourless(self.name(number)).to_vec());
         names.filter(|name| !name.is_empty()).collect()
     }
 
-    /// Structures of these names, and what lies inside them.
+    /// Structures with these names, and the types inside them.
     pub(super) fn structures(&self, names: &HashSet<Vec<u8>>) -> Vec<bool> {
         let mut kept = vec![false; self.starts.len()];
         let is_wanted = |number: &usize| {
@@ -96,7 +96,7 @@ impl<'a> Index<'a> {
         kept
     }
 
-    /// What a type is made of. What it points at lies outside.
+    /// The types that a type contains. Types behind its pointers are not included.
     fn inside(&self, number: usize) -> Vec<usize> {
         let bytes = self.bytes(number);
         let fields = match (self.kind(number), Kind::at(bytes)) {
@@ -107,7 +107,7 @@ impl<'a> Index<'a> {
         numbers.filter_map(|of| usize::try_from(of).ok()).collect()
     }
 
-    /// Tracepoints and functions of these names.
+    /// Tracepoints and functions with these names.
     pub(super) fn hooks(&self, names: &HashSet<Vec<u8>>) -> Vec<bool> {
         let is_wanted = |number| {
             matches!(self.kind(number), TYPEDEF | FUNC) && names.contains(self.name(number))
@@ -115,7 +115,7 @@ impl<'a> Index<'a> {
         (0..self.starts.len()).map(is_wanted).collect()
     }
 
-    /// A description of these types alone.
+    /// A BTF of these types alone.
     pub(super) fn only(&self, kept: &[bool]) -> Option<Vec<u8>> {
         let placeholder: Vec<u8> = PLACEHOLDER.iter().flat_map(|w| w.to_ne_bytes()).collect();
         let count = kept
@@ -148,7 +148,7 @@ impl<'a> Index<'a> {
     }
 }
 
-/// One structure may be described in several forms, which differ by what follows three underscores.
+/// One structure may be described in several forms, whose names differ after three underscores.
 fn flavourless(name: &[u8]) -> &[u8] {
     let end = name.windows(3).position(|three| three == b"___");
     &name[..end.unwrap_or(name.len())]
@@ -193,7 +193,7 @@ mod tests {
             .unwrap();
         assert!(fields.len() < all.len() / 4);
         let fields = Btf::parse(&fields, Endianness::default()).unwrap();
-        // `sched_entity` lies inside it; `files_struct` it points at.
+        // `sched_entity` lies inside it; `files_struct` is behind a pointer.
         for name in ["task_struct", "sched_entity"] {
             let number = |btf: &Btf| btf.id_by_type_name_kind(name, BtfKind::Struct).unwrap();
             assert_eq!(number(&fields), number(&whole), "{name}");

@@ -24,7 +24,7 @@ use crate::permission::filtered;
 /// The loaded object.
 pub(super) struct Object {
     pub(super) ebpf: Ebpf,
-    /// Programs that loaded, and may be attached.
+    /// Programs that were loaded and may be attached.
     loaded: Vec<(Stratum, Probe)>,
     links: Vec<FdLink>,
     has_run: bool,
@@ -33,28 +33,28 @@ pub(super) struct Object {
     pub(super) end_io: [u64; END_IOS],
     pub(super) seen: Vec<Stratum>,
     pub(super) missing: Vec<Gap>,
-    /// Types of file systems of which every change is seen.
+    /// Types of file systems whose changes are all observed.
     pub(super) told: Vec<&'static str>,
 }
 
-/// Why nothing at all can be observed.
+/// Why nothing can be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No type information: kernels are built without it, or `/sys` is not mounted.
+    /// No type information: the kernel was built without it, or `/sys` is not mounted.
     #[error(
         "the kernel gives no type information ({0}); mount sysfs on /sys, or use a kernel built \
          with CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf(String),
-    /// Tracing programs are root's.
+    /// Only root may use tracing programs.
     #[error("eBPF is not permitted to this user ({error}); {remedy}")]
     NotPermitted {
-        /// The kernel's.
+        /// The kernel's error.
         error: String,
         /// What would help here.
         remedy: &'static str,
     },
-    /// Something says no before the kernel's own check.
+    /// A check before the kernel's own refuses it.
     #[error(
         "a seccomp filter denies bpf(2); in a container, use a profile that allows it (current \
          Docker profiles do with CAP_BPF, older ones only with CAP_SYS_ADMIN) or --security-opt \
@@ -64,7 +64,7 @@ pub enum OpenError {
     /// The object could not be loaded at all.
     #[error("the kernel rejected the eBPF maps: {0}; iostrata doctor shows what is permitted")]
     Maps(String),
-    /// Programs of any kind.
+    /// eBPF programs of any kind.
     #[error(
         "the kernel rejected even a minimal eBPF program; iostrata doctor shows what is \
              permitted"
@@ -83,13 +83,14 @@ impl Object {
         if filtered::ends_at_bpf() {
             return Err(OpenError::Filtered);
         }
-        // Where the kernel does not look symbols up, reading them takes longer than all else.
+        // Where the kernel has no symbol lookup, reading the symbols takes longer than everything
+        // else.
         let read = || {
             failure::stage("symbols.read");
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
-        // Aya's loader reads all types whether or not it is given others, and to let them go takes time too.
+        // Aya's loader reads all types even if it gets others, and freeing them takes time too.
         let loader = std::thread::Builder::new().spawn(|| {
             let mut loader = EbpfLoader::new();
             loader.btf(None);
@@ -116,7 +117,7 @@ impl Object {
                 why.map_or_else(String::new, |gap| gap.why.clone()),
             ));
         }
-        // Without another thread it takes longer.
+        // Without another thread it only takes longer.
         let read = addresses.map_or_else(|_refused| Ok(read()), JoinHandle::join);
         let hidden = "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG)".to_owned();
         let (end_io, why) = match read {
@@ -142,7 +143,7 @@ impl Object {
         })
     }
 
-    /// The ring, mapped as long as it is read: each of its pages counts twice as resident.
+    /// The ring, mapped only while it is read: each of its pages counts twice as resident.
     pub(super) fn ring(&self) -> Result<RingBuf<MapData>, MapError> {
         let Some(Map::RingBuf(map)) = self.ebpf.map("events") else {
             return Err(absent("events"));
@@ -150,7 +151,7 @@ impl Object {
         RingBuf::try_from(Map::RingBuf(MapData::from_fd(another(map)?)?))
     }
 
-    /// How often each process was stopped, from now on: an entry for each process.
+    /// The number of stops of each process, from now on: one entry per process.
     pub(super) fn stops(&mut self) -> Result<Stops, MapError> {
         let fd = self.stops_fd()?;
         let mut stops = Stops::try_from(Map::HashMap(MapData::from_fd(fd)?))?;
@@ -161,7 +162,7 @@ impl Object {
         Ok(stops)
     }
 
-    /// Another descriptor of that table.
+    /// Another descriptor for that table.
     pub(super) fn stops_fd(&self) -> Result<OwnedFd, MapError> {
         match self.ebpf.map("stops") {
             Some(Map::HashMap(map)) => another(map),
@@ -205,14 +206,14 @@ impl Object {
         Ok(())
     }
 
-    /// Modules that were loaded since: what they know is not known here.
+    /// Modules loaded since then, whose types are unknown here.
     pub(super) fn new_modules(&self) -> Vec<&'static str> {
         let mut new = types::loaded();
         new.retain(|name| !self.modules.contains(name));
         new
     }
 
-    /// What is missing of them, once.
+    /// The resulting gaps, each once.
     pub(super) fn missing_of_new_modules(&mut self) {
         for module in self.new_modules() {
             let gap = Gap::new(
@@ -246,7 +247,7 @@ impl Object {
                 .find_map(|line| line.strip_prefix("recursion_misses:"))?;
             Some((*stratum, *probe, value.trim().parse().ok()?))
         };
-        // One program may be attached to several places; it is counted as a whole.
+        // A program may have several attachment points; its skips are counted in total.
         let mut told = BTreeSet::new();
         let programs = self.loaded.iter();
         let programs = programs.filter(|(_, probe)| told.insert(probe.program));
@@ -316,7 +317,7 @@ fn attach(program: &mut Program, probe: &Probe) -> Result<FdLink, ProgramError> 
     }
 }
 
-/// By tracepoints, and by which functions where there are none.
+/// The tracepoints in use, and the functions where a tracepoint is missing.
 fn way_of(stratum: Stratum, loaded: &[(Stratum, Probe)]) -> String {
     let of_stratum = loaded.iter().filter(|(of, _)| *of == stratum);
     let (mut tracepoints, mut functions) = (false, Vec::new());
@@ -345,7 +346,7 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         }
         source = cause.source();
     }
-    // The verifier ends with statistics; its reason stands before them.
+    // The verifier's log ends with statistics; its reason precedes them.
     let statistics = ["verification time", "stack depth", "processed"];
     let said = |line: &&str| {
         !line.trim().is_empty() && statistics.iter().all(|start| !line.starts_with(start))

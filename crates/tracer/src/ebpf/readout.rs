@@ -26,10 +26,10 @@ use super::wire::{
 };
 use super::{aio, calls, living, moments, uring, wanted};
 
-/// A value of `in_flight`, of which nothing is read.
+/// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
 
-/// All rows of the session, those of the tables and those that came through the ring.
+/// All rows of the session: those of the tables and those that came through the ring.
 pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapError> {
     let seen = |stratum| object.seen.contains(&stratum);
     let ebpf = &object.ebpf;
@@ -68,7 +68,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
     })
 }
 
-/// What calls and operations did not tell.
+/// Gaps in calls and operations.
 fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (
@@ -103,7 +103,7 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     Ok(counted.chain(ends).chain(wanted::late(&known)).collect())
 }
 
-/// Operations of io_uring on files that have not ended.
+/// io_uring operations on files that have not ended.
 fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
     let mut unended = 0;
     each(
@@ -116,14 +116,14 @@ fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
     Ok(unended)
 }
 
-/// Requests that began and were not seen to end, those under way included.
+/// Requests that began and whose end was not seen, including those under way.
 pub(super) fn unended_requests(ebpf: &Ebpf) -> Result<u64, MapError> {
     let mut unended = lost(ebpf, loss::ENDS)?;
     each(map(ebpf, "in_flight")?, |_: &u64, _: &Flight| unended += 1)?;
     Ok(unended)
 }
 
-/// The device requests of the session as counted now.
+/// The device requests of the session as counted so far.
 pub(super) fn requests(object: &Object) -> Result<Option<Vec<BlockRow>>, MapError> {
     let seen = object.seen.contains(&Stratum::Device);
     seen.then(|| block_rows(&object.ebpf)).transpose()
@@ -133,7 +133,7 @@ pub(super) fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
     ebpf.map(name).ok_or_else(|| absent(name))
 }
 
-/// Adds the entries of a table, those of all CPUs for one `key`, to the sums.
+/// Adds the entries of a table, one per CPU for each `key`, to the sums.
 fn add_table<K: Pod + FromZeros, V: Pod + FromZeros, S: Eq + Hash>(
     ebpf: &Ebpf,
     name: &str,
@@ -205,7 +205,7 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
     }
 }
 
-/// Most calls take about as long as one another: their histogram ends early.
+/// Most calls take similar times, so that their histogram ends early.
 fn without_last_zeros(buckets: &[u32]) -> Vec<u64> {
     let end = buckets.iter().rposition(|count| *count > 0);
     let used = buckets.get(..end.map_or(0, |last| last + 1));
@@ -216,7 +216,7 @@ fn without_last_zeros(buckets: &[u32]) -> Vec<u64> {
         .collect()
 }
 
-/// `None` where the kernel side made none: it was not asked to, or the file is no file.
+/// `None` where the kernel side made none: shapes were off, or the descriptor is not a file.
 fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
     let sizes = value.sizes.iter().copied().map(u64::from);
     let transfers = sizes.fold(value.empty, u64::saturating_add);
@@ -230,12 +230,12 @@ fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
     })
 }
 
-/// Threads of the tree of which no end was counted.
+/// Threads of the tree whose end was not counted.
 pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
     Array::<_, u64>::try_from(map(ebpf, "alive")?)?.get(&0, 0)
 }
 
-/// What the kernel side has found out about the tree.
+/// What the kernel side learnt about the tree.
 pub(super) fn known(ebpf: &Ebpf) -> Result<Known, MapError> {
     Array::<_, Known>::try_from(map(ebpf, "observers")?)?.get(&0, 0)
 }
@@ -285,7 +285,7 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
     Ok(sums.iter().map(row).collect())
 }
 
-/// Who used which device. `None` where nothing tells of others, or not of all.
+/// Who used which device. `None` where the use by others is unknown or incomplete.
 fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
     let mut keys = Vec::new();
     each(map(&object.ebpf, "uses")?, |key: &UseKey, _: &u8| {
@@ -307,7 +307,7 @@ fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
     }))
 }
 
-/// `None` where a thread took its part of them along.
+/// `None` when a lost thread took its share along.
 fn totals(ebpf: &Ebpf) -> Result<Option<CoreTotals>, MapError> {
     if known(ebpf)?.gone + alive(ebpf)? > 0 {
         return Ok(None);
@@ -381,7 +381,7 @@ fn zero<V: Pod>(ebpf: &mut Ebpf, name: &str, entries: usize, value: V) -> Result
     Ok(())
 }
 
-/// What is missing from the operation log, as far as the kernel side knows.
+/// Gaps in the operation log that the kernel side knows of.
 pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
     let ebpf = &object.ebpf;
     let lost_here = |what| lost(ebpf, what).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What operations of `io_uring` were asked to do: told when they are submitted, and a step when
-//! they have ended (`bpf/ring_names.h`).
+//! Arguments of `io_uring` operations: reported at submission, turned into a step at completion
+//! (`bpf/ring_names.h`).
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ impl Requests {
         }
     }
 
-    /// A step with its arguments and the text that they are; `None` where the kernel side could
-    /// not tell what an operation was asked to do.
+    /// A step with its arguments and their text; `None` where the kernel side could not report the
+    /// arguments of an operation.
     pub(super) fn whole(&mut self, ended: StepEvent, text: &[u8]) -> Option<(StepEvent, Vec<u8>)> {
         if ended.request == 0 {
             return Some((ended, text.to_vec()));

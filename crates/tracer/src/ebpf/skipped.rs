@@ -1,10 +1,10 @@
-//! Runs of programs that the kernel has skipped, because the same program was under way on that CPU
+//! Program runs that the kernel skipped because the same program was already running on that CPU
 //! (`__bpf_trace_run`, `kernel/trace/bpf_trace.c`), and how many events were lost with them.
 
 use super::load::Stratum;
 use super::ways::Probe;
 
-/// How often each program was skipped.
+/// The number of skips of each program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Skipped(Vec<(Stratum, Probe, u64)>);
 
@@ -15,7 +15,7 @@ impl FromIterator<(Stratum, Probe, u64)> for Skipped {
 }
 
 impl Skipped {
-    /// What was skipped since then.
+    /// The skips since then.
     pub(super) fn since(self, before: &Self) -> Self {
         let count_before = |program| {
             let same = before.0.iter().find(|(_, probe, _)| *probe == program);
@@ -30,8 +30,8 @@ impl Skipped {
             .collect()
     }
 
-    /// Events that no program has seen. Programs at one place stand in for one another, so as many
-    /// as the least skipped of them, at the most.
+    /// Events that no program saw. Programs at one attachment point replace each other, so at most
+    /// as many events are lost as the least skipped of them has skips.
     pub(super) fn events(&self, wanted: impl Fn(Stratum, &Probe) -> bool) -> u64 {
         let is_least = |at: usize, (_, probe, count): &(Stratum, Probe, u64)| {
             self.0
@@ -49,7 +49,8 @@ impl Skipped {
             .sum()
     }
 
-    /// All events that no program has seen, where so many requests began whose end was not seen.
+    /// All events that no program saw, given the number of requests that began without a visible
+    /// end.
     pub(super) fn lost(&self, unended: u64) -> u64 {
         let is_end = |_, probe: &Probe| probe.on == REQUEST_ENDS;
         let others = self.events(|stratum, probe| !is_end(stratum, probe) && probe.on != BIO_ENDS);
@@ -57,10 +58,10 @@ impl Skipped {
     }
 }
 
-/// Counts nothing: what it does not see keeps its entry in a table, whose want of room is counted.
+/// Counts nothing: an event that it misses keeps its entry in a table, whose overflow is counted.
 const BIO_ENDS: &str = "block_bio_complete";
 
-/// Each request begins and ends, so those whose end was missed are known: at most these.
+/// Each request begins and ends, so missed ends are known: at most this many.
 const REQUEST_ENDS: &str = "block_rq_complete";
 
 #[cfg(test)]

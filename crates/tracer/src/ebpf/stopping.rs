@@ -1,4 +1,4 @@
-//! Who is stopped until payload was read, and that nobody stays so.
+//! Processes stopped until their payload is read; ensures that none stays stopped.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -10,22 +10,22 @@ use zerocopy::FromBytes as _;
 use super::guard::Guard;
 use super::wire::StopEvent;
 
-/// How often the kernel side has stopped each process.
+/// The number of stops of each process by the kernel side.
 pub(super) type Stops = Table<MapData, u32, u64>;
 
-/// Set to 1, the kernel side stops nobody any more.
+/// When set to 1, the kernel side stops no process any more.
 pub(super) type NoStops = Array<MapData, u32>;
 
-/// Drains of the ring between two looks whether the guard is there.
+/// Drains of the ring between two checks of the guard.
 const UNGUARDED: u32 = 64;
 
 /// The kernel side's tables, and the guard.
 pub(super) struct Stopping {
     stops: Stops,
-    /// Another descriptor of it, for the guard.
+    /// Another descriptor for the table, for the guard.
     table: OwnedFd,
     none: NoStops,
-    /// `None` when it was ended and could not be started again: then nobody is stopped.
+    /// `None` when the guard was killed and could not be restarted: then no process is stopped.
     guard: Option<Guard>,
     drains: u32,
 }
@@ -42,7 +42,7 @@ impl Stopping {
         })
     }
 
-    /// The ring was drained: looks whether all is as it should be.
+    /// Called after the ring was drained: checks the guard and the stopped processes.
     pub(super) fn look_after(&mut self) {
         self.drains = self.drains.wrapping_add(1);
         if !self.drains.is_multiple_of(UNGUARDED) {
@@ -58,14 +58,14 @@ impl Stopping {
         }
     }
 
-    /// Whether processes are stopped where their payload cannot be had otherwise.
+    /// Whether processes are stopped where their payload cannot be read otherwise.
     pub(super) fn goes_on(&self) -> bool {
         self.guard.is_some()
     }
 
-    /// From now on nobody is stopped, and nobody stays so.
+    /// From now on no process is stopped, and none stays stopped.
     pub(super) fn end(&mut self) {
-        // Fails for no table of one entry.
+        // Cannot fail for a table with one entry.
         self.none.set(0, 1, 0).ok();
         let stopped: Vec<u32> = self.stops.keys().filter_map(Result::ok).collect();
         for process in stopped {
@@ -73,7 +73,7 @@ impl Stopping {
         }
     }
 
-    /// Whether the kernel side has stopped the process more often than that.
+    /// Whether the kernel side has stopped the process more than `seen` times.
     pub(super) fn more_than(&self, process: u32, seen: u64) -> bool {
         self.stops
             .get(&process, 0)
@@ -81,7 +81,7 @@ impl Stopping {
     }
 }
 
-/// A process was stopped of which nobody keeps account any more.
+/// A process was stopped that no thread keeps account of any more.
 pub(super) fn let_go(record: &[u8]) {
     if let Ok(event) = StopEvent::read_from_bytes(record) {
         continue_process(event.process);
@@ -91,7 +91,7 @@ pub(super) fn let_go(record: &[u8]) {
 pub(super) fn continue_process(process: u32) {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     if let Some(process) = process {
-        // It may have been killed meanwhile.
+        // It may have been killed in the meantime.
         kill_process(process, Signal::CONT).ok();
     }
 }

@@ -29,26 +29,26 @@ use crate::decode::outcome;
 use crate::failure;
 use crate::sites::{Registers, Sample, Sites};
 
-/// Between drains. The kernel side never wakes the reader: a wake-up per event costs
-/// the program 3.4 times its run time, a poll of an empty ring some microseconds.
+/// Interval between drains. The kernel side never wakes the reader: a wake-up per event multiplies
+/// the program's run time by 3.4, a poll of an empty ring costs some microseconds.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The reader runs among the program's threads: what it does not read in time is lost.
+/// The reader competes with the program's threads: events that it does not read in time are lost.
 const NICE: i32 = -15;
 
-/// Events as they came.
+/// Events in order of arrival.
 #[derive(Default)]
 pub(super) struct Events {
     pub(super) ops: Vec<Op>,
     pub(super) requests: Vec<RequestEvent>,
     pub(super) history: History,
-    /// The log that is written, if one is.
+    /// The log in progress, if there is one.
     pub(super) payloads: Option<Payloads>,
     pub(super) sites: Sites,
     pub(super) sums: Sums,
-    /// What is missing because the reader has failed.
+    /// Gaps left by a failed reader.
     pub(super) failed: Vec<Gap>,
-    /// Events that nobody has read for that.
+    /// Events that were not read because of it.
     pub(super) unread: u64,
 }
 
@@ -65,7 +65,7 @@ struct Reader {
 }
 
 impl Stream {
-    /// Throws away what an earlier session left and begins to read.
+    /// Discards what an earlier session left and starts reading.
     pub(super) fn start(
         &mut self,
         mut ring: RingBuf<MapData>,
@@ -87,7 +87,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Drains to the end and hands over the events in order of their start.
+    /// Drains to the end and returns the events in order of their start.
     pub(super) fn stop(&mut self) -> Events {
         let Some(Reader { thread, done }) = self.reader.take() else {
             return Events::default();
@@ -111,17 +111,17 @@ impl Events {
     fn fail(&mut self, panic: &(dyn Any + Send)) {
         let what = "kernel events after the reader failed";
         self.failed.push(Gap::new(what, failure::words(panic)));
-        // The one at which it failed.
+        // The record at which it failed.
         self.unread = self.unread.saturating_add(1);
     }
 }
 
-/// On the reader's thread.
+/// Runs on the reader's thread.
 fn read(mut ring: RingBuf<MapData>, mut events: Events, stop: &AtomicBool) -> Events {
-    // Without the right to it the reader waits its turn like everybody else.
+    // Without this privilege the reader is scheduled like every other thread.
     let _refused = setpriority_process(None, NICE);
     loop {
-        // Read the flag first: what was written before it was set is drained after.
+        // Read the flag first: events written before it was set are drained afterwards.
         let last = stop.load(Ordering::Acquire);
         let drained = catch_unwind(AssertUnwindSafe(|| drain(&mut ring, &mut events)));
         if let Err(panic) = drained {
@@ -136,7 +136,7 @@ fn read(mut ring: RingBuf<MapData>, mut events: Events, stop: &AtomicBool) -> Ev
     }
 }
 
-/// What is left to do for a reader that has failed: nobody waits for it.
+/// Replaces a reader that has failed: no process stays stopped.
 fn let_run(ring: &mut RingBuf<MapData>, events: &mut Events, stop: &AtomicBool) {
     if let Some(payloads) = &mut events.payloads {
         payloads.stopping().end();
@@ -145,7 +145,7 @@ fn let_run(ring: &mut RingBuf<MapData>, events: &mut Events, stop: &AtomicBool) 
         let last = stop.load(Ordering::Acquire);
         while let Some(record) = ring.next() {
             events.unread = events.unread.saturating_add(1);
-            // Stopped before the kernel side was told not to.
+            // Stopped before the kernel side was switched off.
             if matches!(u32::read_from_prefix(&record), Ok((EVENT_STOP, _))) {
                 let_go(&record);
             }
@@ -169,7 +169,7 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
     }
 }
 
-/// Adds what one record of the ring says.
+/// Adds one record of the ring.
 pub(super) fn take(record: &[u8], events: &mut Events) {
     let Some((kind, _)) = u32::read_from_prefix(record).ok() else {
         return;
@@ -196,7 +196,7 @@ pub(super) fn take(record: &[u8], events: &mut Events) {
     }
 }
 
-/// What changes files: for the history, and for the log.
+/// Changes to files: for the history, and for the log.
 fn history(kind: u32, record: &[u8], events: &mut Events) {
     let Events {
         history, payloads, ..

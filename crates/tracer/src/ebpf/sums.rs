@@ -1,4 +1,4 @@
-//! Sums that come through the ring: what a thread did with one file before it went to another.
+//! Sums that come through the ring: a thread's calls on one file before it went to another.
 //!
 //! The kernel's tables hold the rest, which is added when they are read.
 
@@ -19,12 +19,12 @@ pub(super) type CallOnFile = (u32, FileKey);
 /// A file, and whether its pages are metadata of the file system.
 pub(super) type Pages = (FileKey, bool);
 
-/// Files that are remembered as summed: some 12 MB. Files that come when these are as many are
-/// summed without being remembered, and never kept.
+/// The number of files remembered as already summed: some 12 MB. Files beyond this number are
+/// summed without being remembered, and never get rows of their own.
 const SUMMED: usize = 1 << 18;
 
-/// What came so far. Files are kept apart while there is room, then those that were changed and
-/// those that took most time; the calls on all others are summed by call.
+/// The sums so far. Files have their own entries while there is room; afterwards changed files and
+/// those with the most time keep theirs, and the calls on all others are summed by call.
 #[derive(Debug)]
 pub(super) struct Sums {
     calls: HashMap<CallOnFile, Sum>,
@@ -34,18 +34,18 @@ pub(super) struct Sums {
     most_kept: usize,
     /// Files that have entries of their own in `calls`.
     kept: HashSet<FileKey>,
-    /// Files whose calls are summed without them, now and later: a file is kept whole, or not
-    /// at all.
+    /// Files whose calls are summed without the file, now and later: a file has all its calls in
+    /// its own entries, or none.
     summed: HashSet<FileKey>,
-    /// How many calls that are.
+    /// The number of these calls.
     summed_calls: u64,
-    /// Sums of pages that found no room.
+    /// Page sums that found no room.
     pub(super) cache_lost: u64,
     /// Operations of libaio whose results were not seen.
     pub(super) without_result: u64,
 }
 
-/// What a file was used for.
+/// The use of a file.
 #[derive(Default)]
 struct Used {
     is_changed: bool,
@@ -59,11 +59,11 @@ pub(super) struct Called {
     pub(super) sums: HashMap<CallOnFile, Sum>,
     /// Files whose calls are in the sums without a file.
     pub(super) summed: HashSet<FileKey>,
-    /// How many calls that are.
+    /// The number of these calls.
     pub(super) summed_calls: u64,
 }
 
-/// Where nothing comes through the ring there is the kernel's table to be added.
+/// Without sums from the ring, the kernel's table is added.
 impl Default for Sums {
     fn default() -> Self {
         Self::new(&Limits::default())
@@ -104,7 +104,7 @@ impl Sums {
         self.on(key, Part::Many(value));
     }
 
-    /// The calls, without what else there is.
+    /// The calls alone.
     pub(super) fn take_calls(&mut self) -> Called {
         if self.kept.len() > self.most_kept {
             self.sum_up();
@@ -141,7 +141,7 @@ impl Sums {
         }
     }
 
-    /// Whether the file has entries of its own, from now on if it was not seen before.
+    /// Whether the file has entries of its own; a file not seen before gets them.
     fn is_kept(&mut self, file: FileKey) -> bool {
         let is_kept = self.kept.contains(&file)
             || (self.summed.len() < SUMMED && !self.summed.contains(&file));
@@ -151,8 +151,8 @@ impl Sums {
         is_kept
     }
 
-    /// The files that are kept apart: those that were changed first, of these those that took most
-    /// time.
+    /// The files that keep their own entries: changed files first, and among equals those with the
+    /// most time.
     fn by_weight(&self) -> Vec<(FileKey, Used)> {
         let mut files: HashMap<FileKey, Used> = HashMap::new();
         for ((number, file), value) in &self.calls {
@@ -170,7 +170,7 @@ impl Sums {
         files
     }
 
-    /// Keeps the files that weigh most; the entries of all others lose their file.
+    /// Keeps the files with the greatest weight; the entries of all others lose their file.
     fn sum_up(&mut self) {
         let mut room = self.most_calls - self.most_calls / 5;
         for (place, (file, used)) in self.by_weight().into_iter().enumerate() {
@@ -215,7 +215,7 @@ fn merge(sums: &mut HashMap<CallOnFile, Sum>, key: CallOnFile, more: Part<'_>) {
     }
 }
 
-/// Whether the call changes a file or makes it durable, which findings are about.
+/// Whether the call changes a file or makes it durable, which findings depend on.
 fn changes(number: u32) -> bool {
     let name = calls::name(number);
     is_sync(name) || direction(name) == Some(Direction::Write)
@@ -272,7 +272,7 @@ mod tests {
         })
     }
 
-    /// Files that were kept, calls without a file, and how many calls lost it.
+    /// Files with entries, calls without a file, and how many calls lost their file.
     fn told(mut sums: Sums) -> (Vec<(u64, u64)>, u64, u64) {
         let called = sums.take_calls();
         let sums = called.sums.iter();
@@ -312,7 +312,7 @@ mod tests {
             sums.calls(few(inode, &[10, 10], &[]).as_bytes());
         }
         sums.calls(few(5, &[10], &[]).as_bytes());
-        // Room for twice as many, then the least go, and stay away.
+        // Room for twice as many; beyond that the lightest go, and stay away.
         sums.calls(few(9, &[10], &[]).as_bytes());
         sums.calls(few(4, &[10, 10, 10], &[]).as_bytes());
         let kept = vec![(1, 2), (2, 2), (3, 2), (5, 3)];
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(told(sums), (vec![], 6, 6));
     }
 
-    /// Whatever the order, nothing is counted twice or not at all.
+    /// In any order, every sum is counted exactly once.
     #[test]
     fn every_call_is_in_one_sum() {
         let mut sums = room_for(8);

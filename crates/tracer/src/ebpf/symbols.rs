@@ -1,4 +1,4 @@
-//! Addresses of the completion functions that tell why a bio was made.
+//! Addresses of the completion functions that show why a bio was created.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -18,18 +18,18 @@ const WANTED: [&str; END_IOS] = [
     "iomap_dio_bio_end_io",       // fs/iomap/direct-io.c
 ];
 
-/// Whether any address is known: all are hidden together.
+/// Whether any address is known: the kernel hides all or none.
 pub(super) fn known(addresses: &[u64; END_IOS]) -> bool {
     addresses.iter().any(|address| *address != 0)
 }
 
-/// Addresses, 0 where unknown. Without `CAP_SYSLOG` the kernel tells none; a file system that is not
-/// loaded has none.
+/// Addresses, 0 where unknown. Without `CAP_SYSLOG` the kernel hides them all; a file system that
+/// is not loaded has none.
 pub(super) fn read() -> [u64; END_IOS] {
     lookup::addresses(&WANTED).unwrap_or_else(|_not_offered| listed())
 }
 
-/// Those of `/proc/kallsyms`.
+/// The addresses in `/proc/kallsyms`.
 fn listed() -> [u64; END_IOS] {
     File::open("/proc/kallsyms").map_or([0; END_IOS], |file| parse(BufReader::new(file)))
 }

@@ -1,9 +1,10 @@
-//! Names of what is counted apart from its call because only the arguments tell what it is.
+//! Names of operations that are counted separately from their call because only its arguments
+//! identify them.
 
 use super::wire::TOLD_BASE;
 
-/// By number, from `TOLD_BASE` on: operations of libaio by their opcode
-/// (`include/uapi/linux/aio_abi.h`), then `enum told` of `bpf/wire.h`. Empty where there is none.
+/// By number, from `TOLD_BASE` on: libaio operations by their opcode
+/// (`include/uapi/linux/aio_abi.h`), then `enum told` of `bpf/wire.h`. Empty for unused numbers.
 const NAMES: [&str; 27] = [
     "aio.pread",
     "aio.pwrite",
@@ -51,13 +52,13 @@ pub(crate) fn number(name: &str) -> Option<u32> {
     u32::try_from(TOLD_BASE + at).ok()
 }
 
-/// Requests of `ioctl` that share what files hold (`include/uapi/linux/fs.h`).
+/// `ioctl` requests that share file contents (`include/uapi/linux/fs.h`).
 pub(crate) const FICLONE: u32 = 0x4004_9409;
 pub(crate) const FICLONERANGE: u32 = 0x4020_940d;
 pub(crate) const FIDEDUPERANGE: u32 = 0xc018_9436;
 
-/// Other requests that change what files hold, by what they are counted as: forerunners of
-/// `fallocate` (`fs/xfs/libxfs/xfs_fs.h`; `fs/ioctl.c` has some for all file systems), exchanges
+/// Other requests that change file contents, by the name under which they are counted: forerunners
+/// of `fallocate` (`fs/xfs/libxfs/xfs_fs.h`; `fs/ioctl.c` has some for all file systems), exchanges
 /// of contents (`xfs_fs.h`, `fs/ext4/ext4.h`, `include/uapi/linux/f2fs.h`), blocks of a device
 /// (`include/uapi/linux/fs.h`), subvolumes (`include/uapi/linux/btrfs.h`).
 const REQUESTS: [(&str, &[u32]); 4] = [
@@ -99,13 +100,13 @@ const REQUESTS: [(&str, &[u32]); 4] = [
     ),
 ];
 
-/// What a request of `ioctl` is counted as; `None` for one that changes nothing.
+/// The name under which an `ioctl` request is counted; `None` for one that changes nothing.
 pub(crate) fn of_request(request: u32) -> Option<&'static str> {
     let found = REQUESTS.iter().find(|(_, list)| list.contains(&request));
     found.map(|(name, _)| *name)
 }
 
-/// These requests for the kernel side: each with its place among the names above it.
+/// These requests for the kernel side, each with its index among the names above.
 pub(super) fn requests() -> [u64; 32] {
     let mut table = [0; 32];
     let all = REQUESTS

@@ -1,7 +1,7 @@
-//! What the paths of a call meant: the directories and the file whose change times it set.
+//! The targets of a call's paths: the directories and the file whose change times it set.
 //!
-//! A path may lead through symbolic links, a chroot, or directories that were moved meanwhile.
-//! Which directory it named is read off the inodes that the kernel changed (`bpf/touched.h`).
+//! A path may lead through symbolic links, a chroot, or directories that were moved meanwhile. The
+//! inodes that the kernel changed show which directory it meant (`bpf/touched.h`).
 
 use std::collections::HashMap;
 
@@ -13,34 +13,34 @@ use super::stream::file_id;
 use super::wire::{TouchedEvent, touched};
 use crate::decode::Inode;
 
-/// One inode, as it was when the call changed it or when the call ended.
+/// One inode, at the time of the change or at the end of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Touch {
     file: FileId,
     is_directory: bool,
     /// Bits of [`touched`].
     flags: u32,
-    /// Its name, and the directory that has it; the first of several names.
+    /// Its name and directory; of several names the first.
     name: Option<(FileId, Vec<u8>)>,
     inode: Inode,
 }
 
-/// What was read last of a file that was touched.
+/// The last reading of a touched file.
 pub(super) fn inode(touches: &[Touch], file: FileId) -> Option<Inode> {
     let last = touches.iter().rfind(|touch| touch.file == file);
     last.map(|touch| touch.inode)
 }
 
-/// The name that a file had, and its directory.
+/// The previous name of a file, and its directory.
 pub(super) fn name(touches: &[Touch], file: FileId) -> Option<(FileId, Vec<u8>)> {
     let touch = touches.iter().find(|touch| touch.file == file)?;
     touch.name.clone()
 }
 
-/// The one node of which attributes were changed.
+/// The node whose attributes were changed.
 pub(super) fn only_one(touches: &[Touch]) -> Option<FileId> {
     let meant = meant(Names::Kept, touches).node;
-    // What had no name yet was only looked up, as in /proc/self/fd.
+    // An inode without a name was only looked up, as in /proc/self/fd.
     let directories = touches
         .iter()
         .filter(|touch| touch.is_directory && touch.name.is_some() && !touch.is(touched::AFTER));
@@ -53,17 +53,17 @@ impl Touch {
     }
 }
 
-/// By whom an inode was changed.
+/// What changed an inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum By {
-    /// The call that a thread is in.
+    /// The current call of a thread.
     Thread(u32),
-    /// An operation of `io_uring`, by the address of its request.
+    /// An `io_uring` operation, by the address of its request.
     Request(u64),
 }
 
 impl By {
-    /// As the kernel side tells it.
+    /// From the kernel side's encoding.
     pub(super) fn new(thread: u32, request: u64) -> Self {
         match request {
             0 => Self::Thread(thread),
@@ -90,7 +90,7 @@ impl Touches {
         self.changed.entry(by).or_default().push(touch);
     }
 
-    /// Those of a call or an operation that has ended.
+    /// The inodes of a call or operation that has ended.
     pub(super) fn take(&mut self, by: By) -> Vec<Touch> {
         self.changed.remove(&by).unwrap_or_default()
     }
@@ -114,44 +114,44 @@ fn touch(event: &TouchedEvent, text: &[u8]) -> Option<Touch> {
     })
 }
 
-/// What a call does with the names that its paths end in.
+/// The effect of a call on the last names of its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names<'a> {
-    /// Takes one away.
+    /// Removes one.
     Removed(&'a [u8]),
     /// Gives one to a new file.
     Made(&'a [u8]),
-    /// Gives one more to a file.
+    /// Gives another one to a file.
     Linked(&'a [u8]),
-    /// Takes the first away and gives the second.
+    /// Removes the first and adds the second.
     Renamed(&'a [u8], &'a [u8]),
-    /// None: it changes the file itself.
+    /// No names: it changes the file itself.
     Kept,
 }
 
-/// What the paths of a call stood for, as far as it is known.
+/// The targets of a call's paths, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Meant {
-    /// Directory of the name that was there before.
+    /// Directory of the name before the call.
     pub(super) from: Option<FileId>,
-    /// Directory of the name that is there now.
+    /// Directory of the name after the call.
     pub(super) to: Option<FileId>,
-    /// The file whose name it is.
+    /// The file with that name.
     pub(super) node: Option<FileId>,
-    /// The file that had the new name before.
+    /// The file that previously had the new name.
     pub(super) other: Option<FileId>,
-    /// The two directories, where nothing tells which was first: of several names of a file the
-    /// kernel side sees one.
+    /// The two directories, when their order is unknown: the kernel side sees only one of several
+    /// names of a file.
     pub(super) between: Option<[FileId; 2]>,
 }
 
-/// Reads it off what was touched.
+/// Derives the targets from the touched inodes.
 pub(super) fn meant(names: Names<'_>, touches: &[Touch]) -> Meant {
     // The layers below are touched too; the program sees the overlay.
     let overlay = touches.iter().any(|touch| touch.is(touched::OVERLAY));
     let meant = Changed::on(touches, overlay).by(names);
     if overlay && meant.node.is_none() && matches!(names, Names::Linked(_)) {
-        // The overlay's own inode is not touched. Files, unlike directories, are those of a layer.
+        // The overlay's own inode is not touched. Files, unlike directories, belong to a layer.
         let node = Changed::on(touches, false).by(names).node;
         return Meant { node, ..meant };
     }
@@ -164,7 +164,7 @@ struct Changed<'a> {
 }
 
 impl<'a> Changed<'a> {
-    /// What was touched of overlays, or of other file systems.
+    /// The touched inodes of overlays, or of other file systems.
     fn on(touches: &'a [Touch], overlay: bool) -> Self {
         let (after, before) = touches
             .iter()
@@ -215,7 +215,7 @@ impl<'a> Changed<'a> {
         }
     }
 
-    /// The newest of a file's names is its first (`__d_instantiate`, fs/dcache.c).
+    /// The newest name of a file is its first (`__d_instantiate`, fs/dcache.c).
     fn linked(&self, name: &[u8]) -> Meant {
         let node = self.now_named(name);
         Meant {
@@ -244,7 +244,7 @@ impl<'a> Changed<'a> {
             .filter(|touch| touch.is_directory && touch.file != node && touch.file != to);
         let from = match had {
             Some((parent, name)) if name == old => Some(*parent),
-            // Another of its names was seen: the directory that is left, if one is.
+            // Another of its names was seen: use the remaining directory, if there is one.
             _ => match only(others.map(|touch| touch.file)) {
                 None => self.only_directory(),
                 other => other,
@@ -259,7 +259,7 @@ impl<'a> Changed<'a> {
         }
     }
 
-    /// The file that had a name in a directory before.
+    /// The file that previously had a name in a directory.
     fn had_name(&self, name: &[u8], directory: FileId) -> Option<FileId> {
         let had = self.before.iter().find(|touch| {
             let own = touch.name.as_ref();
@@ -278,7 +278,7 @@ impl<'a> Changed<'a> {
         found.try_into().ok()
     }
 
-    /// The file that can be found by the name now, in a directory that was touched.
+    /// The file now found under the name, in a touched directory.
     fn now_named(&self, name: &[u8]) -> Option<(FileId, FileId)> {
         let found = self.after.iter().find_map(|touch| {
             let (parent, own) = touch.name.as_ref()?;
@@ -302,14 +302,14 @@ impl<'a> Changed<'a> {
         self.only_named(false)
     }
 
-    /// What had no name yet is new, perhaps only to the kernel's cache: a look-up sets times too.
+    /// An inode without a name is new, perhaps only to the kernel's cache: a lookup sets times too.
     fn only_named(&self, directory: bool) -> Option<FileId> {
         let of_kind = |touch: &&&Touch| touch.is_directory == directory && touch.name.is_some();
         only(self.before.iter().filter(of_kind).map(|touch| touch.file))
     }
 }
 
-/// The one value there is; `None` of several that differ.
+/// The only value; `None` if there are several different ones.
 fn only<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     let first = values.next()?;
     values.all(|other| other == first).then_some(first)
@@ -369,7 +369,7 @@ mod tests {
         let removed = [directory(A), file(7, A, "x")];
         let expected = all(Some(A), None, Some(7));
         assert_eq!(meant(Names::Removed(b"x"), &removed), expected);
-        // A directory in a directory: the one that has the other.
+        // A directory inside a directory: the one that contains the other.
         let child = Touch {
             name: Some((id(A), b"b".to_vec())),
             ..directory(B)
@@ -379,7 +379,7 @@ mod tests {
             meant(Names::Removed(b"b"), &[child, directory(A)]),
             expected
         );
-        // The kernel knows another name of the file first.
+        // The kernel lists another name of the file first.
         let linked = [directory(A), file(7, B, "y")];
         let expected = all(Some(A), None, Some(7));
         assert_eq!(meant(Names::Removed(b"x"), &linked), expected);

@@ -1,8 +1,8 @@
-//! Types of the running kernel, those of its modules included.
+//! Types of the running kernel, including those of its modules.
 //!
-//! A file system that is a module has its types in the module. They are numbered on from the
-//! kernel's own, and their names lie behind the kernel's (Documentation/bpf/btf.rst), so one
-//! description of all is those of the modules put behind the kernel's.
+//! A file system built as a module has its types in the module. Their ids continue the kernel's,
+//! and their names follow the kernel's (Documentation/bpf/btf.rst), so one BTF for everything is
+//! the modules' types appended to the kernel's.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -14,10 +14,10 @@ use super::needed::Index;
 use super::object::chain;
 use crate::kernel::Shown;
 
-/// Modules with types that programs read, or tracepoints they are attached to.
+/// Modules with types that programs read, or with tracepoints that they are attached to.
 pub(super) const MODULES: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
 
-/// The types that are read. Others of a module could have the name of one of the kernel's.
+/// The types that programs read. Other types of a module could have the name of a kernel type.
 const READ: [&str; 12] = [
     "btrfs_inode",
     "btrfs_root",
@@ -32,27 +32,27 @@ const READ: [&str; 12] = [
     "ovl_fs",
     "ovl_sb",
 ];
-/// A tracepoint has a type of this name (`include/trace/bpf_probe.h`).
+/// Each tracepoint has a type with this name (`include/trace/bpf_probe.h`).
 pub(super) const TRACEPOINT: &str = "btf_trace_";
 
 const DIRECTORY: &str = "/sys/kernel/btf";
 
-/// What programs need of the types.
+/// The types that programs need.
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
-    /// What they are attached to, and functions they call.
+    /// Their attachment points, and functions they call.
     pub(super) hooks: Btf,
 }
 
-/// Which of the modules are loaded.
+/// The modules that are loaded.
 pub(super) fn loaded() -> Vec<&'static str> {
     let is_loaded = |name: &&str| Path::new(DIRECTORY).join(name).exists();
     MODULES.into_iter().filter(is_loaded).collect()
 }
 
-/// Of the kernel and these modules, what a program compiled with the types of `object` needs that is
-/// attached to `hooks`. Fails with the cause.
+/// The types, from the kernel and these modules, that a program compiled with the types of `object`
+/// and attached to `hooks` needs. Fails with the cause.
 pub(super) fn read(
     modules: &[&str],
     object: &[u8],
@@ -68,7 +68,7 @@ pub(super) fn read(
     }
     let mut whole = Whole::new(kernel.as_slice()).ok_or_else(|| not_understood("vmlinux"))?;
     for name in modules {
-        // One that was unloaded meanwhile has no files that could be read.
+        // A module unloaded meanwhile has no files that could be read.
         let Ok(bytes) = read(name) else { continue };
         whole
             .add(bytes.as_slice())
@@ -90,7 +90,7 @@ fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, 
     })
 }
 
-/// Structures that a compiled object knows by name.
+/// Structures that a compiled object refers to by name.
 pub(super) fn names_in(object: &[u8]) -> Option<HashSet<Vec<u8>>> {
     let object = object::File::parse(object).ok()?;
     let section = object.section_by_name(".BTF")?;
@@ -134,7 +134,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// One description, and where the kernel's own ends.
+/// One BTF, and where the kernel's own part ends.
 struct Whole {
     types: Vec<u8>,
     names: Vec<u8>,
@@ -146,7 +146,7 @@ struct Whole {
 impl Whole {
     fn new(kernel: &[u8]) -> Option<Self> {
         let parts = Parts::of(kernel)?;
-        let mut count = 1; // number 0 is void
+        let mut count = 1; // id 0 is void
         let mut left = parts.types;
         while !left.is_empty() {
             left = left.get(Kind::at(left)?.bytes..)?;
@@ -161,7 +161,7 @@ impl Whole {
         })
     }
 
-    /// Puts a module's behind all others.
+    /// Appends a module's BTF.
     fn add(&mut self, module: &[u8]) -> Option<()> {
         let parts = Parts::of(module)?;
         let moved = Moved {
@@ -219,7 +219,7 @@ pub(super) fn description(types: &[u8], names: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// How far a module's own numbers and names are moved by the modules before it.
+/// How far the modules before it shift a module's own ids and names.
 struct Moved {
     count: u32,
     names: u32,
@@ -245,7 +245,7 @@ fn shift(field: &mut [u8], from: u32, by: u32) -> Option<()> {
     Some(())
 }
 
-/// One type: what it is, and how much follows (Documentation/bpf/btf.rst).
+/// One type: its kind, and the length of what follows (Documentation/bpf/btf.rst).
 pub(super) struct Kind {
     pub(super) number: u32,
     entries: usize,
@@ -274,7 +274,7 @@ impl Kind {
         })
     }
 
-    /// Where names are: its own, and those of its members, values or parameters.
+    /// Positions of names: its own, and those of its members, values or parameters.
     pub(super) fn names(&self) -> Vec<usize> {
         let own = std::iter::once(0);
         match self.number {
@@ -284,7 +284,7 @@ impl Kind {
         }
     }
 
-    /// Where numbers of other types are.
+    /// Positions of references to other types.
     pub(super) fn types(&self) -> Vec<usize> {
         match self.number {
             2 | 8..=12 | 14 | 17 | 18 => vec![8],
@@ -310,18 +310,18 @@ mod tests {
     const STRUCT: u32 = 4 << 24;
     const TYPEDEF: u32 = 8 << 24;
 
-    /// A description with these words for types.
+    /// A BTF with these words as types.
     fn words(types: &[u32], names: &[u8]) -> Vec<u8> {
         let types: Vec<u8> = types.iter().flat_map(|word| word.to_ne_bytes()).collect();
         description(&types, names)
     }
 
     fn kernel() -> Vec<u8> {
-        // Number 1: `int`, of 4 bytes.
+        // Id 1: `int`, of 4 bytes.
         words(&[1, INT, 4, 32], b"\0int\0")
     }
 
-    /// Number 2 is a structure of one `int`, number 3 a name for it.
+    /// Id 2 is a structure of one `int`, id 3 a name for it.
     fn module(names: &[u8]) -> Vec<u8> {
         let second = u32::try_from(names.iter().position(|byte| *byte == 0).unwrap()).unwrap();
         let kernel_names = 5;
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(number("btf_trace_xfs_trans_alloc", BtfKind::Typedef), 3);
         assert_eq!(number("btrfs_root", BtfKind::Struct), 4);
         assert_eq!(number("btf_trace_btrfs_sync_fs", BtfKind::Typedef), 5);
-        // The second module's name is for its own structure, which was number 2 there too.
+        // The second module's name refers to its own structure, which had id 2 there too.
         let parts = Parts::of(&all).unwrap();
         assert_eq!(word(parts.types, parts.types.len() - 4), Some(4));
     }

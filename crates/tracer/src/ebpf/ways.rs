@@ -1,29 +1,30 @@
-//! How each event is come by on which kernel: the list of ways, the best first.
+//! How each event is obtained on which kernel: the list of ways, best first.
 //!
-//! A tracepoint is near to a promise; a function beside it may be renamed or inlined, and locked-down
-//! kernels let no program be attached to one. So the first way that the kernel takes whole is used.
-//! `since` names the Linux release that brought a way, with the file in its tree.
+//! A tracepoint is nearly a stable interface; a nearby function may be renamed or inlined, and
+//! locked-down kernels let no program attach to one. So iostrata uses the first way that the kernel
+//! accepts completely. `since` names the Linux release that introduced a way, with the file in its
+//! tree.
 
 use std::collections::HashSet;
 
 use super::load::Stratum;
 use super::types::TRACEPOINT;
 
-/// What a program is attached to.
+/// The attachment point of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hook {
-    /// A tracepoint whose arguments have types.
+    /// A tracepoint with typed arguments.
     Tracepoint,
-    /// A tracepoint found by its name, also in a module; its arguments have no types.
+    /// A tracepoint found by its name, also in a module; its arguments are untyped.
     Raw,
     /// The entry of a function (fentry).
     Entry,
-    /// Its return (fexit), with its arguments.
+    /// The return of a function (fexit), with its arguments.
     Exit,
 }
 
 impl Probe {
-    /// The type that the kernel describes it by.
+    /// The kernel's type for it.
     fn described_by(&self) -> String {
         match self.hook {
             Hook::Tracepoint | Hook::Raw => format!("{TRACEPOINT}{}", self.on),
@@ -31,7 +32,7 @@ impl Probe {
         }
     }
 
-    /// As others call it: `tp_btf/sys_enter`.
+    /// The usual notation: `tp_btf/sys_enter`.
     pub(super) fn name(&self) -> String {
         let hook = match self.hook {
             Hook::Tracepoint => "tp_btf",
@@ -51,11 +52,11 @@ pub(super) struct Probe {
     pub(super) on: &'static str,
 }
 
-/// Programs that give an event together.
+/// Programs that together observe an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Way {
     pub(super) probes: &'static [Probe],
-    /// The release that brought it, and where in its tree.
+    /// The release that introduced it, and the file in its tree.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for readers, and the test of the page")
@@ -63,7 +64,7 @@ pub(super) struct Way {
     pub(super) since: &'static str,
 }
 
-/// Something that the kernel does.
+/// An event in the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) stratum: Stratum,
@@ -110,7 +111,7 @@ pub(super) const EVENTS: [Event; 23] = [
     always!(Device, "queued", "block_bio_queue"),
     always!(Device, "issued", "block_rq_issue"),
     always!(Device, "completed" | "completed_amid", "block_rq_complete"),
-    // Pages that a read asks for.
+    // Pages that a read looks up.
     Event {
         stratum: Stratum::PageCache,
         ways: &[
@@ -128,7 +129,7 @@ pub(super) const EVENTS: [Event; 23] = [
             },
         ],
     },
-    // Pages that a read has to wait for.
+    // Pages that a read waits for.
     Event {
         stratum: Stratum::PageCache,
         ways: &[
@@ -142,7 +143,7 @@ pub(super) const EVENTS: [Event; 23] = [
             },
         ],
     },
-    // Pages that are brought in before anybody waits for them.
+    // Pages that are read ahead of any wait.
     Event {
         stratum: Stratum::PageCache,
         ways: &[
@@ -156,7 +157,7 @@ pub(super) const EVENTS: [Event; 23] = [
             },
         ],
     },
-    // A fault that looks a page up.
+    // A fault that looks up a page.
     Event {
         stratum: Stratum::PageCache,
         ways: &[
@@ -170,7 +171,7 @@ pub(super) const EVENTS: [Event; 23] = [
             },
         ],
     },
-    // Resident pages that are mapped around a fault.
+    // Resident pages mapped around a fault.
     Event {
         stratum: Stratum::PageCache,
         ways: &[
@@ -197,7 +198,7 @@ pub(super) const EVENTS: [Event; 23] = [
     always!(PageCache, "filled", "mm_filemap_add_to_page_cache"),
     always!(PageCache, "dirtied", "writeback_dirty_folio"),
     always!(Blocked, "switched", "sched_switch"),
-    // Whoever is marked from its fork on is seen ending.
+    // A task marked since its fork is also seen to end.
     always!(Tasks, "exited", "sched_process_exit"),
     // Who joins by becoming another program is known before that is named, ...
     always!(Joins, "became", "sched_process_exec"),
@@ -234,8 +235,8 @@ pub(super) const EVENTS: [Event; 23] = [
             },
         ],
     },
-    // Inodes whose change time is set: those whose names change. One program for three places, since
-    // the kernel takes as long to verify it each time.
+    // Inodes whose change time is set: those whose names change. One program serves three
+    // attachment points, since the kernel takes as long to verify it each time.
     Event {
         stratum: Stratum::Names,
         ways: &[
@@ -267,14 +268,14 @@ pub(super) const EVENTS: [Event; 23] = [
     always!(Syscalls, "call_entered", "sys_enter"),
 ];
 
-/// Programs that see every change and every sync of a file system of one type.
+/// Programs that observe every change and every sync of one type of file system.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Changes {
     pub(super) filesystem: &'static str,
     pub(super) ways: &'static [Way],
 }
 
-/// For each file system. Found by name, since these may be modules.
+/// One for each file system. Found by name, since file systems may be modules.
 pub(super) const CHANGES: [Changes; 3] = [
     Changes {
         filesystem: "ext4",
@@ -322,7 +323,7 @@ pub(super) const CHANGES: [Changes; 3] = [
     },
 ];
 
-/// The types that describe all of these.
+/// The types of all of these.
 pub(super) fn hooks() -> HashSet<Vec<u8>> {
     let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
     let ways = EVENTS.iter().flat_map(|event| event.ways).chain(of_changes);
@@ -336,7 +337,7 @@ pub(super) fn hooks() -> HashSet<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Twice at one place a program would count everything twice.
+    /// Attached twice at one place, a program would count everything twice.
     #[test]
     fn a_way_has_each_program_once_at_a_place_and_says_since_when() {
         let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
@@ -351,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Locked-down kernels refuse functions; those have the tracepoints.
+    /// Locked-down kernels refuse functions; they have the tracepoints.
     #[test]
     fn tracepoints_come_before_functions() {
         let by_function = |way: &Way| {

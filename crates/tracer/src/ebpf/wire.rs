@@ -1,4 +1,4 @@
-//! What crosses between the kernel and the loader: `bpf/wire.h` in Rust.
+//! The data shared by the kernel side and the loader: `bpf/wire.h` in Rust.
 //!
 //! Sizes are asserted here and, with the same figures, in `bpf/wire.h`; the field
 //! order is checked against `bpf/wire.h` by `tests/object.rs`.
@@ -9,12 +9,12 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub(super) const HISTOGRAM_BUCKETS: usize = 40;
 pub(super) const SIZE_BUCKETS: usize = 32;
 pub(super) const PIECES: usize = 8;
-/// Calls that one event can tell of.
+/// Maximum number of calls in one event.
 pub(super) const FEW: usize = 4;
 pub(super) const SYSCALLS: usize = 512;
 
-/// Where the numbers of io_uring operations begin, those of what only the arguments of a call
-/// tell, and those of files read from, which stand above all others.
+/// First numbers of io_uring operations, of calls that only their arguments identify, and of files
+/// read from, which are the highest.
 pub(super) const RING_BASE: usize = SYSCALLS;
 pub(crate) const TOLD_BASE: usize = RING_BASE + 128;
 pub(super) const SOURCE_BASE: usize = TOLD_BASE + 32;
@@ -59,10 +59,10 @@ pub(crate) mod path {
     pub(crate) const ONLY_NAME: u8 = 8;
 }
 
-/// In the place of a length: the argument that has it (`EXTRA_LENGTH` in `bpf/wire.h`).
+/// In place of a length: the argument that has it (`EXTRA_LENGTH` in `bpf/wire.h`).
 pub(crate) const EXTRA_LENGTH: u16 = 0x80;
 
-/// What tells what a call is (`TOLD_BY_*` in `bpf/wire.h`).
+/// What identifies a call (`TOLD_BY_*` in `bpf/wire.h`).
 pub(crate) mod told_by {
     pub(crate) const IOCTL: u8 = 1;
     pub(crate) const SUBMITTING: u8 = 2;
@@ -101,7 +101,7 @@ pub(super) mod loss {
     pub(crate) const ALL: u32 = 15;
 }
 
-/// How far the beginning of a session has come (`enum adoption` in `bpf/wire.h`).
+/// Progress of the start of a session (`enum adoption` in `bpf/wire.h`).
 pub(super) mod adoption {
     pub(crate) const OVER: u32 = 0;
     pub(crate) const PREPARES: u32 = 1;
@@ -132,7 +132,7 @@ pub(super) mod joined_by {
 pub(super) const PURPOSES: usize = 4;
 pub(super) const CAUSES: usize = 8;
 
-/// What was done to a device, and by whom (`enum use` in `bpf/wire.h`).
+/// The use of a device, and by whom (`enum use` in `bpf/wire.h`).
 pub(super) mod using {
     pub(crate) const TREE_CHANGED: u32 = 0;
     pub(crate) const OTHERS_CHANGED: u32 = 1;
@@ -140,7 +140,7 @@ pub(super) mod using {
     pub(crate) const OTHERS_READ: u32 = 3;
 }
 
-/// Entries of the `uses` map: one that is full may lack some.
+/// Entries of the `uses` map: a full map may lack some.
 pub(super) const USES: usize = 4096;
 
 /// Entries of `Config::end_io` (`enum end_io` in `bpf/wire.h`).
@@ -160,7 +160,7 @@ pub(super) const EVENT_TOUCHED: u32 = 11;
 pub(super) const EVENT_REPORT: u32 = 12;
 pub(super) const EVENT_ASKED: u32 = 13;
 
-/// How far up the names of a path go (`enum path_end` in `bpf/wire.h`).
+/// How far up the names of a path reach (`enum path_end` in `bpf/wire.h`).
 pub(super) mod path_end {
     pub(crate) const CUT: u16 = 0;
     pub(crate) const IN_FILE_SYSTEM: u16 = 2;
@@ -174,7 +174,7 @@ pub(super) mod touched {
     pub(crate) const HASHED: u32 = 8;
 }
 
-/// Where a part of a payload is (`enum payload_form` in `bpf/wire.h`).
+/// The location of a part of a payload (`enum payload_form` in `bpf/wire.h`).
 pub(super) mod form {
     pub(crate) const HERE: u32 = 0;
     pub(crate) const IN_MEMORY: u32 = 1;
@@ -185,7 +185,7 @@ pub(super) mod form {
     pub(crate) const OPENED: u32 = 7;
 }
 
-/// How the offset of a write was learnt (`enum landing` in `bpf/wire.h`).
+/// How the offset of a write was determined (`enum landing` in `bpf/wire.h`).
 pub(super) mod landing {
     pub(crate) const POSITION: u32 = 1;
     pub(crate) const END: u32 = 2;
@@ -206,7 +206,7 @@ macro_rules! wire {
 }
 
 wire! {
-    /// One inode's life; all zero for none.
+    /// One life of an inode; all zero for none.
     #[derive(Default)]
     struct FileKey(16) { inode: u64, device: u32, generation: u32 }
 }
@@ -338,7 +338,7 @@ wire! {
         ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
     }
 }
-/// CPU time of a thread that is gone (`bpf/wire.h`).
+/// CPU time of a thread that has ended (`bpf/wire.h`).
 pub(super) const NOT_KNOWN: u64 = u64::MAX;
 
 wire! {
@@ -368,7 +368,7 @@ wire! {
     struct CacheEvent(56) { kind: u32, metadata: u32, file: FileKey, value: CacheValue }
 }
 wire! {
-    /// An operation of libaio whose result was not fetched by a call (`bpf/aio.h`).
+    /// A libaio operation whose result no call fetched (`bpf/aio.h`).
     struct Submission(64) {
         entered_ns: u64, process: u32, thread: u32, opcode: u32, mode: u32, file: FileKey,
         offset: i64, bytes: u64, flags: u32, pad: u32,
@@ -388,13 +388,13 @@ wire! {
     struct StopEvent(16) { kind: u32, process: u32, thread: u32, error: i32 }
 }
 
-/// Figures of the kernel side are added as far as they go: no sum of real ones comes to the end.
+/// Saturating sum of kernel-side figures: real sums never reach the limit.
 pub(super) fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
 impl RunEvent {
-    /// Whether it is a sync of what is needed to read the data, and no more (fdatasync(2)).
+    /// Whether it syncs only what is needed to read the data (fdatasync(2)).
     pub(super) fn is_data_only(&self) -> bool {
         self.flags & run::DATA_ONLY != 0
     }

@@ -1,4 +1,4 @@
-//! Buffers of whole pages, for `O_DIRECT` and for page faults that are known.
+//! Buffers of whole pages, for `O_DIRECT` and for a known number of page faults.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -7,30 +7,30 @@ use super::region::{Advice, Region};
 
 /// Private memory that begins on a page.
 ///
-/// A page is enough for direct I/O: no block device asks for more of the memory's address
-/// (`blk_validate_limits`, `block/blk-settings.c`). Length and file offset have to be multiples
-/// of what `statx(2)` gives as `stx_dio_offset_align`.
+/// Page alignment is enough for direct I/O: no block device requires more of the memory address
+/// (`blk_validate_limits`, `block/blk-settings.c`). Length and file offset must be multiples of
+/// `stx_dio_offset_align` from `statx(2)`.
 #[derive(Debug)]
 pub struct AlignedBuffer(Region);
 
 impl AlignedBuffer {
-    /// Zeros that are not there yet: the first use of each page is a page fault, as in a buffer
-    /// that `malloc(3)` has just taken from the kernel. With transparent huge pages one fault
-    /// may bring 2 MiB, unless [advised](Self::advise) otherwise.
+    /// Zeroed memory that is not resident yet: the first use of each page is a page fault, as in a
+    /// buffer that `malloc(3)` has just obtained from the kernel. With transparent huge pages one
+    /// fault may map 2 MiB, unless [advised](Self::advise) otherwise.
     ///
     /// Fails with `ENOMEM`.
     pub fn fresh(len_bytes: usize) -> io::Result<Self> {
         Region::anonymous(len_bytes).map(Self)
     }
 
-    /// Zeros that are all there: using them is no page fault.
+    /// Resident zeroed memory: using it causes no page fault.
     pub fn touched(len_bytes: usize) -> io::Result<Self> {
         let mut buffer = Self::fresh(len_bytes)?;
         buffer.fill(0);
         Ok(buffer)
     }
 
-    /// Tells the kernel how it will be used, with the kernel's answer.
+    /// Advises the kernel about the use of the memory, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }
@@ -59,8 +59,8 @@ mod tests {
 
     const PAGES: usize = 16;
 
-    /// Minor faults of this thread so far, field 10 of `proc_pid_stat(5)`; read without the
-    /// heap, whose new pages would be faults too.
+    /// Minor faults of this thread so far, field 10 of `proc_pid_stat(5)`; read without the heap,
+    /// whose new pages would cause faults too.
     fn minor_faults() -> u64 {
         let stat = open("/proc/thread-self/stat", OFlags::RDONLY, Mode::empty()).unwrap();
         let mut text = [0; 1024];

@@ -29,7 +29,7 @@ pub struct CacheStat {
     pub dirty_pages: u64,
     /// Cached pages being written back.
     pub writeback_pages: u64,
-    /// Pages that were in the cache once and left a shadow entry.
+    /// Pages that were in the cache before and left a shadow entry.
     pub evicted_pages: u64,
     /// Evicted pages whose return would count as thrashing.
     pub recently_evicted_pages: u64,
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn counts_the_pages_just_written_as_cached_and_dirty() {
-        // /var/tmp, not /tmp: pages of a tmpfs stay dirty for ever.
+        // /var/tmp, not /tmp: pages of a tmpfs stay dirty forever.
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         let page = rustix::param::page_size();
         file.write_all(&vec![1; 3 * page]).unwrap();

@@ -16,8 +16,8 @@ const CONTROL: &str = "/dev/loop-control";
 /// the backing file system (`loop_default_blocksize`, `drivers/block/loop.c`).
 const BLOCK_SIZE_BYTES: u32 = 512;
 
-/// Another process may take the free device first. A hundred losses in a row, a
-/// second in all, is not a race any more.
+/// Another process may take the free device first. A hundred losses in a row, a second in all, is
+/// no longer a race.
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -78,22 +78,22 @@ const _: () = assert!(std::mem::offset_of!(LoopInfo64, flags) == 52);
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 const _: () = assert!(std::mem::offset_of!(LoopConfig, info) == 8);
 
-/// Why no loop device could be had.
+/// Why no loop device was available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoopError {
     /// The kernel has no loop driver.
     #[error("this kernel has no loop devices ({CONTROL}: {0}); load the module `loop`")]
     NoDriver(io::Error),
-    /// Loop devices are root's.
+    /// Only root may use loop devices.
     #[error("not permitted to {doing}: {source}; loop devices need root outside any container")]
     NotPermitted {
-        /// What was tried.
+        /// The attempted operation.
         doing: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel has the device, `/dev` lacks its node.
+    /// The kernel has the device, but `/dev` lacks its node.
     #[error(
         "the kernel offers {} but the device node is missing; /dev is not kept up to date here, \
          as in many containers: create it with `mknod {} b 7 {number}`",
@@ -105,15 +105,15 @@ pub enum LoopError {
         /// Its minor number.
         number: u32,
     },
-    /// Others were always faster.
+    /// Other processes were always faster.
     #[error("every free loop device was taken by another process; try again")]
     Busy,
     /// Anything else.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -132,8 +132,8 @@ impl LoopError {
 
 /// A loop device over an image file.
 ///
-/// It lives as long as this handle or a mount of it; after the last of them the
-/// kernel detaches it (`LO_FLAGS_AUTOCLEAR`, `loop(4)`), also when the process is killed.
+/// The device exists as long as this handle or a mount of it; after the last of them the kernel
+/// detaches it (`LO_FLAGS_AUTOCLEAR`, `loop(4)`), also when the process is killed.
 #[derive(Debug)]
 pub struct LoopDevice {
     device: OwnedFd,
@@ -147,8 +147,8 @@ impl LoopDevice {
     /// Attaches `image`, open for reading and writing, to a free device with
     /// 512-byte logical blocks. Needs Linux 5.8 (`LOOP_CONFIGURE`).
     ///
-    /// Asks for direct I/O to the image, so that its contents are not in the page cache a
-    /// second time; [`direct_io`](Self::direct_io) tells whether it is so.
+    /// Requests direct I/O to the image, so that its contents are not cached twice;
+    /// [`direct_io`](Self::direct_io) reports whether it is in effect.
     pub fn attach(image: BorrowedFd<'_>) -> Result<Self, LoopError> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let control = open(CONTROL, flags, Mode::empty()).map_err(|errno| match errno {
@@ -166,13 +166,13 @@ impl LoopDevice {
         Err(LoopError::Busy)
     }
 
-    /// `None` when somebody else took the device in the meantime.
+    /// `None` when another process took the device in the meantime.
     fn configure(number: u32, image: BorrowedFd<'_>) -> Result<Option<Self>, LoopError> {
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = match open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(device) => device,
             Err(Errno::NOENT) => return Err(LoopError::NodeMissing { path, number }),
-            // Being torn down by its last user (lo_open, drivers/block/loop.c).
+            // Its last user is releasing it (lo_open, drivers/block/loop.c).
             Err(Errno::NXIO | Errno::BUSY) => return Ok(None),
             Err(errno) => {
                 return Err(LoopError::new(format!("open {}", path.display()), errno));
@@ -210,8 +210,8 @@ impl LoopDevice {
         self.numbers
     }
 
-    /// Whether the kernel reads and writes the image with direct I/O. It leaves that out without
-    /// an error where the image's file system has none or has larger blocks than the device
+    /// Whether the kernel uses direct I/O for the image. It silently ignores the request where the
+    /// image's file system does not support it or has larger blocks than the device
     /// (`loop_update_dio`, `drivers/block/loop.c`).
     pub fn direct_io(&self) -> bool {
         self.direct_io
@@ -247,7 +247,7 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
     }))
 }
 
-/// The flags in effect, which may be fewer than those asked for.
+/// The flags in effect, possibly fewer than requested.
 fn flags(device: &OwnedFd) -> Result<u32, Errno> {
     let mut info = LoopInfo64::ZERO;
     // SAFETY: the kernel fills one `struct loop_info64`, whose layout is asserted above.

@@ -8,47 +8,46 @@ use rustix::mm::ProtFlags;
 
 use super::region::{Advice, Region};
 
-/// A whole file, to be read.
+/// A whole file, mapped for reading.
 ///
-/// **Map only files that nothing else changes meanwhile.** Rust takes it for granted that the
-/// bytes behind a slice stay as they are while it is borrowed, and a page beyond the end of a
-/// file that was truncated after it was mapped ends the process with `SIGBUS` (`mmap(2)`).
-/// No kernel interface can promise either, so it is the caller's promise: iostrata maps files
-/// of its own scratch directory, which only its own user may enter, and does not write to them
-/// by another way while a slice is borrowed.
+/// **Map only files that nothing else changes meanwhile.** Rust assumes that the bytes behind a
+/// slice do not change while it is borrowed, and access to a page beyond the end of a file that was
+/// truncated after it was mapped ends the process with `SIGBUS` (`mmap(2)`). No kernel interface
+/// can guarantee either, so the caller must: iostrata maps files of its own scratch directory,
+/// which only its own user may enter, and does not write to them in other ways while a slice is
+/// borrowed.
 #[derive(Debug)]
 pub struct Mapping(Region);
 
 impl Mapping {
-    /// Maps as much as `file`, open for reading, has now. An empty file gives an empty slice.
+    /// Maps the current length of `file`, open for reading. An empty file gives an empty slice.
     ///
-    /// Fails with `EINVAL` for what is not a regular file, `EACCES` when it is open for
-    /// writing only, and `ENODEV` where the file system has no mappings.
+    /// Fails with `EINVAL` if it is not a regular file, `EACCES` if it is open for writing only,
+    /// and `ENODEV` where the file system does not support mappings.
     pub fn of(file: &File) -> io::Result<Self> {
         let len = mappable_len(file)?;
         Region::shared(file.as_fd(), len, ProtFlags::READ).map(Self)
     }
 
-    /// The contents. See [`Mapping`] for what may not happen while it is borrowed.
+    /// The contents. [`Mapping`] says what must not happen while they are borrowed.
     pub fn as_slice(&self) -> &[u8] {
         self.0.as_slice()
     }
 
-    /// Tells the kernel how it will be used, with the kernel's answer.
+    /// Advises the kernel about the use of the mapping, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }
 }
 
-/// A whole file, to be changed in place; its length stays. What [`Mapping`] asks of its caller
-/// goes for this too.
+/// A whole file, mapped for changes in place; its length stays. The requirements of [`Mapping`]
+/// apply to it too.
 #[derive(Debug)]
 pub struct MappingMut(Region);
 
 impl MappingMut {
-    /// Maps as much as `file`, open for reading and writing, has now: make it as long as it
-    /// shall be before. Fails as [`Mapping::of`] does, and with `EACCES` when `file` is not
-    /// open for both.
+    /// Maps the current length of `file`, open for reading and writing: set its length before.
+    /// Fails as [`Mapping::of`] does, and with `EACCES` when `file` is not open for both.
     pub fn of(file: &File) -> io::Result<Self> {
         let len = mappable_len(file)?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
@@ -60,19 +59,19 @@ impl MappingMut {
         self.0.as_slice()
     }
 
-    /// The contents; a store dirties its page in the page cache. A page that has no block yet
-    /// gets one at its first store, and the process ends with `SIGBUS` when the disk is full:
-    /// allocate before, or check the free space.
+    /// The contents; a store dirties its page in the page cache. A page without a block gets one at
+    /// its first store, and the process ends with `SIGBUS` when the disk is full: allocate before,
+    /// or check the free space.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         self.0.as_mut_slice()
     }
 
-    /// Tells the kernel how it will be used, with the kernel's answer.
+    /// Advises the kernel about the use of the mapping, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }
 
-    /// `msync(2)` with `MS_SYNC`: makes what was stored durable.
+    /// `msync(2)` with `MS_SYNC`: makes stores durable.
     pub fn sync(&self) -> io::Result<()> {
         self.0.sync()
     }
@@ -94,7 +93,7 @@ mod tests {
     use std::fs;
 
     fn file_of(contents: &[u8]) -> tempfile::NamedTempFile {
-        // /var/tmp, not /tmp: pages of a tmpfs stay dirty for ever.
+        // /var/tmp, not /tmp: pages of a tmpfs stay dirty forever.
         let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         fs::write(file.path(), contents).unwrap();
         file

@@ -7,16 +7,16 @@ use std::ptr;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// Bytes that are mapped at a time: the kernel fills a byte for each page.
+/// Bytes mapped at a time: the kernel fills a byte for each page.
 const WINDOW_BYTES: u64 = 1 << 30;
 
-/// Counts the resident pages of `range` (bytes, whole pages at its start) of a file open for
-/// reading. The file is mapped for it and not touched.
+/// Counts the resident pages of `range` (bytes, starting on a page boundary) of a file open for
+/// reading. The file is mapped for this and not touched.
 ///
-/// **Only of files that the caller owns or may write to is this true**: of all others the
-/// kernel says that everything is resident (`can_do_mincore`, `mm/mincore.c`).
+/// **Accurate only for files that the caller owns or may write to**: for all others the kernel
+/// reports every page as resident (`can_do_mincore`, `mm/mincore.c`).
 ///
-/// Fails with `ENODEV` where the file system has no mappings.
+/// Fails with `ENODEV` where the file system does not support mappings.
 pub fn mincore(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<u64> {
     let mut resident = 0;
     let mut start = range.start;

@@ -34,7 +34,7 @@ pub use sync_file_range::{SyncFileRange, sync_file_range};
 
 use std::io;
 
-/// What a call of the C library says that returns -1 when it fails, with the reason in `errno`.
+/// The result of a C library function that returns -1 on failure, with the reason in `errno`.
 pub(crate) fn outcome(returned: impl Into<i64>) -> io::Result<()> {
     match returned.into() {
         -1 => Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! A mount namespace of our own, so that mounts end with the process.
+//! A private mount namespace, so that mounts end with the process.
 
 use std::io;
 use std::marker::PhantomData;

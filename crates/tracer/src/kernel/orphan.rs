@@ -20,7 +20,7 @@ pub fn die_with_parent(command: &mut Command) -> &mut Command {
 
 fn tie_to(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the line above; nobody would send the signal then.
+    // The parent may have died before the line above; then no signal would come.
     if getppid() == Some(parent) {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! Memory of our own from `mmap(2)`, given back on drop.
+//! Memory from `mmap(2)`, unmapped on drop.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,10 +7,10 @@ use std::slice;
 
 use rustix::mm::{MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
 
-/// What `madvise(2)` is told about a whole region. None of these changes its contents.
+/// Advice to `madvise(2)` about a whole region. None of it changes the contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// `MADV_SEQUENTIAL`: read ahead more, drop behind.
+    /// `MADV_SEQUENTIAL`: read further ahead, drop pages soon after use.
     Sequential,
     /// `MADV_RANDOM`: do not read ahead.
     Random,
@@ -35,8 +35,8 @@ impl Advice {
     }
 }
 
-/// A mapping that nothing else in this process refers to. It may have a length of 0, which
-/// `mmap` refuses; then there is none.
+/// A mapping that nothing else in this process refers to. Its length may be 0, which `mmap`
+/// refuses; then there is no mapping.
 #[derive(Debug)]
 pub(super) struct Region {
     start: NonNull<u8>,
@@ -51,7 +51,7 @@ impl Region {
         }
     }
 
-    /// Private memory full of zeros, none of it there before its first use.
+    /// Private zeroed memory, none of it resident before its first use.
     pub(super) fn anonymous(len_bytes: usize) -> io::Result<Self> {
         if len_bytes == 0 {
             return Ok(Self::empty());
@@ -78,8 +78,8 @@ impl Region {
         Ok(Self::at(start.cast(), len_bytes))
     }
 
-    /// A file whose mapping is not shared, for reading. The kernel's description of its types takes
-    /// no other (`btf_sysfs_vmlinux_mmap`, `kernel/bpf/sysfs_btf.c`).
+    /// A private file mapping for reading. The kernel's BTF file supports no other
+    /// (`btf_sysfs_vmlinux_mmap`, `kernel/bpf/sysfs_btf.c`).
     pub(super) fn private(file: BorrowedFd<'_>, len_bytes: usize) -> io::Result<Self> {
         if len_bytes == 0 {
             return Ok(Self::empty());
@@ -98,8 +98,8 @@ impl Region {
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        // SAFETY: `len_bytes` bytes from `start` are mapped readable until drop and hold
-        // integers; whoever hands out a shared file mapping says who must not change it.
+        // SAFETY: `len_bytes` bytes from `start` are mapped readable until drop and hold integers;
+        // functions that return a shared file mapping state who must not change it.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
     }
 
@@ -137,7 +137,7 @@ impl Drop for Region {
         }
         // SAFETY: the mapping is ours, and references to it ended with the borrow of `self`.
         let outcome = unsafe { munmap(self.start.as_ptr().cast(), self.len_bytes) };
-        // Fails only for ranges that are no mapping (munmap(2)).
+        // Fails only for ranges that are not mapped (munmap(2)).
         debug_assert!(outcome.is_ok(), "munmap: {outcome:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that the kernel makes itself and never changes: its description of its types.
+//! Files that the kernel generates and never changes, such as its BTF.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -18,7 +18,8 @@ enum Contents {
 }
 
 impl Shown {
-    /// A read gives a page at a time. So it is mapped where the kernel takes that, since Linux 6.16.
+    /// A read returns one page at a time, so the file is mapped where the kernel supports that,
+    /// since Linux 6.16.
     pub fn of(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let len = usize::try_from(file.metadata()?.len()).unwrap_or(0);
@@ -49,7 +50,7 @@ mod tests {
         let path = Path::new("/sys/kernel/btf/vmlinux");
         let shown = Shown::of(path).unwrap();
         assert_eq!(shown.as_slice(), std::fs::read(path).unwrap());
-        // Not to be mapped.
+        // A file that cannot be mapped.
         let version = Shown::of(Path::new("/proc/version")).unwrap();
         assert_eq!(version.as_slice(), std::fs::read("/proc/version").unwrap());
         assert!(Shown::of(Path::new("/proc/none")).is_err());

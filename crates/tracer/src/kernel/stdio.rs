@@ -9,24 +9,24 @@ use std::ptr::NonNull;
 
 use libc::{FILE, c_int};
 
-// unlocked_stdio(3). The libc crate lacks both. They are functions here: C compiled with
-// optimisation has their inline form from <bits/stdio.h>, which saves the call for each byte.
+// unlocked_stdio(3). The libc crate lacks both. They are functions here: optimised C code uses
+// their inline form from <bits/stdio.h>, which avoids a call for each byte.
 unsafe extern "C" {
     fn getc_unlocked(stream: *mut FILE) -> c_int;
     fn putc_unlocked(byte: c_int, stream: *mut FILE) -> c_int;
 }
 
-/// How to open.
+/// The mode of opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdioMode {
     /// `"r"`.
     Read,
-    /// `"w"`: made if it does not exist, emptied if it is.
+    /// `"w"`: created if missing, truncated if it exists.
     Write,
 }
 
-/// An open `FILE` with the buffer that the C library gives it. [`close`](Self::close) it to
-/// learn whether everything arrived.
+/// An open `FILE` with the C library's default buffer. [`close`](Self::close) it to learn whether
+/// all bytes were written.
 #[derive(Debug)]
 pub struct Stdio {
     // Not `Send`, so no other thread uses it and the unlocked functions are allowed.
@@ -73,17 +73,17 @@ impl Stdio {
         written(unsafe { putc_unlocked(c_int::from(byte), self.stream.as_ptr()) })
     }
 
-    /// `fflush(3)`: hands what is in the buffer to the kernel.
+    /// `fflush(3)`: passes the buffered bytes to the kernel.
     pub fn flush(&mut self) -> io::Result<()> {
         // SAFETY: the stream is open until drop.
         written(unsafe { libc::fflush(self.stream.as_ptr()) })
     }
 
-    /// `fclose(3)`, which writes what is in the buffer and tells whether that failed.
+    /// `fclose(3)`, which writes the buffered bytes and reports a failure to do so.
     pub fn close(self) -> io::Result<()> {
         let stream = self.stream;
         std::mem::forget(self);
-        // SAFETY: the stream is open, and nobody has it any more after the line above.
+        // SAFETY: the stream is open, and nothing uses it after the line above.
         written(unsafe { libc::fclose(stream.as_ptr()) })
     }
 
@@ -124,14 +124,14 @@ impl AsFd for Stdio {
 
 impl Drop for Stdio {
     fn drop(&mut self) {
-        // Whoever wants to know calls `close`.
-        // SAFETY: the stream is open and never used again.
+        // Callers that need the result call `close`. SAFETY: the stream is open and never used
+        // again.
         unsafe { libc::fclose(self.stream.as_ptr()) };
     }
 }
 
-/// Copies up to the end of `from`, byte by byte with `fgetc` and `fputc`. Returns the bytes
-/// copied; the last of them are in the buffer of `to` until it is flushed or closed.
+/// Copies to the end of `from`, byte by byte with `fgetc` and `fputc`. Returns the bytes copied;
+/// the last of them are in the buffer of `to` until it is flushed or closed.
 pub fn copy_by_fgetc(from: &mut Stdio, to: &mut Stdio) -> io::Result<u64> {
     let mut bytes = 0;
     while let Some(byte) = from.getc()? {
@@ -163,7 +163,7 @@ mod tests {
     fn copies_every_byte_value() {
         let directory = tempfile::tempdir().unwrap();
         let (from, to) = (directory.path().join("from"), directory.path().join("to"));
-        // 0xFF is not EOF, and the length is no multiple of any buffer.
+        // 0xFF is not EOF, and the length is not a multiple of any buffer size.
         let contents: Vec<u8> = (0..=255).cycle().take(100_003).collect();
         for (contents, copy) in [(&contents[..], COPIES[0]), (&contents, COPIES[1])]
             .into_iter()

@@ -1,9 +1,9 @@
-//! `sync_file_range(2)`: write-back of a file range, without any promise of durability.
+//! `sync_file_range(2)`: write-back of a file range, without any guarantee of durability.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
-/// What to do with the range. The steps run in this order.
+/// The steps for the range, which run in this order.
 ///
 /// None of them writes metadata or flushes the device's cache
 /// (`sync_file_range(2)`, WARNING).
@@ -42,8 +42,8 @@ impl SyncFileRange {
 
 /// Writes back `len_bytes` from `offset_bytes`; a length of 0 means to the end of the file.
 ///
-/// Fails with `EINVAL` when a number exceeds `i64::MAX`, and `ESPIPE` for what is
-/// not a file, block device or directory.
+/// Fails with `EINVAL` when a number exceeds `i64::MAX`, and `ESPIPE` for anything but a file,
+/// block device or directory.
 pub fn sync_file_range(
     fd: BorrowedFd<'_>,
     offset_bytes: u64,
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn cleans_the_pages_of_the_range() {
-        // /var/tmp, not /tmp: pages of a tmpfs stay dirty for ever.
+        // /var/tmp, not /tmp: pages of a tmpfs stay dirty forever.
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         file.write_all(&[1; 16384]).unwrap();
         sync_file_range(file.as_fd(), 0, 0, SyncFileRange::WRITE_AND_WAIT).unwrap();

@@ -1,4 +1,4 @@
-//! Files of the kernel that are not as they should be: `doctor` tells what it can.
+//! Kernel files with damaged contents: `doctor` reports what it can.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ const MOUNTS: &str = "1 0 253:0 / / rw,relatime shared:1 - ext4 /dev/mapper/vg-r
                       3 1 0:40 / /mnt/over rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/c\\0402\n\
                       4 1 0:41 /sub /mnt/b rw - btrfs /dev/sda rw,ssd,subvolid=5\n";
 
-/// Each with a text as it may be.
+/// Each file with a possible text.
 const FILES: [(&str, &str); 40] = [
     ("proc/thread-self/mountinfo", MOUNTS),
     (
@@ -83,7 +83,7 @@ const FILES: [(&str, &str); 40] = [
     ("sys/kernel/mm/damon/admin/kdamonds/0/pid", "77\n"),
 ];
 
-/// What has a directory of its own in sysfs, and its number.
+/// Entries with a directory of their own in sysfs, and their number.
 const DEVICES: [(&str, &str); 3] = [("sda", "8:0"), ("dm-0", "253:0"), ("loop0", "7:0")];
 
 fn write(directory: &Path, path: &str, bytes: &[u8]) {
@@ -121,7 +121,7 @@ fn tree(directory: &Path) -> Roots {
     }
 }
 
-/// All that `doctor` and the heads of results say.
+/// Everything that `doctor` and the heads of results report.
 fn told(roots: &Roots) -> usize {
     let mut layers = 0;
     let abilities = permission::abilities(roots, &Known::default());

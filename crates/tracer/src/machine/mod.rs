@@ -1,4 +1,4 @@
-//! What a result says about where it was measured, and what `doctor` says.
+//! The description of the machine in a result, and the report of `doctor`.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use crate::page_cache::page_outs;
 use crate::permission::{self, Known};
 use crate::stack::{self, Roots, StackError};
 
-/// What runs under this kernel's feet.
+/// The environment that this kernel runs in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Virtualization {
-    /// Name of the hypervisor, or that there is one.
+    /// Name of the hypervisor, or only that there is one.
     hypervisor: Option<String>,
     /// A mark that container engines leave.
     container: Option<String>,
@@ -33,8 +33,8 @@ pub fn settings(path: &Path) -> Result<Vec<Setting>, StackError> {
     Ok(doctor::settings(&stack, &writeback(&roots)))
 }
 
-/// Everything `iostrata doctor` shows about `path`. `known` is what the
-/// caller found out by loading the observer's programs.
+/// Everything `iostrata doctor` shows about `path`. `known` is what the caller learnt by loading
+/// the observer's programs.
 pub fn doctor(
     path: &Path,
     backend: Backend,
@@ -77,7 +77,7 @@ fn describe(path: &Path, backend: Backend, stack: &Stack, roots: &Roots) -> Envi
     environment
 }
 
-/// What the first CPU calls itself (`proc_cpuinfo(5)`); architectures other than x86 do not tell.
+/// The model name of the first CPU (`proc_cpuinfo(5)`); only x86 reports it.
 fn cpu_model(roots: &Roots) -> Option<String> {
     let text = Roots::read(&roots.proc.join("cpuinfo"))?;
     let model = text.lines().find_map(|line| {
@@ -98,16 +98,16 @@ fn cpus() -> u32 {
     })
 }
 
-/// Whether `/proc` numbers processes as the kernel does for this one. `NSpid` has a number for each
-/// PID namespace from that of `/proc` down to the process's own (`proc_pid_status(5)`).
+/// Whether `/proc` shows the same process ids that the kernel uses for this process. `NSpid` has an
+/// id for each PID namespace from that of `/proc` down to the process's own (`proc_pid_status(5)`).
 pub fn has_own_proc() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     numbers.is_some_and(|numbers| numbers.split_whitespace().count() == 1)
 }
 
-/// Memory that programs can still have without swapping, the page cache that would make room
-/// included, bytes (`MemAvailable`, `proc_meminfo(5)`). `None` where `/proc` does not tell.
+/// Memory that programs can still get without swapping, including reclaimable page cache, bytes
+/// (`MemAvailable`, `proc_meminfo(5)`). `None` where `/proc` does not report it.
 pub fn available_memory_bytes() -> Option<u64> {
     memory(&Roots::default(), "MemAvailable")
 }
@@ -160,8 +160,8 @@ impl Virtualization {
     }
 }
 
-/// The hypervisor by its CPUID signature, else by what the firmware says.
-/// Hardware vendors' names mean a hypervisor only when the CPU says so.
+/// The hypervisor by its CPUID signature, else by the firmware's strings. Hardware vendors' names
+/// mean a hypervisor only when the CPU reports one.
 fn hypervisor(roots: &Roots, signature: impl Fn() -> Option<String>) -> Option<String> {
     let dmi = |file: &str| {
         Roots::read(&roots.sys.join("class/dmi/id").join(file)).filter(|text| !text.is_empty())
@@ -239,7 +239,7 @@ fn signature() -> Option<String> {
     None
 }
 
-/// Marks only: nothing in the kernel says "container".
+/// Only marks: the kernel has no notion of a container.
 fn container(roots: &Roots, root: &Path) -> Option<String> {
     let marks = [
         "/.dockerenv",

@@ -1,4 +1,4 @@
-//! How much of a file is resident, and where, from what may be asked and tells the truth.
+//! How much of a file is resident, and where, from the permitted and reliable interfaces.
 
 use std::io;
 use std::ops::Range;
@@ -10,29 +10,29 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use super::{Regular, page_bytes};
 use crate::kernel::{CacheStat, cachestat, mincore};
 
-/// What is resident of a file.
+/// The resident part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// What told it.
+    /// The interface that reported it.
     pub source: Source,
-    /// Length of the file then, bytes.
+    /// Length of the file at that time, bytes.
     pub size_bytes: u64,
     /// The counts.
     pub cached: Cached,
-    /// Where it is; `None` for an empty file.
+    /// The resident ranges; `None` for an empty file.
     pub map: Option<ResidencyMap>,
 }
 
-/// Why nothing may tell, with what would help.
+/// Why no interface may be used, with a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotTold(pub String);
 
-/// Counts what is resident of a file, with a map of at most `ranges` ranges.
+/// Counts the resident pages of a file, with a map of at most `ranges` ranges.
 ///
-/// `cachestat(2)` is asked first. Where the kernel lacks it or a filter refuses it, `mincore(2)`
-/// is asked instead, but only of files of which it tells the truth. What the map says is what
-/// the counts say: they are its sums.
+/// Uses `cachestat(2)`. Where the kernel lacks it or a filter refuses it, uses `mincore(2)`
+/// instead, but only for files where it is accurate. Map and counts agree: the counts are the sums
+/// of the map.
 pub fn count(regular: &Regular, ranges: u64) -> Result<Counted, NotTold> {
     match ask(regular, ranges) {
         Ok(counted) => Ok(counted),
@@ -41,8 +41,8 @@ pub fn count(regular: &Regular, ranges: u64) -> Result<Counted, NotTold> {
     }
 }
 
-/// As [`count`], in a time that does not grow with the length of the file, but with its
-/// resident pages: `mincore(2)`, which looks for every page, is not asked.
+/// Like [`count`], in a time that does not grow with the length of the file but with its resident
+/// pages: does not use `mincore(2)`, which looks up every page.
 pub fn count_by_cachestat(regular: &Regular, ranges: u64) -> Result<Counted, NotTold> {
     ask(regular, ranges).map_err(|refusal| match refusal {
         Refusal::Instead { why, .. } => NotTold(why.to_owned()),
@@ -51,9 +51,9 @@ pub fn count_by_cachestat(regular: &Regular, ranges: u64) -> Result<Counted, Not
 }
 
 enum Refusal {
-    /// Why cachestat cannot be asked; `mincore` may.
+    /// Why cachestat cannot be used; `mincore` may be.
     Instead { why: &'static str, size_bytes: u64 },
-    /// Nothing may be asked.
+    /// No interface may be used.
     Final(String),
 }
 
@@ -63,7 +63,7 @@ fn ask(regular: &Regular, ranges: u64) -> Result<Counted, Refusal> {
     let size_bytes = regular.file.metadata().map_err(failed)?.len();
     let instead = |why| Refusal::Instead { why, size_bytes };
     if regular.filesystem == "overlay" {
-        // Its pages are those of the file below, which a mapping shows and cachestat does not
+        // Its pages belong to the file below, which a mapping shows and cachestat does not
         // (`ovl_mmap` and `ovl_open`, fs/overlayfs/file.c).
         return Err(instead("the file is on an overlay"));
     }
@@ -71,7 +71,7 @@ fn ask(regular: &Regular, ranges: u64) -> Result<Counted, Refusal> {
         Ok(whole) => by_cachestat(regular, size_bytes, ranges, &whole).map_err(failed),
         Err(error) => Err(match error.raw_os_error() {
             Some(libc::ENOSYS) => instead("this kernel has no cachestat"),
-            // The kernel's own refusal, and that of a filter around this process.
+            // The kernel's own refusal, or that of a filter around this process.
             Some(libc::EPERM) => instead("cachestat is refused"),
             Some(libc::EOPNOTSUPP) => Refusal::Final(
                 "its file system consists of huge pages, not of the page cache".to_owned(),
@@ -128,7 +128,7 @@ fn by_cachestat(
     })
 }
 
-/// `why` cachestat cannot be had.
+/// `why` is the reason that cachestat cannot be used.
 fn by_mincore(
     regular: &Regular,
     size_bytes: u64,
@@ -174,8 +174,8 @@ fn by_mincore(
     })
 }
 
-/// The kernel's own condition (`can_do_mincore`, mm/mincore.c), as far as it can be asked
-/// from outside. `CAP_FOWNER` is not looked for: in a user namespace it need not count.
+/// The kernel's own condition (`can_do_mincore`, mm/mincore.c), as far as it can be checked from
+/// outside. `CAP_FOWNER` is not checked: in a user namespace it may not count.
 fn tells_the_truth(regular: &Regular) -> bool {
     let path = format!("/proc/self/fd/{}", regular.file.as_raw_fd());
     regular.is_own || accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_map_shows_where_what_is_and_its_sums_are_the_counts() {
-        // /var/tmp, not /tmp: a file system whose pages are a cache.
+        // /var/tmp, not /tmp, whose pages are the file system itself.
         let dir = tempfile::tempdir_in("/var/tmp").unwrap();
         let regular = holed(dir.path());
         let page = page_bytes();

@@ -1,4 +1,4 @@
-//! Who holds pages of files: processes that map them, and loop devices that work on them.
+//! Who holds pages of files: processes that map them, and loop devices backed by them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use crate::stack::Roots;
 /// Processes that map some files.
 #[derive(Debug, Default)]
 pub struct Mappers {
-    /// Those that hold pages of each file, by file.
+    /// Holders of pages of each file, by file.
     pub of: BTreeMap<KernelFile, Vec<Process>>,
     /// Processes whose mappings this user may not see.
     pub hidden_processes: u64,
 }
 
-/// Looks through all processes once for mappings of any of these files.
+/// Searches all processes once for mappings of any of these files.
 pub fn mappers(wanted: &BTreeSet<KernelFile>) -> io::Result<Mappers> {
     let mut found = Mappers::default();
     for process in fs::read_dir("/proc")?.flatten() {
@@ -41,7 +41,7 @@ pub fn mappers(wanted: &BTreeSet<KernelFile>) -> io::Result<Mappers> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 found.hidden_processes += 1;
             }
-            // It has ended.
+            // The process has ended.
             Err(_) => {}
         }
     }
@@ -49,8 +49,8 @@ pub fn mappers(wanted: &BTreeSet<KernelFile>) -> io::Result<Mappers> {
 }
 
 impl Mappers {
-    /// `maps` tells which files are mapped; only `smaps`, which takes the kernel longer, how
-    /// much of them is there.
+    /// `maps` lists the mapped files; only `smaps`, which takes the kernel longer, shows how much
+    /// of them is resident.
     fn add(&mut self, pid: u32, directory: &Path, maps: Regions, wanted: &BTreeSet<KernelFile>) {
         let command = fs::read(directory.join("comm")).unwrap_or_default();
         let command = String::from_utf8_lossy(&command).trim_end().to_owned();
@@ -59,7 +59,7 @@ impl Mappers {
         for (file, _) in maps.0 {
             // A mapping that appears in only one of the two is unknown.
             let region = exact.as_ref().and_then(|exact| exact.0.get(&file)).copied();
-            // A mapping of which no page was touched holds none.
+            // A mapping without touched pages holds none.
             if region.is_some_and(|region| region.mapped_bytes == 0) {
                 continue;
             }
@@ -73,20 +73,20 @@ impl Mappers {
     }
 }
 
-/// What a process maps of a file.
+/// A process's mapping of a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Region {
     mapped_bytes: u64,
     locked_bytes: u64,
 }
 
-/// Of the files that are wanted.
+/// Mappings of the wanted files.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Regions(BTreeMap<KernelFile, Region>);
 
 impl Regions {
     /// Reads `/proc/PID/maps` or, with figures, `smaps` (`show_map_vma` and `show_smap`,
-    /// `fs/proc/task_mmu.c`): a line for each mapping, and in `smaps` lines `Name: figure` after it.
+    /// `fs/proc/task_mmu.c`): a line for each mapping, followed in `smaps` by lines `Name: figure`.
     fn parse(text: &[u8], wanted: &BTreeSet<KernelFile>) -> Self {
         let mut regions = Self::default();
         let mut current: Option<KernelFile> = None;
@@ -97,7 +97,7 @@ impl Regions {
             let Some(first) = fields.next() else {
                 continue;
             };
-            // Paths can hold a line break only as \012, so no line of a path ends in a colon.
+            // Paths can contain a line break only as \012, so no line of a path ends in a colon.
             let Some(name) = first.strip_suffix(':') else {
                 current = mapped_file(&line).filter(|file| wanted.contains(file));
                 bytes = 0;
@@ -115,7 +115,7 @@ impl Regions {
                     bytes = figure(fields.next()).unwrap_or(0).saturating_mul(1024);
                     region.mapped_bytes += bytes;
                 }
-                // Copies that a private mapping has made are no pages of the file any more.
+                // Copies made by a private mapping are no longer pages of the file.
                 "Anonymous" => {
                     let copies = figure(fields.next()).unwrap_or(0).saturating_mul(1024);
                     region.mapped_bytes = region.mapped_bytes.saturating_sub(copies);

@@ -1,4 +1,4 @@
-//! What stands under a path, found out without opening what must not be opened.
+//! The kind of file at a path, determined without opening files that must not be opened.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,26 +24,26 @@ pub struct Regular {
     pub filesystem: String,
     /// Length, bytes.
     pub size_bytes: u64,
-    /// Storage that it takes, bytes.
+    /// Allocated storage, bytes.
     pub allocated_bytes: u64,
     /// Whether the caller is its owner.
     pub is_own: bool,
 }
 
-/// What a path names.
+/// The file that a path names.
 #[derive(Debug)]
 pub enum LookedAt {
     /// A regular file.
     Regular(Regular),
     /// A directory, on the file system with this `s_dev`.
     Directory(u32),
-    /// A symbolic link that was not to be followed.
+    /// A symbolic link that is not followed.
     SymbolicLink,
     /// A FIFO, socket or device. It was not opened: that could block, or move a tape.
     Special,
 }
 
-/// The file systems that files lie on, by mount.
+/// The file systems of files, by mount.
 #[derive(Debug)]
 pub struct FileSystems {
     mounts: Mounts,
@@ -52,7 +52,7 @@ pub struct FileSystems {
 }
 
 impl FileSystems {
-    /// Those of this process's namespace, as they are mounted now.
+    /// Those of this process's namespace, as mounted now.
     pub fn read() -> Result<Self, StackError> {
         Ok(Self {
             mounts: Mounts::read(&Roots::default())?,
@@ -79,11 +79,11 @@ impl FileSystems {
     }
 }
 
-/// Looks at `path`, and opens it if it is a regular file. Symbolic links at its end are
-/// followed only if `follow` says so.
+/// Inspects `path`, and opens it if it is a regular file. Follows a symbolic link at its end only
+/// with `follow`.
 ///
-/// Fails as `open(2)` does. The file is first taken hold of without opening it (`O_PATH`), so
-/// that it cannot turn into something else in between.
+/// Fails as `open(2)` does. The file is first opened with `O_PATH`, so that it cannot be replaced
+/// in between.
 pub fn look_at(path: &Path, follow: bool, systems: &mut FileSystems) -> io::Result<LookedAt> {
     let mut flags = OFlags::PATH | OFlags::CLOEXEC;
     if !follow {

@@ -1,5 +1,5 @@
-//! The page cache of single files: counting what is there, bringing in, letting go, and
-//! finding out who holds what stays and who takes what was there.
+//! The page cache of single files: counts, warms and evicts pages, and finds out who holds pages
+//! that stay and who evicted pages.
 
 mod count;
 mod holders;
@@ -14,7 +14,7 @@ pub use moving::{let_go, read_through, spare_access_time};
 pub use page_out::page_out;
 pub(crate) use page_out::page_outs;
 
-/// Bytes of a base page, in which everything here is counted whatever the folios are.
+/// Bytes of a base page, the unit of all counts here, whatever the folio size.
 pub fn page_bytes() -> u64 {
     rustix::param::page_size() as u64
 }

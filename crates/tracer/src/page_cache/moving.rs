@@ -1,5 +1,4 @@
-//! Getting a file into the page cache, and out of it. Whether that worked is for
-//! [`super::count()`] to say.
+//! Brings a file into the page cache, and evicts it. [`super::count()`] shows whether that worked.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -11,18 +10,17 @@ const READ_BYTES: usize = 1 << 20;
 
 /// Asks the kernel to evict a file.
 ///
-/// Dirty pages stay: the kernel only begins to write them (`generic_fadvise`, mm/fadvise.c).
-/// The whole file is named at once: of a range, the kernel leaves large folios that reach
-/// beyond it.
+/// Dirty pages stay: the kernel only begins to write them (`generic_fadvise`, mm/fadvise.c). One
+/// call covers the whole file: of a range, the kernel leaves large folios that reach beyond it.
 pub fn let_go(file: &File) -> io::Result<()> {
     Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
-/// Reads a file from its beginning to its end, `progress` after each part with the bytes of
-/// it; ends early when `progress` says that it is enough.
+/// Reads a file from beginning to end and calls `progress` with the bytes of each part; ends early
+/// when `progress` returns false.
 pub fn read_through(file: &File, mut progress: impl FnMut(u64) -> bool) -> io::Result<()> {
     let mut file = file;
-    // Small files need no large buffer; the byte more tells the end of the file at once.
+    // Small files need no large buffer; the extra byte detects the end of the file at once.
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(READ_BYTES);
     let mut buffer = vec![0; READ_BYTES.min(length.saturating_add(1))];
     file.rewind()?;
@@ -37,8 +35,8 @@ pub fn read_through(file: &File, mut progress: impl FnMut(u64) -> bool) -> io::R
     }
 }
 
-/// Has reads through `file` leave its access time as it is, where the caller may say so: its
-/// owner and root may (`O_NOATIME`, `open(2)`). Says whether it does.
+/// Makes reads through `file` keep its access time, where the caller may do that: as its owner or
+/// root (`O_NOATIME`, `open(2)`). Returns whether it does.
 pub fn spare_access_time(file: &File) -> bool {
     fcntl_getfl(file).is_ok_and(|flags| fcntl_setfl(file, flags | OFlags::NOATIME).is_ok())
 }
@@ -81,7 +79,7 @@ mod tests {
         let path = dir.path().join("f");
         fs::write(&path, "x").unwrap();
         let file = File::open(&path).unwrap();
-        // Older than the change: relatime would move it at the next read.
+        // Older than the change: relatime would update it at the next read.
         let times = fs::FileTimes::new().set_accessed(std::time::UNIX_EPOCH);
         file.set_times(times).unwrap();
         assert!(spare_access_time(&file));

@@ -1,4 +1,4 @@
-//! Threads of DAMON that take file pages out of the page cache.
+//! DAMON threads that evict file pages from the page cache.
 //!
 //! Sources: Documentation/admin-guide/mm/damon/usage.rst and reclaim.rst.
 
@@ -9,17 +9,17 @@ use iostrata_core::doctor::{PageOut, Scheme};
 
 use crate::stack::Roots;
 
-/// `PF_KTHREAD` of include/linux/sched.h, in field 9 of `/proc/PID/stat`: any program may call
+/// `PF_KTHREAD` of include/linux/sched.h, in field 9 of `/proc/PID/stat`: any program may name
 /// itself kdamond.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// A page as the filters of a scheme see it, where nothing else is known of it.
+/// A page as a scheme's filters see it, when nothing else is known of it.
 #[derive(Clone, Copy)]
 struct FilePage {
     mapped: bool,
 }
 
-/// Those at work now.
+/// The active threads.
 pub fn page_out() -> Vec<PageOut> {
     page_outs(&Roots::default())
 }
@@ -38,7 +38,7 @@ pub(crate) fn page_outs(roots: &Roots) -> Vec<PageOut> {
     found
 }
 
-/// Kernel threads with the name, by number.
+/// Kernel threads with the name, by id.
 fn threads(roots: &Roots) -> Vec<(u64, String)> {
     let processes = fs::read_dir(&roots.proc).into_iter().flatten().flatten();
     let mut threads: Vec<(u64, String)> = processes
@@ -55,11 +55,11 @@ fn threads(roots: &Roots) -> Vec<(u64, String)> {
     threads
 }
 
-/// What the settings of a thread tell.
+/// The contents of a thread's settings.
 enum Settings {
-    /// They may not be read, or belong to something that is not known here.
+    /// They are not readable, or have a form that is unknown here.
     Nothing,
-    /// It takes no file pages.
+    /// It evicts no file pages.
     NoFiles,
     Files(Scheme),
 }
@@ -85,7 +85,7 @@ fn settings(roots: &Roots, pid: u64) -> Settings {
         let schemes = numbered(&context.join("schemes")).into_iter();
         schemes.filter_map(move |scheme| of_files(&context, &scheme))
     });
-    // The one that takes pages soonest is the one that matters.
+    // The thread that evicts pages soonest decides.
     schemes.min_by(|(a, _), (b, _)| a.total_cmp(b)).map_or(
         Settings::NoFiles,
         |(unused_s, waits_for_low_memory)| {
@@ -97,7 +97,7 @@ fn settings(roots: &Roots, pid: u64) -> Settings {
     )
 }
 
-/// Directories whose names are numbers, in their order.
+/// Directories with numeric names, in order.
 fn numbered(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut numbers: Vec<u64> = entries
@@ -108,8 +108,8 @@ fn numbered(dir: &Path) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// How long file pages of the machine's memory have to seem unused until the scheme takes them,
-/// seconds, and whether it waits for low memory; `None` if it takes none.
+/// How long file pages must seem unused before the scheme evicts them, seconds, and whether it
+/// waits for low memory; `None` if it evicts none.
 fn of_files(context: &Path, scheme: &Path) -> Option<(f64, bool)> {
     let is = |path: PathBuf, value: &str| Roots::read(&path).as_deref() == Some(value);
     let takes = is(context.join("operations"), "paddr") && is(scheme.join("action"), "pageout");
@@ -127,18 +127,18 @@ fn of_files(context: &Path, scheme: &Path) -> Option<(f64, bool)> {
     Some((unused_s, !is(scheme.join("watermarks/metric"), "none")))
 }
 
-/// Whether all lists of filters let the page through. The first filter that knows the page
-/// decides; where none does, the opposite of what the last one decides. Filters on what is not
-/// known of a page know none.
+/// Whether all filter lists let the page through. The first filter that applies to the page
+/// decides; if none does, the opposite of the last filter's decision holds. Filters on unknown
+/// properties of a page do not apply.
 fn passes(scheme: &Path, page: FilePage) -> bool {
-    // `filters` holds those of both kinds on kernels without the other two.
+    // `filters` holds filters of both kinds on kernels without the other two.
     ["filters", "core_filters", "ops_filters"]
         .iter()
         .all(|list| {
             let mut otherwise = true;
             for filter in numbered(&scheme.join(list)) {
                 let yes = |name: &str| Roots::read(&filter.join(name)).as_deref() == Some("Y");
-                // Before `allow` came (Linux 6.14), every filter kept pages out.
+                // Before `allow` existed (Linux 6.14), every filter kept pages out.
                 let allows = yes("allow");
                 let is_kind = match Roots::read(&filter.join("type")).as_deref() {
                     Some("anon") => Some(false),
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(seen[0].scheme, expected);
     }
 
-    /// Whatever this machine has, it is a list, and hides nothing from root.
+    /// Whatever this machine has, the result is a list, and root sees everything.
     #[test]
     fn this_machine_is_asked() {
         let root = rustix::process::geteuid().is_root();

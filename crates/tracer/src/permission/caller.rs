@@ -1,7 +1,7 @@
-//! What the user may do who runs this program, without what the program's file gives.
+//! The permissions of the user who runs this program, without those from the program file.
 //!
 //! With file capabilities (`setcap`) iostrata can do for every user what only root may: see what
-//! any process does. So it is asked what the user could do alone.
+//! any process does. So these functions check what the user could do alone.
 #![expect(
     unsafe_code,
     reason = "the auxiliary vector and the user for file systems have no safe interface"
@@ -14,16 +14,16 @@ use std::thread;
 use rustix::process::{getgid, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
-/// Whether the program's file has given it privileges (`AT_SECURE`, getauxval(3)). Root has
-/// all of them anyway.
+/// Whether the program file gave it privileges (`AT_SECURE`, getauxval(3)). Root has all of them
+/// anyway.
 pub fn is_raised() -> bool {
-    // SAFETY: the call reads a value that the kernel put there before the program began.
+    // SAFETY: the call reads a value that the kernel stored before the program started.
     let is_secure = unsafe { libc::getauxval(libc::AT_SECURE) };
     is_secure != 0 && !getuid().is_root()
 }
 
-/// Whether the programs that it starts are to gain no privileges either: they would be watched
-/// by a user who may not.
+/// Whether the programs that it starts must not gain privileges either: their observer may not have
+/// those privileges.
 pub fn must_hold_back() -> bool {
     is_raised()
         && !capabilities(None).is_ok_and(|sets| own(sets).contains(CapabilitySet::SYS_PTRACE))
@@ -45,31 +45,32 @@ pub fn may_trace_all() -> bool {
 /// of its own. The kernel is asked, so that its security modules are too.
 ///
 /// # Errors
-/// What the kernel says to that user.
+/// The kernel's answer to that user.
 pub fn may_trace(pid: u32) -> io::Result<()> {
-    // Credentials belong to a thread, and this one ends with its question.
+    // Credentials belong to a thread, and this thread ends with its query.
     let asking = thread::Builder::new().spawn(move || {
         if is_raised() {
             lower()?;
         }
-        // Read with PTRACE_MODE_ATTACH_FSCREDS (proc_pid_personality, fs/proc/base.c).
+        // The kernel checks this read with PTRACE_MODE_ATTACH_FSCREDS (proc_pid_personality,
+        // fs/proc/base.c).
         fs::read(format!("/proc/{pid}/personality")).map(drop)
     })?;
     let answer = asking.join();
     answer.unwrap_or_else(|_panic| Err(io::Error::other("the thread that asks has failed")))
 }
 
-/// What is inheritable was given to the user by the administrator (`pam_cap(8)`): a file gives
-/// none of these (capabilities(7), Transformation of capabilities during `execve`).
+/// Inheritable capabilities come from the administrator (`pam_cap(8)`): a file grants none of these
+/// (capabilities(7), Transformation of capabilities during `execve`).
 fn own(sets: CapabilitySets) -> CapabilitySet {
     sets.effective & sets.inheritable
 }
 
-/// Leaves the thread what is the user's own.
+/// Leaves the thread only the user's own privileges.
 fn lower() -> io::Result<()> {
-    // SAFETY: the call changes the group for file systems of this thread only.
+    // SAFETY: the call changes the file-system group of this thread only.
     unsafe { libc::setfsgid(getgid().as_raw()) };
-    // SAFETY: the call changes the user for file systems of this thread only.
+    // SAFETY: the call changes the file-system user of this thread only.
     unsafe { libc::setfsuid(getuid().as_raw()) };
     let sets = capabilities(None)?;
     let effective = own(sets);

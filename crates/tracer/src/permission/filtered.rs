@@ -1,8 +1,8 @@
 //! Filters of system calls (seccomp) that would end iostrata.
 //!
-//! A filter may answer a call with an error, which is met where it comes, or end the process that
-//! makes it, as `SystemCallFilter=` of a systemd unit does (systemd.exec(5)). No file tells what a
-//! filter says to a call, so a child makes it first.
+//! A filter may answer a call with an error, which its caller handles, or kill the calling process,
+//! as `SystemCallFilter=` of a systemd unit does (systemd.exec(5)). No file shows how a filter
+//! treats a call, so a child makes it first.
 #![expect(
     unsafe_code,
     reason = "a child between fork and its end may only make system calls"
@@ -11,7 +11,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
-/// Calls without which no process is traced by stops.
+/// Calls required for tracing by ptrace.
 const OF_TRACING: [(&str, libc::c_long); 6] = [
     ("ptrace", libc::SYS_ptrace),
     ("seccomp", libc::SYS_seccomp),
@@ -30,18 +30,18 @@ pub(crate) fn is_filtered() -> bool {
     mode.is_some_and(|mode| mode.trim() == "2")
 }
 
-/// Whether a filter ends whoever calls `bpf(2)`.
+/// Whether a filter kills the caller of `bpf(2)`.
 pub(crate) fn ends_at_bpf() -> bool {
     is_filtered() && ends_at(libc::SYS_bpf)
 }
 
-/// Whether a filter ends whoever calls `cachestat(2)`: systemd's groups of calls do not have it.
+/// Whether a filter kills the caller of `cachestat(2)`: systemd's groups of calls lack it.
 pub(crate) fn ends_at_cachestat(number: libc::c_long) -> bool {
     static ENDS: OnceLock<bool> = OnceLock::new();
     *ENDS.get_or_init(|| is_filtered() && ends_at(number))
 }
 
-/// The first call for tracing by stops at which a filter ends whoever makes it.
+/// The first call that ptrace tracing needs and for which a filter kills the caller.
 pub fn ends_at_tracing() -> Option<&'static str> {
     if !is_filtered() {
         return None;
@@ -52,7 +52,7 @@ pub fn ends_at_tracing() -> Option<&'static str> {
         .map(|(name, _)| name)
 }
 
-/// Makes the call in a child, with arguments that no call takes.
+/// Makes the call in a child, with arguments that no call accepts.
 fn ends_at(number: libc::c_long) -> bool {
     // SAFETY: the child makes only system calls until it ends.
     let child = unsafe { libc::fork() };
@@ -69,11 +69,11 @@ fn ends_at(number: libc::c_long) -> bool {
 }
 
 fn make(number: libc::c_long) -> ! {
-    // SAFETY: takes numbers only. No core is left of a process that may not be dumped.
+    // SAFETY: takes numbers only. An undumpable process leaves no core.
     unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) };
-    // SAFETY: there is no process, command or flag of this number, so the kernel looks at no address.
+    // SAFETY: no process, command or flag has this number, so the kernel reads no address.
     unsafe { libc::syscall(number, -1_i64, -1_i64, 0_i64, 0_i64, -1_i64, -1_i64) };
-    // SAFETY: ends this process at once, without what the parent would do at its end.
+    // SAFETY: ends this process at once, without the parent's clean-up.
     unsafe { libc::_exit(0) }
 }
 

@@ -1,5 +1,5 @@
-//! How this process may come by what eBPF programs need. What would come to nothing here is not
-//! advised.
+//! How this process can get the capabilities that eBPF programs need. A remedy without effect here
+//! is not advised.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::stack::Roots;
 
 const GAIN: &str = "run as root, or give iostrata CAP_BPF and CAP_PERFMON, restricted to a group: \
      every user who may execute it gets them (SECURITY.md)";
-/// `bpf_capable` (include/linux/bpf.h) asks for capabilities of the initial user namespace.
+/// `bpf_capable` (include/linux/bpf.h) requires capabilities of the initial user namespace.
 const OF_NAMESPACE: &str =
     "run as root outside this user namespace: its capabilities do not apply to eBPF";
 /// capabilities(7), Capability bounding set.
@@ -19,12 +19,12 @@ const BOUND: &str = "start the container with CAP_BPF, CAP_PERFMON and CAP_SYSLO
 const FILTERED: &str = "allow bpf(2) in the active seccomp filter";
 const REFUSED_TO_ALL: &str =
     "a security module or the kernel's configuration denies it even to root";
-/// execve(2): no file gives privileges then.
+/// execve(2): no file grants privileges then.
 const NO_NEW_PRIVILEGES: &str = "run as root, or start it without no_new_privs, which disables \
      file capabilities (setcap)";
 const NO_SET_USER_ID: &str = "run as root, or put the program on a file system not mounted \
      nosuid, which disables file capabilities (setcap)";
-/// Older kernels ask for `CAP_SYS_ADMIN`, which is too much to give to a file.
+/// Older kernels require `CAP_SYS_ADMIN`, which is too much to grant to a file.
 const BEFORE_CAP_BPF: &str = "run as root: this kernel has no CAP_BPF (Linux 5.8)";
 
 /// What to do.
@@ -35,8 +35,8 @@ pub(crate) struct Grant {
     pub(crate) command: Option<String>,
 }
 
-/// What would have the kernel take eBPF programs from this process, which it refuses now.
-/// `program` is the file that it runs.
+/// What would make the kernel accept eBPF programs from this process, which it refuses now.
+/// `program` is the executable of this process.
 fn grant(roots: &Roots, program: Option<&Path>) -> Grant {
     let remedy = obstacle(roots, program);
     let command = remedy.is_none().then_some(program).flatten();
@@ -46,12 +46,12 @@ fn grant(roots: &Roots, program: Option<&Path>) -> Grant {
     }
 }
 
-/// The same of the program that runs.
+/// The same for the running program.
 pub(crate) fn here(roots: &Roots) -> Grant {
     grant(roots, std::env::current_exe().ok().as_deref())
 }
 
-/// What keeps capabilities from this process, or eBPF from one that has them.
+/// What keeps capabilities from this process, or eBPF from a process that has them.
 fn obstacle(roots: &Roots, program: Option<&Path>) -> Option<&'static str> {
     let status = Roots::read(&roots.proc.join("thread-self/status")).unwrap_or_default();
     let has = |line: &str| {
@@ -79,7 +79,7 @@ fn obstacle(roots: &Roots, program: Option<&Path>) -> Option<&'static str> {
     }
 }
 
-/// The initial one has this number (`PROC_USER_INIT_INO`, `include/linux/proc_ns.h`).
+/// The inode number of the initial namespace (`PROC_USER_INIT_INO`, `include/linux/proc_ns.h`).
 fn in_user_namespace(roots: &Roots) -> bool {
     let own = std::fs::read_link(roots.proc.join("self/ns/user"));
     own.is_ok_and(|own| own != Path::new("user:[4026531837]"))
@@ -89,8 +89,8 @@ fn is_nosuid(program: &Path) -> bool {
     statvfs(program).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOSUID))
 }
 
-/// `CAP_SYSLOG` is for the addresses of the kernel's functions (`kernel.kptr_restrict` 1). A path
-/// that is not text cannot be printed so that it can be copied.
+/// `CAP_SYSLOG` makes the addresses of kernel functions readable (`kernel.kptr_restrict` 1). A path
+/// that is not valid text cannot be printed for copying.
 fn setcap(program: &Path) -> Option<String> {
     let path = program.to_str()?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,@%:=".contains(&byte);
@@ -108,7 +108,7 @@ mod tests {
 
     const ALL: &str = "CapBnd:\t000001ffffffffff\n";
 
-    /// The initial user namespace, unless the status has a line that says otherwise.
+    /// The initial user namespace, unless the status has a line that contradicts it.
     fn told(status: &str, last_capability: &str) -> Grant {
         let files = [
             ("proc/thread-self/status", status),

@@ -1,7 +1,7 @@
-//! What this kernel and this user allow.
+//! What this kernel allows, and what this user may do.
 //!
-//! Whether the eBPF programs load is not predicted here: no file tells. The
-//! observer loads them and says.
+//! Whether the eBPF programs load is not predicted here: no file shows it. The observer loads them
+//! and reports.
 
 pub mod caller;
 pub mod filtered;
@@ -19,18 +19,18 @@ use crate::stack::Roots;
 use grant::Grant;
 use probe::Capabilities;
 
-/// What the caller knows and this module cannot find out.
+/// Facts from the caller that this module cannot determine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Known<'a> {
-    /// The strata whose programs load, and how they observe.
+    /// The strata whose programs load, and how they are observed.
     pub seen: &'a [Way],
-    /// Strata and details that cannot be seen, and why.
+    /// Strata and details that cannot be observed, and why.
     pub missing: &'a [Gap],
-    /// `PATH`, where the tools that make file systems are looked for first.
+    /// `PATH`, which is searched first for the tools that create file systems.
     pub search_path: Option<&'a OsStr>,
 }
 
-/// All abilities: strata first, then what they rest on, then what experiments use.
+/// All abilities: strata first, then their requirements, then what experiments use.
 pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
     let capabilities = Capabilities::read(roots);
     let grant = grant::here(roots);
@@ -65,10 +65,10 @@ pub fn abilities(roots: &Roots, known: &Known<'_>) -> Vec<Ability> {
     abilities
 }
 
-/// The fact by which it can be had, or why not.
+/// The fact that makes it available, or why it is not.
 type Verdict = Result<String, Refusal>;
 
-/// The fact that decided, and what to do, if anything helps.
+/// The deciding fact, and what to do, if anything helps.
 struct Refusal {
     why: String,
     remedy: Option<&'static str>,
@@ -94,12 +94,12 @@ fn ability(kind: AbilityKind, name: &str, verdict: Verdict) -> Ability {
     }
 }
 
-/// How errors of the eBPF side end that have no remedy of their own.
+/// The ending of eBPF errors that have no remedy of their own.
 const ASK_DOCTOR: &str = "iostrata doctor shows what is permitted";
 const GAIN_SYMBOLS: &str = "run as root with kernel.kptr_restrict at 1 or 0";
 
-/// One ability a stratum. A stratum whose programs were refused one by one is
-/// told once, with every reason.
+/// One ability per stratum. A stratum whose programs were refused one by one is listed once, with
+/// every reason.
 fn strata(
     known: &Known<'_>,
     capabilities: Capabilities,
@@ -119,7 +119,7 @@ fn strata(
             ability.why = format!("{}; {}", ability.why, gap.why);
             continue;
         }
-        // Errors end with their remedy, which has a place of its own here, or say who knows it.
+        // Errors end with their remedy, which has its own place here, or say where to find it.
         let remedy = remedy(&gap.why, capabilities, grant, roots);
         let mut ends = [remedy, Some(ASK_DOCTOR)].into_iter().flatten();
         let without = ends.find_map(|end| gap.why.strip_suffix(end));
@@ -176,8 +176,8 @@ fn attach(roots: &Roots, capabilities: Capabilities) -> Verdict {
     }
 }
 
-/// Tracing programs need privileges whatever `unprivileged_bpf_disabled` says
-/// (`bpf(2)`); it is told because people look for it.
+/// Tracing programs need privileges whatever `unprivileged_bpf_disabled` says (`bpf(2)`); it is
+/// listed because users look for it.
 fn privileges(
     roots: &Roots,
     known: &Known<'_>,
@@ -220,7 +220,7 @@ fn types(roots: &Roots) -> Verdict {
     }
 }
 
-/// Causes of block requests are told from the addresses of completion functions.
+/// Causes of block requests are derived from the addresses of completion functions.
 fn symbols(roots: &Roots) -> Verdict {
     let restrict = Roots::read(&roots.proc.join("sys/kernel/kptr_restrict"))
         .unwrap_or_else(|| "unknown".to_owned());
@@ -235,8 +235,8 @@ fn symbols(roots: &Roots) -> Verdict {
     }
 }
 
-/// Source: security/security.c `lockdown_reasons`: reading kernel memory from
-/// eBPF (`LOCKDOWN_BPF_READ_KERNEL`) is refused from confidentiality on.
+/// Source: security/security.c `lockdown_reasons`: reading kernel memory from eBPF
+/// (`LOCKDOWN_BPF_READ_KERNEL`) is refused from level confidentiality on.
 fn lockdown(roots: &Roots, known: &Known<'_>) -> Verdict {
     const UNPREDICTED: &str = "it does not show whether fentry programs can be loaded; they are used where there is no \
          tracepoint";
@@ -293,7 +293,7 @@ fn io_uring(roots: &Roots) -> Verdict {
     }
 }
 
-/// Scratch file systems: a loop device, the right to mount, and a mkfs.
+/// Scratch file systems: a loop device, permission to mount, and a mkfs.
 fn image(kind: &str, capabilities: Capabilities, known: &Known<'_>) -> Verdict {
     let tool = format!("mkfs.{kind}");
     if !capabilities.has(Capabilities::SYS_ADMIN) {

@@ -1,4 +1,4 @@
-//! Single questions to the kernel, each without effect.
+//! Single queries to the kernel, each without side effects.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,7 @@ use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use crate::kernel;
 use crate::stack::Roots;
 
-/// A set of the calling thread. Bits: include/uapi/linux/capability.h.
+/// A capability set of the calling thread. Bits: include/uapi/linux/capability.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Capabilities(pub(super) u64);
 
@@ -21,12 +21,12 @@ impl Capabilities {
     pub(super) const PERFMON: u32 = 38;
     pub(super) const BPF: u32 = 39;
 
-    /// None of them when `/proc` does not tell.
+    /// None when `/proc` does not report them.
     pub(super) fn read(roots: &Roots) -> Self {
         Self::set(roots, "CapEff:")
     }
 
-    /// What this process and all that it runs can have at most. None when `/proc` does not tell.
+    /// The most that this process and its programs can have. None when `/proc` does not report it.
     pub(super) fn bounding(roots: &Roots) -> Self {
         Self::set(roots, "CapBnd:")
     }
@@ -44,7 +44,7 @@ impl Capabilities {
         self.0 >> bit & 1 == 1
     }
 
-    /// `CAP_SYS_ADMIN` includes the two others (`capabilities(7)`).
+    /// `CAP_SYS_ADMIN` includes the other two (`capabilities(7)`).
     pub(super) fn may_trace(self) -> bool {
         self.has(Self::SYS_ADMIN) || (self.has(Self::BPF) && self.has(Self::PERFMON))
     }
@@ -74,7 +74,7 @@ pub(super) fn types_readable(roots: &Roots) -> bool {
     File::open(roots.sys.join("kernel/btf/vmlinux")).is_ok()
 }
 
-/// The file has 200,000 lines; the first tells: hidden addresses are all zero
+/// The file has 200,000 lines; the first is enough: hidden addresses are all zero
 /// (kernel/kallsyms.c, `s_show`).
 pub(super) fn symbols_shown(roots: &Roots) -> bool {
     let Ok(file) = File::open(roots.proc.join("kallsyms")) else {
@@ -99,29 +99,29 @@ pub(super) fn lockdown_mode(roots: &Roots) -> Option<String> {
     active.map(str::to_owned)
 }
 
-/// Asks about an empty memory file of our own.
+/// Queries an empty memory file of our own.
 pub(super) fn cachestat() -> io::Result<()> {
     use std::os::fd::AsFd as _;
     let file = memfd_create("iostrata", MemfdFlags::CLOEXEC)?;
     kernel::cachestat(file.as_fd(), 0..4096).map(drop)
 }
 
-/// The kernel checks permission before it looks at the parameters
-/// (`io_uring/io_uring.c`, `SYSCALL_DEFINE2(io_uring_setup)`), so a call with
-/// none tells whether a real one would be let in: `EFAULT` is a yes.
+/// The kernel checks permission before it reads the parameters (`io_uring/io_uring.c`,
+/// `SYSCALL_DEFINE2(io_uring_setup)`), so a call without parameters shows whether a real one would
+/// be permitted: `EFAULT` means yes.
 #[expect(
     unsafe_code,
     reason = "no library makes the call without making a ring"
 )]
 pub(super) fn io_uring() -> io::Result<()> {
     let no_parameters = std::ptr::null_mut::<libc::c_void>();
-    // SAFETY: a null pointer is refused with EFAULT before anything is made.
+    // SAFETY: the kernel refuses a null pointer with EFAULT before it creates anything.
     let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1_u32, no_parameters) };
     unless(libc::EFAULT, kernel::outcome(result))
 }
 
-/// There is no thread 0, which the kernel says (`SYSCALL_DEFINE4(ptrace)`, kernel/ptrace.c) when the
-/// call gets there: `ESRCH` is a yes.
+/// Thread 0 does not exist, and the kernel reports that (`SYSCALL_DEFINE4(ptrace)`,
+/// kernel/ptrace.c) once the call gets there: `ESRCH` means yes.
 #[expect(
     unsafe_code,
     reason = "no library makes the call without tracing anything"
@@ -133,7 +133,7 @@ pub(super) fn ptrace() -> io::Result<()> {
     unless(libc::ESRCH, kernel::outcome(result))
 }
 
-/// The outcome, where failing with this error is a yes.
+/// The outcome, where failing with this error means yes.
 fn unless(yes: i32, outcome: io::Result<()>) -> io::Result<()> {
     outcome.or_else(|error| match error.raw_os_error() {
         Some(number) if number == yes => Ok(()),
@@ -141,7 +141,7 @@ fn unless(yes: i32, outcome: io::Result<()>) -> io::Result<()> {
     })
 }
 
-/// Whether this user may ask for a loop device; asks for none.
+/// Whether this user may request a loop device; requests none.
 pub(super) fn loop_control() -> io::Result<()> {
     Ok(access(
         "/dev/loop-control",
@@ -149,8 +149,8 @@ pub(super) fn loop_control() -> io::Result<()> {
     )?)
 }
 
-/// An executable of this name in `PATH`, or where distributions keep the tools
-/// that are not in an ordinary user's `PATH`.
+/// An executable with this name in `PATH`, or where distributions keep tools that are not in an
+/// ordinary user's `PATH`.
 pub(super) fn find_tool(name: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
     let given = search_path.into_iter().flat_map(std::env::split_paths);
     let usual = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(PathBuf::from);

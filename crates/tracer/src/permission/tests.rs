@@ -140,7 +140,7 @@ fn tools_are_found_by_permission_not_by_name_alone() {
     assert_eq!(probe::find_tool("mkfs.made-up", search), Some(tool));
 }
 
-/// The machine that runs the tests answers, whatever it answers.
+/// The machine that runs the tests answers, whatever the answer is.
 #[test]
 fn this_kernel_is_asked() {
     let all = abilities(&Roots::default(), &Known::default());

@@ -1,4 +1,4 @@
-//! Finding the program as a shell would.
+//! Finds the program as a shell would.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,11 +9,11 @@ use rustix::fs::{Access, access};
 
 use super::StartError;
 
-/// Where `PATH` leads when it is not set (`_PATH_DEFPATH`, paths.h).
+/// The value of `PATH` when it is not set (`_PATH_DEFPATH`, paths.h).
 const DEFAULT: &str = "/usr/bin:/bin";
 
-/// The file that `name` stands for: itself when it has a slash, otherwise the first
-/// executable file of that name in `path` (the value of `PATH`).
+/// The executable for `name`: the path itself when it contains a slash, otherwise the first
+/// executable file with that name in `path` (the value of `PATH`).
 ///
 /// Looking it up before the program is observed keeps the failed attempts of
 /// `execvp(3)` out of its counts.

@@ -1,5 +1,5 @@
-//! Starting a user's program so that nothing of it is missed: it is there, but blocked
-//! before its first instruction, until whoever watches says *go*.
+//! Starts a user's program so that nothing of it is missed: the process exists, but blocks before
+//! the program's first instruction, until the observer says *go*.
 #![expect(
     unsafe_code,
     reason = "a child between fork and exec may only make system calls"
@@ -20,24 +20,24 @@ use std::time::{Duration, Instant};
 use crate::permission::caller;
 use crate::signals::Mask;
 
-/// Why a program does not run.
+/// Why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no such file.
     #[error("cannot find {}: no such program; check the spelling and PATH, or give its path", program.display())]
     NotFound {
-        /// As it was typed.
+        /// The name as typed.
         program: OsString,
     },
-    /// There is, but it cannot be run.
+    /// The file exists, but cannot be run.
     #[error("cannot run {}: {source}; name an executable file", path.display())]
     NotExecutable {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// No process could be made for it.
+    /// No process could be created for it.
     #[error("cannot start a process: {0}; check the limits of this user (ulimit -a)")]
     NoProcess(#[source] io::Error),
 }
@@ -52,14 +52,14 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Makes the process of `command`, the program's name and its arguments, with these signals
+    /// Creates the process for `command`, the program's name and its arguments, with these signals
     /// blocked.
     pub fn prepare(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
         Self::make(command, mask, false)
     }
 
     /// The same as the leader of a process group: a terminal's Ctrl-C does not reach it, and all
-    /// that it starts can be ended together.
+    /// its descendants can be ended together.
     fn in_own_group(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
         Self::make(command, mask, true)
     }
@@ -80,8 +80,8 @@ impl Blocked {
         // The child must not hold the end that says go, or it would wait for itself.
         let go_fd = go.as_raw_fd();
         let held_back = caller::must_hold_back();
-        // SAFETY: the closure makes system calls only, on descriptors that the child has
-        // from its parent; it neither allocates nor takes locks.
+        // SAFETY: the closure makes system calls only, on descriptors inherited from the parent; it
+        // neither allocates nor takes locks.
         unsafe {
             program.pre_exec(move || {
                 mask.take()?;
@@ -91,7 +91,7 @@ impl Blocked {
                 wait_for_go(waits_fd, tells_fd, go_fd)
             });
         }
-        // Returns when the program runs: the standard library waits for that.
+        // Returns once the program runs: the standard library waits for that.
         let starting = thread::Builder::new().spawn(move || {
             let child = program.spawn();
             drop((waits, tells));
@@ -114,7 +114,7 @@ impl Blocked {
         })
     }
 
-    /// Its process number, which the program will have.
+    /// Its process id, which the program will have.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -132,8 +132,8 @@ impl Blocked {
     }
 }
 
-/// Until the child sleeps in its `read`. A watcher that came between its `write` and that
-/// would take the `read` for the program's.
+/// Waits until the child sleeps in its `read`. An observer that came between its `write` and that
+/// `read` would charge the `read` to the program.
 fn wait_until_asleep(pid: u32) {
     let deadline = Instant::now() + Duration::from_secs(1);
     while Instant::now() < deadline {
@@ -149,9 +149,9 @@ fn wait_until_asleep(pid: u32) {
     }
 }
 
-/// In the child: says who it is and waits. Fails when nobody says go any more.
+/// In the child: reports its id and waits. Fails when the other end is closed.
 fn wait_for_go(waits: RawFd, tells: RawFd, go: RawFd) -> io::Result<()> {
-    // SAFETY: the child has inherited the three descriptors and nobody else uses them in it.
+    // SAFETY: the child inherited the three descriptors, and nothing else uses them in it.
     let go = unsafe { OwnedFd::from_raw_fd(go) };
     drop(go);
     let waits = borrowed(waits);

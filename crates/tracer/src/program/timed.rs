@@ -1,4 +1,4 @@
-//! Runs of a user's program that nobody watches: how long it takes, and what it uses.
+//! Runs of a user's program without an observer: its duration and its resource usage.
 #![expect(
     unsafe_code,
     reason = "wait4, which tells what a child used, is wrapped by no library that is used here"
@@ -17,35 +17,35 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use super::{Blocked, StartError};
 use crate::signals::Held;
 
-/// A program that was told to end has so long for that.
+/// How long a program may take to end after it was signalled.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Memory that a process may touch between the look at it and its exec.
+/// Memory that a process may touch between its measurement and its exec.
 const TOUCHED_BYTES: u64 = 256 << 10;
 
-/// How a run ended, and what it used.
+/// How a run ended, and its resource usage.
 #[derive(Debug, Clone, Copy)]
 pub struct Took {
     /// How it ended.
     pub status: ExitStatus,
     /// From the exec to the end.
     pub wall: Duration,
-    /// CPU time in user mode, of the program and of all it waited for.
+    /// CPU time in user mode, of the program and of all children it waited for.
     pub user: Duration,
     /// The same in the kernel.
     pub system: Duration,
-    /// Most memory that one of its processes had resident; `None` when it is no more than what
-    /// the process had before it became the program, which the kernel counts too
-    /// (`setmax_mm_hiwater_rss` at exec, fs/exec.c).
+    /// Peak resident memory of one of its processes; `None` if it is no more than the process had
+    /// before it became the program, which the kernel counts too (`setmax_mm_hiwater_rss` at exec,
+    /// fs/exec.c).
     pub max_resident_bytes: Option<u64>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Ended {
     /// The program ended.
     ByItself(Took),
-    /// This signal asked for an end, and the program and all in its process group was ended.
+    /// This signal requested an end, and the whole process group of the program was ended.
     Interrupted(i32),
 }
 
@@ -53,11 +53,11 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Ready {
     blocked: Blocked,
-    /// What its process has resident of this one.
+    /// Resident memory that its process inherited from this one.
     floor_bytes: Option<u64>,
 }
 
-/// Makes the process of `command`, with the standard streams of this one as they are now.
+/// Creates the process of `command`, with the current standard streams of this process.
 pub fn prepare(command: &[OsString], held: &Held) -> Result<Ready, StartError> {
     let blocked = Blocked::in_own_group(command, held.before())?;
     Ok(Ready {
@@ -113,25 +113,25 @@ pub fn time(ready: Ready, held: &Held) -> Result<Ended, StartError> {
     }))
 }
 
-/// Ends all that is in the group: as it was asked for, and if that does not help by force.
+/// Ends the whole group: with the requested signal, then by force if that does not help.
 fn end(group: Pid, signal: i32, ends: &impl std::os::fd::AsFd) {
     let asked = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
-    // A group that is gone needs no end.
+    // A group without processes needs no end.
     let _ = kill_process_group(group, asked);
     let grace = Timespec::try_from(GRACE).ok();
     let mut wanted = [PollFd::new(ends, PollFlags::IN)];
     let _ = rustix::io::retry_on_intr(|| poll(&mut wanted, grace.as_ref()));
-    // The program may have ended and left others: the group is theirs until the last one is gone,
-    // and its number nobody else's until the program is reaped.
+    // The program may have ended and left others: they keep the group until the last one is gone,
+    // and its number is not reused until the program is reaped.
     let _ = kill_process_group(group, Signal::KILL);
 }
 
-/// Waits for a child; says how it ended and what it and those it waited for used.
+/// Waits for a child; returns how it ended and the usage of it and of the children it waited for.
 fn reap(pid: Pid) -> io::Result<(ExitStatus, libc::rusage)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: the kernel writes one int and one rusage to places that are live.
+        // SAFETY: the kernel writes one int and one rusage to live memory.
         let reaped = unsafe {
             libc::wait4(
                 pid.as_raw_nonzero().get(),
@@ -151,7 +151,7 @@ fn reap(pid: Pid) -> io::Result<(ExitStatus, libc::rusage)> {
     }
 }
 
-/// The most that a process had resident until now, `proc_pid_status(5)`.
+/// The peak resident memory of a process until now, `proc_pid_status(5)`.
 fn resident_bytes(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status

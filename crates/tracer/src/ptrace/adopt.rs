@@ -1,4 +1,4 @@
-//! Beginning to trace processes that run already.
+//! Starting to trace processes that are already running.
 
 use std::collections::HashSet;
 use std::io;
@@ -21,9 +21,9 @@ pub(super) fn seize_trees(
 ) -> Result<HashSet<Tid>, (u32, io::Error)> {
     let (mut seized, mut refused) = (HashSet::new(), HashSet::new());
     let mut quiet_looks = 0;
-    // Threads that are made meanwhile are found by another look, unless their maker was
-    // seized already: then they are traced from the start. A list of children may lack one when
-    // another ends as it is read (proc_tid_children(5)), so that one quiet look is not enough.
+    // Another scan finds threads created meanwhile, unless their creator was already seized: then
+    // they are traced from the start. A list of children may lack one when another ends during the
+    // read (proc_tid_children(5)), so that one scan without new threads is not enough.
     loop {
         let mut found_new = false;
         for process in trees(roots) {
@@ -48,7 +48,7 @@ pub(super) fn seize_trees(
                 found_new = true;
                 seized.insert(thread);
                 recorder.adopt(thread, now_ns());
-                // Fails for a thread that ended; its end comes as a stop.
+                // Fails for a thread that has ended; its end comes as a stop.
                 drop(request::interrupt(thread));
             }
         }
@@ -63,7 +63,7 @@ pub(super) fn seize_trees(
     }
 }
 
-/// One that waits to be asked how it ended may not be traced, and never comes back.
+/// A zombie, which cannot be traced and never runs again.
 fn has_ended(thread: Tid, error: &io::Error) -> bool {
     let is_zombie = || {
         let stat = std::fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
@@ -75,7 +75,7 @@ fn has_ended(thread: Tid, error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ESRCH) || is_zombie()
 }
 
-/// Made by one that was seized, it is traced from its start.
+/// A thread created by a seized one is traced from its start.
 fn is_traced_by_me(thread: Tid) -> bool {
     let status = std::fs::read(format!("/proc/{thread}/status")).unwrap_or_default();
     let me = rustix::thread::gettid().as_raw_nonzero().get();

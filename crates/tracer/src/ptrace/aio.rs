@@ -1,4 +1,4 @@
-//! libaio: one operation for each control block of `io_submit`; `bpf/aio.h` tells how.
+//! libaio: one operation for each control block of `io_submit`, as described in `bpf/aio.h`.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use crate::decode::{outcome, synced};
 /// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
 const PREADV: u64 = 7;
 const PWRITEV: u64 = 8;
-/// Operations that move what their length says.
+/// Operations that move as many bytes as their length states.
 const PREAD: u64 = 0;
 const PWRITE: u64 = 1;
 /// `RWF_DSYNC | RWF_SYNC` (`include/uapi/linux/fs.h`)
 const DURABLE: u64 = 6;
-/// The same.
+/// The same, as the type of the control block's field.
 const RWF_APPEND: u64 = 0x10;
 /// `UIO_MAXIOV`
 const MOST_VECTORS: u64 = 1024;
@@ -40,7 +40,7 @@ struct Submission {
     durable: bool,
 }
 
-/// What is under way, by process and address of the control block.
+/// Operations under way, by process and address of the control block.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     submissions: HashMap<(u32, u64), Submission>,
@@ -49,8 +49,8 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Control blocks are on their way into the kernel. Returns those of before whose memory they
-    /// use: these have ended.
+    /// Control blocks are being submitted. Returns earlier operations with the same control blocks:
+    /// these have ended.
     pub(super) fn submit(
         &mut self,
         (process, tid): (u32, Tid),
@@ -90,19 +90,19 @@ impl Queue {
         before
     }
 
-    /// The kernel took only the first of them.
+    /// The kernel accepted only the first of them.
     pub(super) fn submitted(&mut self, process: u32, tid: Tid, arguments: &[u64; 6], result: i64) {
         let accepted = u64::try_from(result).unwrap_or(0);
         for index in accepted..arguments[1] {
             let Some((block, _)) = block(tid, arguments[2], index) else {
-                // The one at which the kernel stopped may lie nowhere.
+                // The one at which the kernel stopped may have an invalid address.
                 continue;
             };
             self.submissions.remove(&(process, block));
         }
     }
 
-    /// Results were fetched.
+    /// Results have been fetched.
     pub(super) fn fetched(
         &mut self,
         process: u32,
@@ -125,7 +125,7 @@ impl Queue {
         ended
     }
 
-    /// Those that are left at the end, as ended when they were handed over.
+    /// Operations left at the end, treated as ended at their submission.
     pub(super) fn left(&mut self) -> Vec<Ended> {
         let left = std::mem::take(&mut self.submissions);
         self.without_result += left.len() as u64;
@@ -143,13 +143,13 @@ fn block(tid: Tid, blocks: u64, index: u64) -> Option<(u64, [u64; 6])> {
     Some((block, memory::words(tid, block)?))
 }
 
-/// Where a file ends.
+/// The length of a file.
 fn size(tid: Tid, fd: i32) -> Option<u64> {
     let file = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).ok()?;
     Some(file.len())
 }
 
-/// How many bytes an operation is to move.
+/// The number of bytes that an operation requests.
 fn asked(tid: Tid, opcode: u64, buffer: u64, bytes: u64) -> u64 {
     match opcode {
         PREAD | PWRITE => bytes,

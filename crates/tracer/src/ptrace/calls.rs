@@ -1,5 +1,5 @@
-//! Which system calls are stopped at. What they mean is in [`crate::ebpf::calls`], the same
-//! table that the kernel side reads.
+//! The system calls that stop the program. [`crate::ebpf::calls`] has their meaning, in the table
+//! that the kernel side also reads.
 
 use iostrata_core::trace::calls::{Effect, Following, group};
 use syscalls::Sysno;
@@ -8,7 +8,7 @@ pub(super) use crate::ebpf::calls::{CLONE, all, meaning, name, paths_of, told_by
 pub(super) use crate::ebpf::told;
 pub(super) use crate::ebpf::wire::{TOLD_BASE, call, path, told_by};
 
-/// Whether calls of this name are seen.
+/// Whether calls with this name are recorded.
 pub fn sees(call: &str) -> bool {
     // Only some of these calls stop the program: those with another name.
     let is_in_part = matches!(call, "mprotect" | "pkey_mprotect" | "madvise");
@@ -21,7 +21,7 @@ pub(super) fn is_stopped_at(number: Sysno) -> bool {
     meaning(number) != 0 || paths_of(number) != 0 || has_effect(number) || is_bookkeeping(number)
 }
 
-/// Whether the call does something that a result tells of, by its class.
+/// Whether results report the effect of the call, by its class.
 fn has_effect(number: Sysno) -> bool {
     group(number.name()).is_some_and(|class| match class.effect {
         Effect::Nothing | Effect::Waits => false,
@@ -30,7 +30,7 @@ fn has_effect(number: Sysno) -> bool {
     })
 }
 
-/// Calls that are no I/O, but change what descriptors and paths stand for, or make tasks.
+/// Calls that are not I/O, but change the meaning of descriptors and paths, or create tasks.
 fn is_bookkeeping(number: Sysno) -> bool {
     use Sysno as N;
     matches!(
@@ -45,7 +45,7 @@ fn is_bookkeeping(number: Sysno) -> bool {
     )
 }
 
-/// The meaning of a call by its number; `None` for a number this program does not know.
+/// The meaning of a call by its number; `None` for a number that this program does not know.
 pub(super) fn known(number: u64) -> Option<Sysno> {
     Sysno::new(usize::try_from(number).ok()?)
 }

@@ -1,4 +1,4 @@
-//! What `clone(2)` is asked for, and what a tracer must not let it do.
+//! The flags of `clone(2)`, and those that a tracer must remove.
 
 use syscalls::Sysno;
 
@@ -20,18 +20,18 @@ pub(super) fn flags(number: Sysno, arguments: &[u64; 6], tid: Tid) -> u64 {
     }
 }
 
-/// Takes `CLONE_UNTRACED` out of a call that is entered: a task that nobody traces would find
-/// every call refused that the filter asks about. Returns whether it was there.
+/// Removes `CLONE_UNTRACED` from a call at its entry: every filtered call of an untraced task would
+/// fail. Returns whether the flag was set.
 pub(super) fn take_untraced(number: Sysno, arguments: &[u64; 6], tid: Tid) -> bool {
     let flags = flags(number, arguments, tid);
     flags & CLONE_UNTRACED != 0
         && set_flags(number, arguments, tid, flags & !CLONE_UNTRACED).is_ok()
 }
 
-/// Puts it back where the program has it, when the call is done.
+/// Restores it in the program's memory when the call has ended.
 pub(super) fn put_untraced_back(number: Sysno, arguments: &[u64; 6], tid: Tid) {
     let flags = flags(number, arguments, tid) | CLONE_UNTRACED;
-    // It fails for a thread that is being killed, which will not look.
+    // It fails for a thread that is being killed, which will not read it.
     drop(set_flags(number, arguments, tid, flags));
 }
 

@@ -11,12 +11,12 @@ use super::request::Tid;
 /// `KCMP_FILE` (include/uapi/linux/kcmp.h)
 const KCMP_FILE: libc::c_long = 0;
 
-/// The descriptions of a table's descriptors, by numbers that are never used again.
+/// The open file descriptions of a table's descriptors, by numbers that are never reused.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     known: HashMap<i32, (FileId, u64)>,
-    /// What they were before the table was copied, or a program executed: right unless somebody
-    /// has opened the same file at the same descriptor at that moment.
+    /// The descriptions before the table was copied, or before a program was executed: still
+    /// correct unless another thread opened the same file at the same descriptor at that moment.
     before: HashMap<i32, (FileId, u64)>,
 }
 
@@ -31,19 +31,19 @@ impl Numbers {
         self.before.extend(self.known.drain());
     }
 
-    /// This table is a copy of that one.
+    /// This table is a copy of the other.
     pub(super) fn inherit(&mut self, makers: &Self) {
         let all = makers.before.iter().chain(&makers.known);
         self.before.extend(all.map(|(fd, known)| (*fd, *known)));
     }
 
-    /// A descriptor was made another one for the same description.
+    /// A descriptor became another one for the same description.
     fn duplicate(&mut self, fd: i32, file: FileId, number: u64) {
         self.known.remove(&fd);
         self.before.insert(fd, (file, number));
     }
 
-    /// The descriptors that stand for a file.
+    /// The descriptors of a file.
     pub(super) fn of(&self, file: FileId) -> impl Iterator<Item = (i32, u64)> {
         let all = self.known.iter().filter(move |(_, (own, _))| *own == file);
         all.map(|(fd, (_, number))| (*fd, *number))
@@ -51,7 +51,7 @@ impl Numbers {
 }
 
 impl Recorder {
-    /// The description of a descriptor that stands for `file`.
+    /// The description of a descriptor of `file`.
     pub(super) fn description(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
         let table = self.tasks.table(tid)?;
         let (known, before) = {
@@ -95,7 +95,7 @@ impl Recorder {
         Some(number)
     }
 
-    /// The one that a call has just opened.
+    /// The description that a call has just opened.
     pub(super) fn opened(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
         let number = self.new_description();
         let table = self.tasks.table(tid)?;
@@ -121,8 +121,8 @@ impl Recorder {
     }
 }
 
-/// Whether two descriptors stand for one open file description (`kcmp(2)`). `None` where that may not
-/// be asked.
+/// Whether two descriptors share one open file description (`kcmp(2)`). `None` where the kernel
+/// refuses the query.
 fn is_same(tid: Tid, fd: i32, other: Tid, other_fd: i32) -> Option<bool> {
     // SAFETY: takes numbers and no addresses.
     let compared = unsafe { libc::syscall(libc::SYS_kcmp, tid, other, KCMP_FILE, fd, other_fd) };

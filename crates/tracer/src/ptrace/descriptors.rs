@@ -1,4 +1,4 @@
-//! What the descriptors of the traced processes stand for, looked up once for each opening.
+//! The files of the traced processes' descriptors, looked up once per open.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,16 +14,14 @@ use super::duplicate::{Absent, Duplicate, duplicate, handle};
 use super::identity::{Identifier, Open};
 use super::request::Tid;
 
-/// Descriptors of this process that are kept at one time, for processes and positions: it has
-/// room for 1024 where nobody has changed that (`RLIMIT_NOFILE`). Beyond, they are opened anew
-/// each time.
+/// Descriptors that iostrata keeps open at one time, for processes and positions: the default limit
+/// is 1024 (`RLIMIT_NOFILE`). Beyond that they are reopened each time.
 const MOST_KEPT: usize = 512;
 
 /// A descriptor table; threads of a process share one.
 pub(super) type SharedTable = Rc<RefCell<Table>>;
 
-/// What was looked up in one table. Nothing in it is there before it was used, so an empty
-/// one is right at any moment.
+/// Lookups in one table. Entries are made at first use, so an empty one is correct at any moment.
 #[derive(Debug)]
 pub(super) struct Table {
     number: u32,
@@ -47,8 +45,8 @@ impl Table {
         }))
     }
 
-    /// What `fd` stands for; `None` when it is not open. A file that is looked at for the
-    /// first time is shown to `look`, by a duplicate that lives no longer.
+    /// The file of `fd`; `None` when it is not open. `look` sees a file at its first lookup,
+    /// through a duplicate that is closed afterwards.
     pub(super) fn resolve(
         &mut self,
         fd: i32,
@@ -88,7 +86,7 @@ impl Table {
         duplicate(self.process.as_ref().or(for_once.as_ref()), tid, fd)
     }
 
-    /// The process whose table it is.
+    /// The process that has this table.
     pub(super) fn process(&self) -> u32 {
         self.number
     }
@@ -98,8 +96,8 @@ impl Table {
         &mut self.numbers
     }
 
-    /// The position of the open file. Asked of the kernel each time: it is shared with all
-    /// that have the file by `fork` or `dup`. The descriptor that is kept is one of `/proc`
+    /// The position of the open file. Read from the kernel each time, since it is shared by `fork`
+    /// and `dup`. The descriptor kept open is one of `/proc`
     /// and holds no file (fs/proc/fd.c, `seq_show`, looks the file up at each reading).
     pub(super) fn position(&mut self, fd: i32, tid: Tid) -> Option<u64> {
         let kept = self.positions.get(&fd).and_then(read_position);
@@ -130,24 +128,24 @@ impl Table {
         }
     }
 
-    /// The descriptor may stand for something else from now on.
+    /// The descriptor may refer to another file from now on.
     pub(super) fn forget(&mut self, fd: i32) {
         self.open.remove(&fd);
         self.numbers.forget(|other| other == fd);
     }
 
-    /// What it stands for has changed.
+    /// The file that it refers to has changed.
     pub(super) fn look_again(&mut self, fd: i32) {
         self.open.remove(&fd);
     }
 
-    /// All descriptors may.
+    /// All descriptors may refer to other files.
     pub(super) fn forget_all(&mut self) {
         self.open.clear();
         self.numbers.doubt();
     }
 
-    /// Those from `first` to `last` may.
+    /// Those from `first` to `last` may refer to other files.
     pub(super) fn forget_range(&mut self, first: u32, last: u32) {
         let is_in = |fd: i32| u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd));
         self.open.retain(|fd, _| !is_in(*fd));

@@ -1,8 +1,8 @@
-//! A descriptor of a traced process, held by this one.
+//! A duplicate of a traced process's descriptor.
 //!
-//! `pidfd_getfd(2)` duplicates it. Docker's and Podman's profiles of system calls refuse that to a
+//! `pidfd_getfd(2)` duplicates it. The seccomp profiles of Docker and Podman refuse that call in a
 //! container without `CAP_SYS_PTRACE` (seccomp/default.json in github.com/moby/profiles), while
-//! ptrace and `/proc` are allowed there: then the file is opened again by its link in `/proc`, which
+//! they allow ptrace and `/proc`: then the file is reopened through its link in `/proc`, which
 //! leads to the file and not to a path.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -13,24 +13,24 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use super::request::Tid;
 
-/// By which locks and files would live on: hold it shortly.
+/// It keeps locks and files alive: hold it only briefly.
 #[derive(Debug)]
 pub(super) struct Duplicate {
     pub(super) fd: OwnedFd,
-    /// `O_*` of the original, where this one was opened anew.
+    /// `O_*` of the original, if this one was reopened.
     pub(super) flags: Option<OFlags>,
 }
 
-/// What is there instead of a duplicate.
+/// The result when there is no duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absent {
     /// The descriptor is not open, or the process has ended.
     NotOpen,
-    /// This process may not know.
+    /// iostrata is not permitted to know.
     Refused,
 }
 
-/// A handle of a process or thread; `None` when it is gone.
+/// A pidfd of a process or thread; `None` when it has ended.
 pub(super) fn handle(number: u32, flags: PidfdFlags) -> Option<OwnedFd> {
     let pid = Pid::from_raw(i32::try_from(number).ok()?)?;
     pidfd_open(pid, flags).ok()
@@ -39,7 +39,7 @@ pub(super) fn handle(number: u32, flags: PidfdFlags) -> Option<OwnedFd> {
 /// `PIDFD_THREAD` of `include/uapi/linux/pidfd.h`, which is `O_EXCL` (Linux 6.9).
 const PIDFD_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(0o200);
 
-/// The descriptor `fd` of a thread, and of its process, of which there may be a handle.
+/// The descriptor `fd` of a thread and its process, for which a pidfd may exist.
 pub(super) fn duplicate(process: Option<&OwnedFd>, tid: Tid, fd: i32) -> Result<Duplicate, Absent> {
     let get = |of: &OwnedFd| pidfd_getfd(of, fd, PidfdGetfdFlags::empty());
     let whole = |fd| Duplicate { fd, flags: None };
@@ -48,7 +48,7 @@ pub(super) fn duplicate(process: Option<&OwnedFd>, tid: Tid, fd: i32) -> Result<
         Some(Err(Errno::BADF)) => return Err(Absent::NotOpen),
         _ => {}
     }
-    // A process whose first thread has ended has descriptors by its other threads only.
+    // A process whose first thread has ended shows descriptors only through its other threads.
     match handle(tid, PIDFD_THREAD).map(|thread| get(&thread)) {
         Some(Ok(fd)) => Ok(whole(fd)),
         Some(Err(Errno::BADF)) => Err(Absent::NotOpen),
@@ -56,8 +56,8 @@ pub(super) fn duplicate(process: Option<&OwnedFd>, tid: Tid, fd: i32) -> Result<
     }
 }
 
-/// The file of a descriptor, by `/proc`: opened for reading where that is allowed and harmless, else
-/// as a place.
+/// The file of a descriptor, through `/proc`: opened for reading where that is allowed and
+/// harmless, otherwise with `O_PATH`.
 fn open_again(tid: Tid, fd: i32) -> Result<Duplicate, Absent> {
     let link = format!("/proc/{tid}/fd/{fd}");
     let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -73,7 +73,7 @@ fn open_again(tid: Tid, fd: i32) -> Result<Duplicate, Absent> {
     })
 }
 
-/// Opening a FIFO or a device does something; a regular file and a directory take it.
+/// Opening a FIFO or a device has effects; opening a regular file or a directory has none.
 fn for_reading(place: &OwnedFd) -> Option<OwnedFd> {
     let mode = fstat(place).ok()?.st_mode;
     let kind = FileType::from_raw_mode(mode);

@@ -33,12 +33,12 @@ const MADV_REMOVE: u32 = 9;
 pub(super) struct Filter(Vec<libc::sock_filter>);
 
 impl Filter {
-    /// Stops at the calls that are recorded, and at those that the recorder must know of.
+    /// Stops at recorded calls, and at calls that the recorder must know of.
     ///
-    /// It stops at all calls of another architecture, and at those that are made the x32 way: their
-    /// numbers mean other calls, so that all that can be done is to count them. Since Linux 5.11 the
-    /// kernel keeps for each number whether a filter always lets it pass
-    /// (kernel/seccomp.c, `seccomp_cache_check_allow`), so those calls cost nothing.
+    /// It stops at all calls of another architecture and at x32 calls: their numbers mean other
+    /// calls, so they can only be counted. Since Linux 5.11 the kernel caches for each number
+    /// whether a filter always allows it (kernel/seccomp.c, `seccomp_cache_check_allow`), so those
+    /// calls cost nothing.
     pub(super) fn for_io() -> Self {
         let mut code = vec![
             load(ARCHITECTURE_AT),
@@ -52,8 +52,8 @@ impl Filter {
             let Ok(id) = u32::try_from(number.id()) else {
                 continue;
             };
-            // As memory allocators make them, these are no I/O: without a file, without making
-            // anything writable, without a hole in a file.
+            // Calls as memory allocators make them, which are not I/O: no file, no range made
+            // writable, no hole punched into a file.
             let of_files = match number {
                 Sysno::mmap => Some((FIFTH_ARGUMENT_AT, if_equal(u32::MAX, 1, 0))),
                 Sysno::mprotect | Sysno::pkey_mprotect => {
@@ -78,9 +78,9 @@ impl Filter {
         Self(code)
     }
 
-    /// Installs it in the calling thread, for good: it stays over `execve` and in all that is
-    /// started. Without `CAP_SYS_ADMIN` programs lose the right to gain privileges, which the
-    /// kernel demands. Makes system calls only, so it may run between `fork` and `exec`.
+    /// Installs it in the calling thread permanently: it survives `execve` and applies to all
+    /// descendants. Without `CAP_SYS_ADMIN` the kernel requires that programs lose the ability to
+    /// gain privileges. Makes system calls only, so it may run between `fork` and `exec`.
     pub(super) fn install(&self) -> io::Result<()> {
         match self.set() {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
@@ -136,8 +136,8 @@ fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
 mod tests {
     use super::*;
 
-    /// What the filter answers, computed as the kernel's interpreter does
-    /// (kernel/bpf/core.c): jumps are relative to the next instruction.
+    /// The filter's verdict, computed as in the kernel's interpreter (kernel/bpf/core.c): jumps are
+    /// relative to the next instruction.
     fn answer_to(number: u32, architecture: u32, argument: u32) -> u32 {
         let Filter(code) = Filter::for_io();
         let (mut at, mut word) = (0, 0);
@@ -199,7 +199,7 @@ mod tests {
         }
         assert_eq!(of(Sysno::madvise, MADV_REMOVE), libc::SECCOMP_RET_TRACE);
         assert_eq!(of(Sysno::madvise, 4), libc::SECCOMP_RET_ALLOW);
-        // The calls that are compared after it are still found.
+        // Calls compared after it are still found.
         assert_eq!(of(Sysno::openat2, 3), libc::SECCOMP_RET_TRACE);
     }
 

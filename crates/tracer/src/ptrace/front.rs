@@ -1,4 +1,4 @@
-//! Two processes instead of one: the one that the user sees, and the one that traces.
+//! Two processes instead of one: the one that the user sees (in front), and the one that traces.
 #![expect(
     unsafe_code,
     reason = "fork is wrapped by no library that is used here"
@@ -12,26 +12,26 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::signals::{arrivals, asking, block};
 
-/// Which of the two this is.
+/// Which of the two this process is.
 #[derive(Debug)]
 pub enum Side {
-    /// The one that was there before and that the user sees; the other is done, or has said
-    /// that it has no more to show. All that is left is to exit.
+    /// The original process, which the user sees; the other has finished, or has reported that it
+    /// has nothing more to show. It only has to exit.
     Front(Answer),
     /// The one that traces.
     Behind(Behind),
 }
 
-/// What the process in front knows of the other.
+/// What the process in front knows about the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// The code to exit with.
     Code(u8),
-    /// It was ended by this signal. The kernel has ended the program that it traced.
+    /// This signal ended it. The kernel has killed the program that it traced.
     Killed(i32),
 }
 
-/// The way back to the process in front.
+/// The connection to the process in front.
 #[derive(Debug)]
 pub struct Behind {
     front: i32,
@@ -39,30 +39,30 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// Ends the process in front with this code, while this one goes on.
+    /// Ends the process in front with this code, while this one keeps running.
     pub fn release(mut self, code: u8) {
-        // It fails when the process in front was killed: then nobody waits for the code.
+        // It fails when the process in front was killed: then nothing waits for the code.
         drop(self.answer.write_all(&[code]));
     }
 
-    /// Whether the process in front was killed. Nobody waits for what this one shows.
+    /// Whether the process in front was killed. Then nothing waits for this one's output.
     pub fn is_alone(&self) -> bool {
         // SAFETY: makes a system call that cannot fail.
         unsafe { libc::getppid() != self.front }
     }
 }
 
-/// Splits this process. To be called while it has one thread and has not yet begun anything.
+/// Splits this process. Call it while the process has one thread and has done nothing yet.
 ///
-/// The process in front passes signals on that were sent to it alone, and waits. When it is
-/// killed the one behind goes on, and with it the program that it traces.
+/// The process in front forwards signals that were sent to it alone, and waits. When it is killed,
+/// the other keeps running, and so does the program that it traces.
 pub fn split() -> io::Result<Side> {
     let (ends, answer) = io::pipe()?;
     // SAFETY: makes a system call that cannot fail.
     let front = unsafe { libc::getpid() };
     let signals = asking();
     let before = block(&signals)?;
-    // SAFETY: the process has one thread, so the child is a whole one.
+    // SAFETY: the process has one thread, so the child is complete.
     match unsafe { libc::fork() } {
         -1 => {
             let error = io::Error::last_os_error();
@@ -107,22 +107,22 @@ fn wait_in_front(
     }
 }
 
-/// Signals from a process reached this one alone. Those from the terminal have reached the
-/// other as well (`si_code`, sigaction(2)).
+/// Signals from a process reached only this one. Signals from the terminal have also reached the
+/// other (`si_code`, sigaction(2)).
 fn pass_on(arrive: &OwnedFd, behind: libc::pid_t) -> io::Result<()> {
     let mut bytes = [0; size_of::<libc::signalfd_siginfo>()];
     rustix::io::read(arrive.as_fd(), &mut bytes)?;
-    // SAFETY: the kernel fills a whole structure of integers, which any bytes make.
+    // SAFETY: the kernel fills a whole structure of integers, for which any bytes are valid.
     let info: libc::signalfd_siginfo = unsafe { ptr::read_unaligned(bytes.as_ptr().cast()) };
     if info.ssi_code <= libc::SI_USER {
         let signal = i32::try_from(info.ssi_signo).unwrap_or(0);
-        // SAFETY: sends a signal to a child that was not waited for, so the number is its.
+        // SAFETY: sends a signal to a child that was not reaped, so the id is still its own.
         unsafe { libc::kill(behind, signal) };
     }
     Ok(())
 }
 
-/// How a process ended that did not say a code.
+/// How a process ended that reported no code.
 fn code_of(behind: libc::pid_t) -> io::Result<Answer> {
     let mut status = 0;
     // SAFETY: the kernel writes one int to `status`.

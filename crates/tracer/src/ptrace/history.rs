@@ -13,7 +13,7 @@ use crate::decode::{self, Ended};
 /// `RWF_DSYNC` and `RWF_SYNC` (include/uapi/linux/fs.h).
 const RWF_DURABLE: u64 = 2 | 4;
 
-/// What the history has of a call.
+/// The history's entry for a call.
 pub(super) fn did(call: Call, entered: Entered, file_by_path: Option<FileId>) -> Option<Did> {
     if is_report(&entered, call.outcome) {
         return Some(Did::Reported);
@@ -67,13 +67,13 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
     }
 }
 
-/// Whether the call opened a file, if only to read, and cut its contents off.
+/// Whether the call opened a file, even if only to read, and truncated it.
 fn empties(entered: &Entered) -> bool {
     entered.meaning & call::FD_RETURNED != 0
         && decode::opening_flags(entered.number.name(), &entered.arguments) & decode::O_TRUNC != 0
 }
 
-/// Whether the call told the outside something (`bpf/reports.h`).
+/// Whether the call reported something to the outside (`bpf/reports.h`).
 fn is_report(entered: &Entered, outcome: Result<u64, i32>) -> bool {
     let meaning = entered.meaning;
     if outcome.is_err() || outcome == Ok(0) {
@@ -85,7 +85,7 @@ fn is_report(entered: &Entered, outcome: Result<u64, i32>) -> bool {
         || meaning & call::WRITES != 0 && (is_output || kind == Some(FileKind::Socket))
 }
 
-/// Whether what the call wrote is durable when it returns (`bpf/durable.h`).
+/// Whether the call's writes are durable when it returns (`bpf/durable.h`).
 pub(super) fn is_durable(entered: &Entered) -> bool {
     let is_asked_for =
         entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_DURABLE != 0;

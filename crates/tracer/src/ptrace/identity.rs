@@ -1,4 +1,4 @@
-//! Which file a descriptor stands for.
+//! The identity of a descriptor's file.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ use crate::stack::mountinfo::Mounts;
 use super::place;
 use super::request::Tid;
 
-/// What is known of an open file.
+/// What is known about an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) file: FileId,
@@ -24,18 +24,18 @@ pub(super) struct Open {
     pub(super) flags: OFlags,
     /// Length, bytes.
     pub(super) size_bytes: u64,
-    /// Whether its last name is gone.
+    /// Whether its last name was removed.
     pub(super) is_unlinked: bool,
-    /// Whether it lies in a file system of the kernel's own, as `memfd_create(2)` makes files:
-    /// its inode says regular, but it is no file with a place.
+    /// Whether it lies in one of the kernel's internal file systems, such as files of
+    /// `memfd_create(2)`: its inode is of type regular, but the file has no location.
     pub(super) is_internal: bool,
     /// Whether its file system stores what is written to it.
     pub(super) is_stored: bool,
-    /// Mount it was opened on, and `st_dev`: together they name its file system.
+    /// Mount through which it was opened, and `st_dev`: together they identify its file system.
     pub(super) place: Place,
 }
 
-/// A mount as `statx(2)` tells it.
+/// A mount as `statx(2)` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     mount: u64,
@@ -61,19 +61,19 @@ impl Open {
     }
 }
 
-/// Finds out what descriptors stand for. Remembers mounts.
+/// Identifies the files of descriptors. Remembers mounts.
 #[derive(Debug, Default)]
 pub(super) struct Identifier {
-    /// Whether a mount is one that the process sees, and the type of its file system.
+    /// Whether a mount is visible to the process, and the type of its file system.
     file_systems: HashMap<Place, (bool, String)>,
-    /// Files whose file system does not tell which life of an inode they are.
+    /// Files whose file system does not report the generation of their inode.
     pub(super) without_generation: u64,
-    /// Calls of whose descriptor the kernel did not say what it stands for.
+    /// Calls whose descriptor the kernel did not identify.
     pub(super) refused: u64,
 }
 
 impl Identifier {
-    /// The file that `fd`, a duplicate of one of `tid`'s descriptors, stands for.
+    /// The file of `fd`, a duplicate of one of `tid`'s descriptors.
     pub(super) fn identify(&mut self, fd: BorrowedFd<'_>, tid: Tid) -> io::Result<Open> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
         let found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted)?;
@@ -100,8 +100,8 @@ impl Identifier {
         self.without_generation += u64::from(has_lives && generation.is_none());
         Ok(Open {
             file: FileId {
-                // By st_dev: btrfs shows another for each subvolume (fs/btrfs/inode.c,
-                // `btrfs_getattr`), and their inode numbers are alike.
+                // By st_dev: btrfs reports a different one for each subvolume (fs/btrfs/inode.c,
+                // `btrfs_getattr`), and their inode numbers coincide.
                 device: place.device,
                 inode: found.stx_ino,
                 generation: generation.unwrap_or(0),
@@ -123,8 +123,7 @@ impl Identifier {
             .map_or("unknown", |(_, kind)| kind)
     }
 
-    /// Whether the file's mount is one that the process sees. Remembers the type of its file
-    /// system.
+    /// Whether the file's mount is visible to the process. Remembers the type of its file system.
     fn is_listed(&mut self, place: Place, found: &Statx, tid: Tid) -> bool {
         let known = self.file_systems.entry(place).or_insert_with(|| {
             listed(place, tid).map_or_else(|| (false, unlisted(found)), |kind| (true, kind))
@@ -139,7 +138,7 @@ fn listed(place: Place, tid: Tid) -> Option<String> {
     Some(mounts.with_id(place.mount)?.kind.clone())
 }
 
-/// What is mounted nowhere: the kernel's own file systems.
+/// File systems that are mounted nowhere: the kernel's internal ones.
 fn unlisted(found: &Statx) -> String {
     let kind = match FileKind::from_mode(u32::from(found.stx_mode)) {
         FileKind::Pipe => "pipefs",
@@ -151,14 +150,13 @@ fn unlisted(found: &Statx) -> String {
     kind.to_owned()
 }
 
-/// Tells eventfd, epoll, timers and their like apart, which share one inode
-/// (`fs/anon_inodes.c`): by their name, in the way of the kernel side (`identify_anonymous`,
-/// `bpf/identity.h`).
+/// Distinguishes eventfd, epoll, timers and the like, which share one inode (`fs/anon_inodes.c`),
+/// by their name, as the kernel side does (`identify_anonymous`, `bpf/identity.h`).
 fn kind_of_anonymous(shown: &[u8]) -> u32 {
     let Some(name) = shown.strip_prefix(b"anon_inode:") else {
         return 0;
     };
-    // With the NUL at its end, which a name that is too long loses letters for.
+    // With the terminating NUL, for which a long name is shortened.
     let mut words = [0; 16];
     for (byte, letter) in words.iter_mut().take(15).zip(name) {
         *byte = *letter;

@@ -1,4 +1,4 @@
-//! The lower strata from outside: page-cache residency of files, accounts of processes.
+//! The lower strata from outside: page-cache residency of files, accounting of processes.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -13,14 +13,14 @@ use super::identity::Identifier;
 use super::usage::number;
 use crate::kernel::cachestat;
 
-/// A file whose residency at the end is to be compared.
+/// A file whose residency is compared at the end.
 #[derive(Debug)]
 struct Before {
     path: Vec<u8>,
     bytes: Option<u64>,
 }
 
-/// Residency of the files that a run uses.
+/// Residency of the files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Residencies {
     before: HashMap<FileId, Before>,
@@ -41,7 +41,7 @@ impl Residencies {
         );
     }
 
-    /// How they are now. A file that has another name now is not looked for.
+    /// Their current residency. A file that has another name now is not searched for.
     pub(super) fn now(self, identifier: &mut Identifier) -> Vec<Residency> {
         let me = std::process::id();
         let mut all: Vec<Residency> = self
@@ -69,7 +69,8 @@ impl Residencies {
 
 fn open_again(path: Vec<u8>) -> Option<rustix::fd::OwnedFd> {
     let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-    // Whatever has that name now: it must not block, and become nobody's terminal.
+    // Another file may have that name now: opening it must neither block nor make it a controlling
+    // terminal.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     rustix::fs::open(path, flags, Mode::empty()).ok()
 }
@@ -78,7 +79,7 @@ fn in_bytes(pages: u64) -> u64 {
     pages.saturating_mul(rustix::param::page_size() as u64)
 }
 
-/// What the kernel has accounted to a process so far.
+/// The kernel's accounting for a process so far.
 pub(super) fn accounts(process: u32) -> Option<ProcessIo> {
     let text = std::fs::read(format!("/proc/{process}/io")).ok()?;
     parse_accounts(&text)

@@ -3,8 +3,8 @@
 use super::identity::Open;
 use super::request::Tid;
 
-/// What was mapped so that stores can change a file, now or later. A range may be unmapped, or
-/// stand for something else, by the time it is asked for: `/proc/PID/maps` has the last word.
+/// Mappings through which stores can change a file, now or later. A range may be unmapped or
+/// replaced before it is queried: `/proc/PID/maps` decides.
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     all: Vec<(u64, u64, Open)>,
@@ -20,19 +20,19 @@ impl Mappings {
     pub(super) fn stored_to(&self, tid: Tid, address: u64, bytes: u64) -> Option<Open> {
         let to = address.saturating_add(bytes);
         self.all.iter().find(|one| overlap(one, address, to))?;
-        // Names may be no text.
+        // Names may be invalid UTF-8.
         let maps = std::fs::read(format!("/proc/{tid}/maps")).ok()?;
         let maps = String::from_utf8_lossy(&maps);
         let mut shared = maps.lines().filter_map(shared);
         let (.., inode) = shared.rfind(|(from, end, _)| *from < to && address < *end)?;
-        // The last one there: inode numbers are used again, and are alike in two subvolumes.
+        // The latest one at this place: inode numbers are reused, and coincide in two subvolumes.
         let known = self.all.iter().rev();
         let mut known = known.filter(|(.., open)| open.file.inode == inode);
         let there = known.clone().find(|one| overlap(one, address, to));
         there.or_else(|| known.next()).map(|(.., open)| *open)
     }
 
-    /// A range has become another one.
+    /// A range was remapped.
     pub(super) fn moved(&mut self, from: u64, to: u64, bytes: u64) {
         let found = self.all.iter().find(|one| overlap(one, from, from + 1));
         if let Some(open) = found.map(|(.., open)| *open) {
@@ -45,8 +45,7 @@ fn overlap((from, end, _): &(u64, u64, Open), address: u64, to: u64) -> bool {
     *from < to && address < *end
 }
 
-/// Of a line of `/proc/PID/maps`: where a shared mapping that may be stored to begins and ends,
-/// and its inode.
+/// From a line of `/proc/PID/maps`: the start and end of a shared, writable mapping, and its inode.
 pub(super) fn shared(line: &str) -> Option<(u64, u64, u64)> {
     let mut words = line.split_ascii_whitespace();
     let (from, to) = words.next()?.split_once('-')?;

@@ -1,4 +1,4 @@
-//! Reading what a traced program handed over by address.
+//! Reads arguments that a traced program passed by address.
 #![expect(
     unsafe_code,
     reason = "another process's memory is read by its addresses"
@@ -10,12 +10,12 @@ use std::os::unix::fs::FileExt as _;
 
 use super::request::Tid;
 
-/// The longest path that a call takes, with its NUL (`PATH_MAX`).
+/// The longest path that a call accepts, with its NUL (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 
-/// A string that ends with a NUL, without it; `None` when it cannot be read.
+/// A NUL-terminated string, without the NUL; `None` when it cannot be read.
 ///
-/// Reads up to page ends, as the next page may not be there.
+/// Reads up to page ends, since the next page may be unmapped.
 pub(super) fn string(tid: Tid, address: u64) -> Option<Vec<u8>> {
     let page = rustix::param::page_size();
     let mut at = usize::try_from(address).ok().filter(|at| *at != 0)?;
@@ -43,7 +43,7 @@ pub(super) fn word(tid: Tid, address: u64) -> Option<u64> {
     (read == bytes.len()).then(|| u64::from_ne_bytes(bytes))
 }
 
-/// Words that follow each other.
+/// Consecutive words.
 pub(super) fn words<const N: usize>(tid: Tid, address: u64) -> Option<[u64; N]> {
     let mut bytes = [[0; 8]; N];
     let at = usize::try_from(address).ok()?;
@@ -51,7 +51,7 @@ pub(super) fn words<const N: usize>(tid: Tid, address: u64) -> Option<[u64; N]> 
     (read == N * 8).then(|| bytes.map(u64::from_ne_bytes))
 }
 
-/// Reads up to `bytes` behind what `into` has. Returns how many were there.
+/// Appends up to `bytes` to `into`. Returns how many were read.
 pub(super) fn append(tid: Tid, address: u64, into: &mut Vec<u8>, bytes: usize) -> usize {
     let before = into.len();
     into.resize(before + bytes, 0);
@@ -68,8 +68,8 @@ pub(super) fn set_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
     let at = usize::try_from(address)
         .map_err(|_too_large| io::Error::from_raw_os_error(libc::EFAULT))?;
     let (local, remote) = vectors(at, &mut bytes);
-    // SAFETY: `local` is a live buffer of its length, which is only read; the other address
-    // is one of the other process's and checked by the kernel.
+    // SAFETY: `local` is a live buffer of its length, which is only read; the other address belongs
+    // to the other process, and the kernel checks it.
     let written =
         unsafe { libc::process_vm_writev(pid(tid)?, &raw const local, 1, &raw const remote, 1, 0) };
     match count(written) {
@@ -80,8 +80,8 @@ pub(super) fn set_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
 
 fn read(tid: Tid, at: usize, into: &mut [u8]) -> io::Result<usize> {
     let (local, remote) = vectors(at, into);
-    // SAFETY: `local` is a live buffer of its length; the other address is one of the other
-    // process's and checked by the kernel.
+    // SAFETY: `local` is a live buffer of its length; the other address belongs to the other
+    // process, and the kernel checks it.
     let read =
         unsafe { libc::process_vm_readv(pid(tid)?, &raw const local, 1, &raw const remote, 1, 0) };
     match count(read) {
@@ -91,8 +91,8 @@ fn read(tid: Tid, at: usize, into: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Whether a filter of system calls refuses the call itself, as Docker's did without
-/// `CAP_SYS_PTRACE` until its version 23: a tracer may read its program's memory in `/proc` all
-/// the same (`mm_access`, kernel/fork.c).
+/// `CAP_SYS_PTRACE` until version 23: a tracer may still read its program's memory in `/proc`
+/// (`mm_access`, kernel/fork.c).
 fn is_filtered(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS))
 }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn strings_and_words_are_read_and_written() {
         let me = std::process::id();
-        // Longer than one part, so that it is put together.
+        // Longer than one part, so that parts are joined.
         let text = [vec![b'x'; 700], vec![0]].concat();
         let read = string(me, text.as_ptr().addr() as u64).unwrap();
         assert_eq!(read, vec![b'x'; 700]);

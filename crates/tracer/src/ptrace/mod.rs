@@ -1,19 +1,19 @@
 //! The ptrace back end: for users and machines that do not permit eBPF.
 //!
-//! [`Session::start`] runs a program behind a seccomp filter that stops it at its I/O calls,
-//! at entry and at exit; all other calls run free. [`Session::adopt`] takes a process that
-//! runs already, which cannot be given a filter and stops at every call.
+//! [`Session::start`] runs a program behind a seccomp filter that stops it at its I/O calls, at
+//! entry and at exit; all other calls run without stops. [`Session::adopt`] attaches to a running
+//! process, which cannot get a filter and stops at every call.
 //!
 //! # When iostrata dies
 //!
-//! A filter cannot be removed, and a call that it asks a tracer about fails with `ENOSYS` when
-//! there is none (`__seccomp_filter`, kernel/seccomp.c). A program that goes on like that would
-//! find its writes refused for no reason. So behind a filter the kernel kills it together with the
-//! thread that traces (`PTRACE_O_EXITKILL`), and [`front::split`] puts that thread into a process
-//! which the death of the one that the user sees does not touch: if iostrata is killed, the program
-//! keeps running and is traced to its end. With [`Stops::All`] there is no filter, and the program
-//! keeps running whichever process is killed; each of its calls then costs two stops. Errors and
-//! panics of the recording end the recording alone.
+//! A filter cannot be removed, and without a tracer every filtered call fails with `ENOSYS`
+//! (`__seccomp_filter`, kernel/seccomp.c). The program would keep running and find its writes
+//! refused for no reason. So behind a filter the kernel kills the program together with the thread
+//! that traces (`PTRACE_O_EXITKILL`), and [`front::split`] puts that thread into a separate
+//! process, which survives the death of the process that the user sees: if iostrata is killed, the
+//! program keeps running and is traced to its end. With [`Stops::All`] there is no filter, and the
+//! program keeps running whichever process is killed; each of its calls then costs two stops.
+//! Errors and panics of the recording end only the recording.
 
 mod adopt;
 mod aio;
@@ -75,26 +75,26 @@ use crate::failure::{self, survive};
 use crate::program::StartError;
 use crate::record::{Recording, Unfinished};
 
-/// Pairs of call and file that are told apart, and files that are named. What is beyond is
-/// counted without its file.
+/// Maximum number of pairs of call and file, and of named files. Calls beyond it are counted
+/// without their file.
 const MOST_ROWS: usize = 1 << 18;
 
-/// Calls that a program stops at.
+/// The calls at which a program stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stops {
-    /// I/O calls; all others run free. The program dies with the thread that traces it.
+    /// I/O calls; all others run without stops. The program dies with the thread that traces it.
     Io,
     /// All calls. The program keeps running if its tracer dies.
     All,
 }
 
-/// Why a program is not observed.
+/// Why a program cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// It does not run.
+    /// The program cannot be run.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// It runs, but may not be traced.
+    /// The process is running, but may not be traced.
     #[error(
         "cannot trace process {pid}: {source}; name one of your own processes that no debugger \
          traces, or run iostrata as root"
@@ -102,36 +102,36 @@ pub enum TraceError {
     Refused {
         /// The process.
         pid: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel refused what tracing needs.
+    /// The kernel refused a call that tracing needs.
     #[error(
         "cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted, in a systemd unit \
          with SystemCallFilter=@debug kcmp seccomp"
     )]
     Kernel(#[source] io::Error),
-    /// The recording was given up; the program was not touched by that.
+    /// The recording was abandoned; this did not affect the program.
     #[error("the recording was aborted ({0}); please report it")]
     GivenUp(String),
 }
 
-/// What was seen of one run.
+/// The observation of one run.
 #[derive(Debug)]
 pub struct Outcome {
     /// Rows, names, tasks, history.
     pub observation: Observation,
-    /// Page-cache residency, and the accounts of processes.
+    /// Page-cache residency, and the accounting of processes.
     pub lower: Lower,
     /// How the program ended; `None` if it is still running.
     pub status: Option<ExitStatus>,
-    /// Stops that were answered.
+    /// Number of stops answered.
     pub stops: u64,
-    /// The operation log, where one is written.
+    /// The operation log, if one is written.
     pub recorded: Option<Unfinished>,
 }
 
-/// One program that is traced, by a thread of its own.
+/// One traced program, with a thread of its own for tracing.
 #[derive(Debug)]
 pub struct Session {
     pid: u32,
@@ -147,7 +147,7 @@ impl Session {
         Self::start_with(command, stops, None)
     }
 
-    /// The same, and writes its operation log.
+    /// The same, with an operation log.
     pub fn record(
         command: &[OsString],
         stops: Stops,
@@ -214,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Number of the program's process.
+    /// Id of the program's process.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -224,7 +224,7 @@ impl Session {
         self.watch.status()
     }
 
-    /// Threads that are traced.
+    /// Traced threads.
     pub fn alive(&self) -> u64 {
         self.watch.alive.load(Ordering::Acquire)
     }
@@ -234,13 +234,13 @@ impl Session {
         self.watch.stops.load(Ordering::Relaxed)
     }
 
-    /// Waits until the program and all it started have ended.
+    /// Waits until the program and all its descendants have ended.
     pub fn wait(self) -> Result<Outcome, TraceError> {
         self.conclude().map(|(outcome, _nobody)| outcome)
     }
 
     /// Ends the observation, including that of processes still running. Without a filter they are
-    /// let go; behind one they need [`Rest::wait`].
+    /// detached; behind one they need [`Rest::wait`].
     pub fn stop(self) -> Result<(Outcome, Rest), TraceError> {
         self.watch.ring();
         self.conclude()
@@ -253,7 +253,7 @@ impl Session {
         let mut rest = Rest(Some(self.thread));
         let mut failed = Vec::new();
         if self.stops == Stops::All || self.watch.alive.load(Ordering::Acquire) == 0 {
-            // At the thread's end the kernel lets go of all that it traced.
+            // When the thread ends, the kernel detaches everything it traced.
             failed.extend(rest.join().err().map(|error| given_up(&error)));
         }
         let stops = self.stops;
@@ -278,7 +278,7 @@ impl Session {
 }
 
 impl Session {
-    /// The thread that traces has ended and left nothing.
+    /// The tracing thread has ended without a result.
     fn without_record(self) -> Result<(Outcome, Rest), TraceError> {
         let error = match self.thread.join() {
             Ok(Err(error @ (TraceError::Start(_) | TraceError::Refused { .. }))) => {
@@ -306,8 +306,8 @@ fn given_up(error: &TraceError) -> Gap {
     Gap::new("the whole recording", error.to_string())
 }
 
-/// Processes behind a filter that are still running when the observation has ended. They need this
-/// process to answer their calls, and die with it.
+/// Processes behind a filter that are still running after the observation. They need this process
+/// to answer their calls, and die with it.
 #[derive(Debug)]
 pub struct Rest(Option<JoinHandle<Result<Left, TraceError>>>);
 
@@ -332,7 +332,7 @@ impl Rest {
     }
 }
 
-/// On the thread that traces: runs a program to its end.
+/// On the tracing thread: runs a program to its end.
 fn run(
     (program, stops): (Program, Stops),
     recorder: impl FnOnce() -> Recorder,
@@ -354,7 +354,7 @@ fn run(
     let mut recorder = recorder();
     recorder.adopt(pid, crate::clock::now_ns());
     watch.alive.store(1, Ordering::Release);
-    // Nobody listens when the session was given up; the program runs all the same.
+    // The owner may have abandoned the session; the program runs nevertheless.
     _ = started.send(pid);
     let root = (pid, HashSet::from([pid]));
     let mut tracing = Tracing::new(recorder, stops, root, bell, Arc::clone(watch), record);

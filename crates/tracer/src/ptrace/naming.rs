@@ -1,4 +1,4 @@
-//! Names of files, from the kernel, at the moment of the call.
+//! Names of files, read from the kernel at the moment of the call.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
@@ -33,7 +33,7 @@ impl Recorder {
     }
 }
 
-/// A file with its name when it is first used.
+/// A file with its name at first use.
 pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
     NamedFile {
         file: open.file,
@@ -45,19 +45,19 @@ pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) ->
     }
 }
 
-/// What `/proc` shows; of a file whose last name is gone, that name.
+/// The name shown by `/proc`; for a file without names, its last name.
 fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
     let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
-    // fs/d_path.c says so behind the path of a file that has no name any more. What never had
-    // one in a file system keeps the kernel's.
+    // fs/d_path.c appends this to the path of a file whose names were all removed. A file that
+    // never had a name in a file system keeps the kernel's.
     if open.is_unlinked && open.kind() != FileKind::Anonymous && path.ends_with(b" (deleted)") {
         path.truncate(path.len() - b" (deleted)".len());
     }
     path
 }
 
-/// Whether the call links the file that its first path leads to, and not the name: then it may
-/// be one without a name (`O_TMPFILE`).
+/// Whether the call links the target of its first path and not the name: the target may be a file
+/// without a name (`O_TMPFILE`).
 fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
     let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
     number == Sysno::linkat && low(arguments[4]) & flags != 0

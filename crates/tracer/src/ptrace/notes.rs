@@ -1,4 +1,4 @@
-//! What a run did that this back end cannot see, to be said in the result.
+//! Parts of a run that this back end cannot see, to be reported in the result.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -11,28 +11,29 @@ use super::{place, usage};
 /// Set-user-ID and set-group-ID bits of a mode.
 const GAINS_PRIVILEGES: u32 = 0o6000;
 
-/// Counts of what was met.
+/// Counts of such parts.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    /// `io_uring` instances that were made.
+    /// `io_uring` instances created.
     pub(super) rings: u64,
-    /// Threads that were gone before their figures could be read.
+    /// Threads that were gone before their usage could be read.
     pub(super) without_figures: u64,
     /// Operations of libaio whose results no call fetched.
     pub(super) without_result: u64,
-    /// Threads that may not be traced.
+    /// Threads that could not be traced.
     pub(super) refused: u64,
     /// Pairs of descriptors that could not be compared.
     pub(super) not_compared: u64,
-    /// Calls whose numbers mean others: of 32-bit programs, or made the 32-bit way.
+    /// Calls whose numbers mean other calls: those of 32-bit programs, or made with the 32-bit
+    /// convention.
     pub(super) foreign: u64,
-    /// First program that was executed without the privileges that its file gives: set-user-ID,
+    /// First program that was executed without the privileges of its file: set-user-ID,
     /// set-group-ID or capabilities.
     unprivileged: Option<Vec<u8>>,
 }
 
 impl Notes {
-    /// Looks at the program that a process has executed.
+    /// Inspects the program that a process has executed.
     pub(super) fn executed(&mut self, process: Tid) {
         let link = format!("/proc/{process}/exe");
         if self.unprivileged.is_none() && is_held_back(process) && gives_privileges(&link) {
@@ -40,7 +41,7 @@ impl Notes {
         }
     }
 
-    /// What is missing in an operation log.
+    /// The gaps in an operation log.
     pub(super) fn log_gaps(&self, hidden: u64) -> Vec<Gap> {
         let gaps = [
             self.of_rings(),
@@ -71,20 +72,20 @@ impl Notes {
         (self.refused > 0).then(|| Gap::new(what(), why))
     }
 
-    /// Of calls on descriptors that the kernel did not say anything of.
+    /// Calls on descriptors that the kernel did not identify.
     fn of_hidden(hidden: u64) -> Option<Gap> {
         let why = "the kernel did not resolve their descriptors (pidfd_getfd, /proc/PID/fd)";
         (hidden > 0).then(|| Gap::counted(hidden, "call on a file", "calls on files", why))
     }
 
-    /// Open files that may be one.
+    /// Open files whose sharing is unknown.
     fn of_apart(&self) -> Option<Gap> {
         let why = "a seccomp filter denies kcmp(2), which shows whether two descriptors share an \
                    open file; give the container CAP_SYS_PTRACE";
         (self.not_compared > 0).then(|| Gap::new("open files shared between processes", why))
     }
 
-    /// All that is missing in a run, without what is counted as lost.
+    /// All gaps of a run, without what is counted as lost.
     pub(super) fn gaps(self, stops: Stops, without_generation: u64, hidden: u64) -> Vec<Gap> {
         let mut gaps = always(stops);
         let met = [self.of_rings(), self.of_refused(), Self::of_hidden(hidden)];
@@ -119,7 +120,7 @@ impl Notes {
     }
 }
 
-/// Whether a file gives privileges to whoever executes it.
+/// Whether a file grants privileges when executed.
 fn gives_privileges(file: &str) -> bool {
     let mode = std::fs::metadata(file).map_or(0, |meta| meta.mode());
     let mut capabilities = [0_u8; 64];
@@ -131,9 +132,8 @@ fn gives_privileges(file: &str) -> bool {
     mode & GAINS_PRIVILEGES != 0 || has_capabilities()
 }
 
-/// Whether the kernel gives a set-user-ID program no privileges now: because of the filter,
-/// or because its tracer may not trace everything (`cap_bprm_creds_from_file`,
-/// security/commoncap.c).
+/// Whether the kernel grants a set-user-ID program no privileges now: because of the filter, or
+/// because its tracer may not trace everything (`cap_bprm_creds_from_file`, security/commoncap.c).
 fn is_held_back(process: u32) -> bool {
     usage::has_no_new_privileges(process) || !rustix::process::geteuid().is_root()
 }

@@ -1,4 +1,4 @@
-//! What a call hands over, fetches, or does besides what its number says.
+//! What a call submits, fetches, or does beyond the meaning of its number.
 
 use iostrata_core::op::Call;
 use iostrata_core::trace::tally::Ended;
@@ -13,7 +13,7 @@ use crate::clock::now_ns;
 use crate::decode::outcome;
 
 impl Recorder {
-    /// Control blocks of libaio are on their way into the kernel.
+    /// Control blocks of libaio are being submitted.
     pub(super) fn submit(&mut self, tid: Tid, number: Sysno, arguments: &[u64; 6]) {
         let thread = self.tasks.threads.get(&tid);
         let Some(process) = thread.map(|thread| thread.process) else {
@@ -57,7 +57,7 @@ impl Recorder {
         }
     }
 
-    /// Destinations of a request to deduplicate, after the first.
+    /// Destinations of a deduplication request, after the first.
     fn deduped(
         &mut self,
         (process, tid): (u32, Tid),
@@ -83,7 +83,7 @@ impl Recorder {
         ended.collect()
     }
 
-    /// A call that makes a shared mapping of a file writable is counted as that, at the file.
+    /// A call that makes a shared mapping of a file writable is counted as that, for the file.
     pub(super) fn made_writable(&mut self, tid: Tid, mut entered: Entered, result: i64) -> Entered {
         let Ok(address) = u64::try_from(result) else {
             return entered;

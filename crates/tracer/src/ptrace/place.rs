@@ -1,4 +1,4 @@
-//! Where paths passed by a traced program lead.
+//! The targets of paths passed by a traced program.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,7 +10,7 @@ use super::memory;
 use super::request::Tid;
 use super::resolve::{Last, resolve};
 
-/// A path as it was given, and where it begins.
+/// A path as the program passed it, and its starting directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Given {
     directory: i32,
@@ -36,7 +36,7 @@ pub(super) fn given(tid: Tid, style: u8, arguments: &[u64; 6]) -> [Option<Given>
     }
 }
 
-/// Descriptors are the low 32 bits of their argument, whatever the others are.
+/// Descriptors are the low 32 bits of their argument, whatever the other bits are.
 pub(super) fn descriptor(argument: u64) -> i32 {
     let [a, b, c, d, ..] = argument.to_le_bytes();
     i32::from_le_bytes([a, b, c, d])
@@ -52,7 +52,7 @@ impl Given {
         }
     }
 
-    /// What a descriptor stands for.
+    /// The file of a descriptor.
     pub(super) fn of_descriptor(directory: i32) -> Self {
         Self {
             directory,
@@ -60,25 +60,25 @@ impl Given {
         }
     }
 
-    /// An empty path, which stands for the descriptor (`AT_EMPTY_PATH`).
+    /// An empty path, which means the descriptor itself (`AT_EMPTY_PATH`).
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 }
 
-/// The absolute path, in the names of the tracer's file system; `None` for an empty one,
-/// which stands for a descriptor.
+/// The absolute path in the tracer's view of the file system; `None` for an empty path, which means
+/// a descriptor.
 pub(super) fn absolute(given: &Given, tid: Tid) -> Option<Vec<u8>> {
     if given.is_empty() {
         return None;
     }
     let found = resolve(given, tid, Last::Kept);
-    // Of an unknown beginning, or by too many links: as it was asked for.
+    // With an unknown start, or too many links: the path as the program passed it.
     let path = found.and_then(|found| found.path());
     Some(path.unwrap_or_else(|| given.text.clone()))
 }
 
-/// Whether the path leads to a file now, seen from where the program sees it.
+/// Whether the path leads to a file now, as the program sees it.
 pub(super) fn exists(given: &Given, tid: Tid) -> bool {
     let found = resolve(given, tid, Last::Followed);
     found.is_some_and(|found| found.file().is_some())
@@ -96,7 +96,7 @@ pub(super) fn file(given: &Given, tid: Tid) -> Option<OwnedFd> {
     rustix::fs::open(path, flags, Mode::empty()).ok()
 }
 
-/// Where a relative path begins.
+/// The starting directory of a relative path.
 pub(super) fn beginning(given: &Given, tid: Tid) -> String {
     match given.directory {
         libc::AT_FDCWD => format!("/proc/{tid}/cwd"),
@@ -104,7 +104,7 @@ pub(super) fn beginning(given: &Given, tid: Tid) -> String {
     }
 }
 
-/// What a symbolic link says.
+/// The target of a symbolic link.
 pub(super) fn link(path: &str) -> Option<Vec<u8>> {
     let target = std::fs::read_link(path).ok()?;
     Some(target.as_os_str().as_bytes().to_vec())

@@ -1,4 +1,4 @@
-//! What was recorded, from the last stop to the evidence.
+//! From the last stop of a recording to the evidence.
 
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
 use iostrata_core::observe::Observation;
@@ -16,7 +16,7 @@ use super::request::Tid;
 use super::usage;
 use crate::record::Unfinished;
 
-/// A run that nobody is stopped for any more.
+/// A run whose threads no longer stop.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) tally: Tally,
@@ -24,16 +24,16 @@ pub(super) struct Record {
     pub(super) residencies: Residencies,
     pub(super) io: Option<ProcessIo>,
     pub(super) notes: Notes,
-    /// Threads still running: their process, and what they had used before.
+    /// Threads still running: their process, and their usage before the observation.
     pub(super) left: Vec<(Tid, u32, Used)>,
-    /// What is missing since the recording has failed.
+    /// Gaps left by a failed recording.
     pub(super) failed: Vec<Gap>,
     pub(super) log: Option<Log>,
 }
 
 impl Record {
-    /// Asks the kernel for the rest and makes evidence of it.
-    /// `answered`: stops that were answered.
+    /// Reads the rest from the kernel and turns it into evidence. `answered`: number of stops
+    /// answered.
     pub(super) fn finish(
         mut self,
         stops: Stops,

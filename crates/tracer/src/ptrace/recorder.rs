@@ -1,4 +1,4 @@
-//! Makes calls of stops: what was entered, on which file, and how it ended.
+//! Turns stops into calls: which call, on which file, and its outcome.
 
 use std::os::fd::AsFd as _;
 
@@ -29,7 +29,7 @@ use crate::decode::outcome;
 /// include/uapi/linux/fs.h
 const RWF_APPEND: u64 = 0x10;
 
-/// Records what the stops of one run tell.
+/// Records the stops of one run.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) tally: Tally,
@@ -40,15 +40,15 @@ pub(super) struct Recorder {
     pub(super) notes: Notes,
     pub(super) queue: Queue,
     pub(super) mappings: Mappings,
-    /// Whether calls count: not before the program was executed.
+    /// Whether calls count: not before the program is executed.
     pub(super) counts: bool,
     pub(super) log: Option<Log>,
-    /// The last open file description that was given a number.
+    /// The last number given to an open file description.
     pub(super) descriptions: u64,
 }
 
 impl Recorder {
-    /// `counts_at_once` when the program runs already.
+    /// `counts_at_once` for a program that is already running.
     pub(super) fn new(most_rows: usize, counts_at_once: bool) -> Self {
         Self {
             tally: Tally::new(most_rows),
@@ -70,13 +70,13 @@ impl Recorder {
         Self { log, ..self }
     }
 
-    /// Whether the thread is in a call whose end is to be recorded.
+    /// Whether the thread is in a call whose end is recorded.
     pub(super) fn is_inside(&self, tid: Tid) -> bool {
         let thread = self.tasks.threads.get(&tid);
         thread.is_some_and(|thread| thread.entered.is_some())
     }
 
-    /// A thread that runs already is traced from now on.
+    /// A running thread is traced from now on.
     pub(super) fn adopt(&mut self, tid: Tid, now_ns: u64) {
         let (process, parent) = family(tid);
         let before = usage::of(process, tid).unwrap_or_default();
@@ -84,12 +84,12 @@ impl Recorder {
         self.tally.begin_task(tid, process, parent, now_ns);
     }
 
-    /// Threads were met that may not be traced.
+    /// Threads were found that may not be traced.
     pub(super) fn refused(&mut self, threads: u64) {
         self.notes.refused += threads;
     }
 
-    /// A new thread has stopped, or its maker tells of it; whichever is first.
+    /// A new thread has stopped, or its creator reports it, whichever is first.
     pub(super) fn begin(&mut self, tid: Tid, maker: Option<Tid>, now_ns: u64) {
         let maker = maker.and_then(|maker| {
             let thread = self.tasks.threads.get(&maker)?;
@@ -105,7 +105,7 @@ impl Recorder {
             let (process, parent) = match maker {
                 Some((process, Some(flags))) if flags & CLONE_THREAD != 0 => (process, process),
                 Some((process, Some(_))) => (tid, process),
-                // Made by a call that is not decoded, or told of itself first.
+                // Created by a call that is not decoded, or its own stop came first.
                 Some((_, None)) | None => match family(tid) {
                     (process, parent) if process == tid => (process, parent),
                     (process, _) => (process, process),
@@ -182,12 +182,12 @@ impl Recorder {
         }
     }
 
-    /// A thread enters a call whose number means another one.
+    /// A thread enters a call whose number means another call.
     pub(super) fn foreign_call(&mut self) {
         self.notes.foreign += u64::from(self.counts);
     }
 
-    /// A thread leaves the call that it had entered; of another, nothing is known.
+    /// A thread leaves the call that it entered; calls without a seen entry are ignored.
     pub(super) fn left(&mut self, tid: Tid, result: i64, now_ns: u64) {
         let Some(thread) = self.tasks.threads.get_mut(&tid) else {
             return;
@@ -278,14 +278,14 @@ impl Recorder {
         }
     }
 
-    /// Where the transfer began; the position of the open file has moved past it.
+    /// The offset at which the transfer began; the position of the open file is past it now.
     fn offset(&self, tid: Tid, entered: &Entered, moved: u64) -> Option<u64> {
         let (fd, _) = entered.file.filter(|(_, open)| open.is_regular())?;
         let argument = entered.arguments[3];
         if matches!(entered.number, Sysno::copy_file_range | Sysno::splice) && argument != 0 {
             return memory::word(tid, argument)?.checked_sub(moved);
         }
-        // preadv2 and pwritev2 take -1 for the position.
+        // preadv2 and pwritev2 take -1 for the current position.
         if entered.meaning & call::OFFSET != 0 && argument != u64::MAX {
             if entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_APPEND != 0 {
                 let link = format!("/proc/{tid}/fd/{fd}");
@@ -301,7 +301,7 @@ impl Recorder {
         position.checked_sub(moved)
     }
 
-    /// What a descriptor stands for; a file that was not seen before is named.
+    /// The file of a descriptor; a new file gets its name.
     pub(super) fn resolve(&mut self, tid: Tid, fd: i32) -> Option<Open> {
         let table = self.tasks.table(tid)?;
         let (tally, residencies) = (&mut self.tally, &mut self.residencies);
@@ -329,8 +329,8 @@ impl Recorder {
         Some(open.file)
     }
 
-    /// What a descriptor stands for changes while such a call runs: it is forgotten before
-    /// and after it.
+    /// The descriptor's file changes while such a call runs: it is forgotten before and after the
+    /// call.
     fn forget_closed(&self, tid: Tid, number: Sysno, arguments: &[u64; 6]) {
         use Sysno as N;
         if !matches!(
@@ -351,7 +351,7 @@ impl Recorder {
         }
     }
 
-    /// Calls that change what is known of a process.
+    /// Calls that change the state of a process.
     fn note(&mut self, process: u32, entered: &Entered, result: i64) {
         use Sysno as N;
         match entered.number {
@@ -363,7 +363,7 @@ impl Recorder {
         }
     }
 
-    /// A program was executed by the thread that was `former`.
+    /// The thread formerly numbered `former` has executed a program.
     pub(super) fn executed(&mut self, tid: Tid, former: Tid, now_ns: u64) {
         self.counts = true;
         if former != tid && former != 0 {
@@ -375,8 +375,8 @@ impl Recorder {
         self.notes.executed(tid);
     }
 
-    /// A thread is about to end, or is gone without having been seen ending, as one that is
-    /// killed between the two may be (ptrace(2)). Either way it still has its figures.
+    /// A thread is about to end, or has gone without that stop, as a thread killed in between may
+    /// (ptrace(2)). Either way its usage can still be read.
     pub(super) fn ending(&mut self, tid: Tid, now_ns: u64) {
         let Some(thread) = self.tasks.threads.get_mut(&tid) else {
             return;
@@ -398,8 +398,8 @@ impl Recorder {
         self.tasks.end(tid);
     }
 
-    /// Hands over. What is left to ask the kernel for is asked by [`Record::finish`], when
-    /// nobody is stopped any more. `failed` says what could not be recorded.
+    /// Returns the record. [`Record::finish`] reads the rest from the kernel, when no thread is
+    /// stopped any more. `failed` names what could not be recorded.
     pub(super) fn hand_over(mut self, failed: Vec<Gap>) -> Record {
         for ended in self.queue.left() {
             self.tally.operation(ended);

@@ -1,4 +1,4 @@
-//! The requests of `ptrace(2)` and the stops they answer.
+//! The requests of `ptrace(2)` and the stops that they answer.
 #![expect(unsafe_code, reason = "ptrace and its wait are wrapped by no library")]
 
 use std::io;
@@ -17,8 +17,8 @@ pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// In the number of a call: it is made the x32 way (`__X32_SYSCALL_BIT`,
-/// arch/x86/include/uapi/asm/unistd.h). No call of another architecture has it.
+/// Bit in the number of an x32 call (`__X32_SYSCALL_BIT`, arch/x86/include/uapi/asm/unistd.h).
+/// Calls of other architectures never have it.
 pub(super) const X32: u32 = 0x4000_0000;
 
 /// A thread.
@@ -33,7 +33,7 @@ pub(super) enum Resume {
     ToCall,
 }
 
-/// Why a thread stopped or went.
+/// Why a thread stopped or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// It has ended.
@@ -42,7 +42,7 @@ pub(super) enum Stop {
     Call,
     /// The filter asks for this system call.
     Filtered,
-    /// It made a thread or process.
+    /// It created a thread or process.
     Made,
     /// It has executed a program.
     Executed,
@@ -50,14 +50,14 @@ pub(super) enum Stop {
     Ending,
     /// Its process was stopped by this signal, as a shell's Ctrl-Z does.
     GroupStopped,
-    /// It is new, was interrupted, or its stopped process goes on.
+    /// It is new, was interrupted, or its stopped process continues.
     Trapped,
     /// This signal is about to reach it.
     Signalled(i32),
 }
 
 impl Stop {
-    /// From what `waitid(2)` tells of one that has stopped.
+    /// From the `waitid(2)` information about a stopped thread.
     fn from_status(status: i32) -> Self {
         let signal = status & 0xff;
         match status >> 8 {
@@ -79,21 +79,22 @@ impl Stop {
     }
 }
 
-/// What a thread is doing in a stop.
+/// The state of a thread in a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallInfo {
     /// No system call.
     None,
-    /// It enters one whose number means another call: of a 32-bit program, or made the 32-bit way.
+    /// The entry of a call whose number means another call: of a 32-bit program, or made with the
+    /// 32-bit convention.
     Foreign,
-    /// It enters one.
+    /// The entry of a call.
     Entry {
         /// Number.
         number: u64,
         /// Arguments.
         arguments: [u64; 6],
     },
-    /// It leaves one.
+    /// The exit of a call.
     Exit {
         /// Result, negative `errno` when it failed.
         result: i64,
@@ -111,12 +112,12 @@ pub(super) fn options(extra: i32) -> i32 {
         | extra
 }
 
-/// Begins to trace a thread without stopping it.
+/// Starts tracing a thread without stopping it.
 pub(super) fn seize(tid: Tid, options: i32) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options_word(options))
 }
 
-/// Makes a running thread stop.
+/// Stops a running thread.
 pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
@@ -130,12 +131,12 @@ pub(super) fn resume(tid: Tid, how: Resume, signal: i32) -> io::Result<()> {
     request(what, tid, 0, options_word(signal))
 }
 
-/// Leaves a thread of a stopped process stopped, but ready to tell when it goes on.
+/// Leaves a thread of a stopped process stopped, but reports when it continues.
 pub(super) fn listen(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_LISTEN, tid, 0, 0)
 }
 
-/// What belongs to an event: the new thread, or the former number of one that executed.
+/// The value of an event: the new thread, or the former id of one that executed.
 pub(super) fn message(tid: Tid) -> io::Result<Tid> {
     let mut message: libc::c_ulong = 0;
     let address = ptr::from_mut(&mut message).addr();
@@ -143,7 +144,7 @@ pub(super) fn message(tid: Tid) -> io::Result<Tid> {
     Ok(Tid::try_from(message).unwrap_or(0))
 }
 
-/// Which call a stopped thread is in, told by the kernel and not by counting stops.
+/// The call of a stopped thread, as the kernel reports it, without counting stops.
 pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = size_of::<libc::ptrace_syscall_info>();
@@ -157,8 +158,8 @@ pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
     let info = unsafe { info.assume_init() };
     Ok(match info.op {
         libc::PTRACE_SYSCALL_INFO_ENTRY | libc::PTRACE_SYSCALL_INFO_SECCOMP => {
-            // SAFETY: number and arguments lie at the same place for an entry and for a
-            // filter's stop (include/uapi/linux/ptrace.h); the union is of integers.
+            // SAFETY: number and arguments lie at the same offset for an entry and for a filter's
+            // stop (include/uapi/linux/ptrace.h); the union consists of integers.
             let entry = unsafe { info.u.entry };
             if info.arch != ARCHITECTURE || is_x32(entry.nr) {
                 CallInfo::Foreign
@@ -170,7 +171,7 @@ pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
             }
         }
         libc::PTRACE_SYSCALL_INFO_EXIT => {
-            // SAFETY: the kernel says that this member is the valid one.
+            // SAFETY: the kernel reports this member as the valid one.
             let exit = unsafe { info.u.exit };
             CallInfo::Exit { result: exit.sval }
         }
@@ -178,7 +179,7 @@ pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
     })
 }
 
-/// No call has a negative number; a call that is to be skipped does.
+/// No call has a negative number; a call to be skipped has.
 fn is_x32(number: u64) -> bool {
     number & u64::from(X32) != 0 && number >> 31 == 0
 }
@@ -198,15 +199,16 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
-/// What the call returned that a thread was in which is about to end: the end comes before the
-/// stop at its exit when the thread is killed (ptrace(2), `PTRACE_EVENT_EXIT`). A call that was
-/// not begun has failed with `ENOSYS` (`arch/x86/entry/entry_64.S`). `None` where it does not tell.
+/// The result of the call of a thread that is about to end: when the thread is killed, the end
+/// precedes the stop at the call's exit (ptrace(2), `PTRACE_EVENT_EXIT`). A call that was not
+/// started has failed with `ENOSYS` (`arch/x86/entry/entry_64.S`). `None` where the result is
+/// unknown.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn last_result(tid: Tid) -> Option<i64> {
     let mut word: libc::c_long = 0;
     let at = std::mem::offset_of!(libc::user_regs_struct, rax);
-    // The system call itself stores the word, other than the function of the C library.
-    // SAFETY: the kernel writes one word to the address of a live one.
+    // The system call itself stores the word, unlike the function of the C library. SAFETY: the
+    // kernel writes one word to the address of a live one.
     let outcome = unsafe {
         libc::syscall(
             libc::SYS_ptrace,
@@ -219,36 +221,36 @@ pub(super) fn last_result(tid: Tid) -> Option<i64> {
     (outcome == 0).then_some(word)
 }
 
-/// The same; here the register still holds an argument when a call was not begun.
+/// The same; on this architecture the register still holds an argument if the call was not started.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn last_result(_tid: Tid) -> Option<i64> {
     None
 }
 
-/// What there is to do.
+/// The next thing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// This thread has stopped, or is gone.
     Stop(Tid, Stop),
-    /// Nobody has stopped for so long.
+    /// No thread has stopped within the limit.
     Nothing,
-    /// Nobody is left.
+    /// No thread is left.
     Nobody,
 }
 
-/// Pause between two looks while a thread waits for its turn.
+/// Interval between two checks while a thread waits for its turn.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// The next stop of a thread that this thread traces, or the end of one of its children, who
-/// is in `/proc` until [`reap`]. Waits no longer than `limit` where there is one. Other threads'
-/// children are theirs.
+/// The next stop of a thread that this thread traces, or the end of one of its children, which
+/// stays in `/proc` until [`reap`]. Waits no longer than `limit` if there is one. Children of other
+/// threads are not included.
 ///
-/// Looks for one again and again for up to `impatience` before it sleeps: to be woken on
-/// another CPU takes longer than most programs need for their next stop.
+/// Polls for up to `impatience` before it sleeps: waking up on another CPU takes longer than most
+/// programs need until their next stop.
 pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<Next> {
     let begun = Instant::now();
     loop {
-        // Without children that could stop this fails, and the other call says so.
+        // Without children that could stop this fails, and the other call reports it.
         let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
         if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
             return Ok(Next::Stop(tid, Stop::from_status(status)));
@@ -277,7 +279,7 @@ pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<
     }
 }
 
-/// Lets a thread that is gone leave `/proc`. Returns how it ended.
+/// Removes a dead thread from `/proc`. Returns how it ended.
 pub(super) fn reap(tid: Tid) -> Option<ExitStatus> {
     let ended = wait(libc::P_PID, tid, libc::WEXITED | libc::WNOHANG);
     match ended.ok().flatten()? {
@@ -286,23 +288,23 @@ pub(super) fn reap(tid: Tid) -> Option<ExitStatus> {
     }
 }
 
-/// What `waitid(2)` tells of a thread.
+/// The `waitid(2)` information about a thread.
 enum Change {
     Ended(ExitStatus),
     /// The signal, and the event of `ptrace(2)` above it.
     Stopped(i32),
 }
 
-/// `None` if nobody has changed so, where `flags` say not to wait.
+/// `None` if no thread has changed, where `flags` say not to wait.
 fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, Change)>> {
-    // Those that this thread traces and its children, however made; not its siblings'.
+    // Threads traced by this thread and its children, however created; not its siblings' children.
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
     // SAFETY: the kernel writes one `siginfo_t` to `found`.
     kernel::outcome(unsafe { libc::waitid(whose, tid, found.as_mut_ptr(), flags) })?;
     // SAFETY: all-zero is a value of this structure, and the kernel wrote over it.
     let found = unsafe { found.assume_init() };
-    // SAFETY: waitid(2) sets this member, to 0 when there was nobody.
+    // SAFETY: waitid(2) sets this member, to 0 when there was no child.
     let tid = unsafe { found.si_pid() };
     // SAFETY: waitid(2) sets this member.
     let status = unsafe { found.si_status() };
@@ -324,8 +326,8 @@ fn options_word(value: i32) -> usize {
 fn request(what: libc::c_uint, tid: Tid, address: usize, data: usize) -> io::Result<()> {
     let tid = libc::pid_t::try_from(tid)
         .map_err(|_too_large| io::Error::from_raw_os_error(libc::ESRCH))?;
-    // SAFETY: every caller passes, for requests that write, the address and size of a live
-    // value of the type that the request writes; the others ignore or copy the words.
+    // SAFETY: every caller passes, for requests that write, the address and size of a live value of
+    // the type that the request writes; the others ignore or copy the words.
     kernel::outcome(unsafe { libc::ptrace(what, tid, address, data) })
 }
 

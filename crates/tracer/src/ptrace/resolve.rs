@@ -1,9 +1,9 @@
-//! Where a path passed by a stopped program leads: asked of the kernel, name by name, from the
+//! Resolves the paths of a stopped program through the kernel, name by name, starting at the
 //! program's own root, working directory or descriptor.
 //!
-//! Nothing else is right. `link/..` is not the directory that `link` is in, an absolute link
-//! inside a changed root stays inside it, and a path of one process means another file to
-//! another. `openat2(2)` with `RESOLVE_IN_ROOT` begins at that root only, and not at a directory
+//! No other way is correct: `link/..` is not the directory that contains `link`, an absolute link
+//! inside a changed root stays inside it, and the same path means different files to different
+//! processes. `openat2(2)` with `RESOLVE_IN_ROOT` starts only at that root, not at a directory
 //! beneath it.
 
 use std::collections::VecDeque;
@@ -20,28 +20,28 @@ use rustix::fs::{
 use super::place::{Given, beginning, link};
 use super::request::Tid;
 
-/// Symbolic links on one way (`MAXSYMLINKS`, include/linux/namei.h).
+/// Maximum number of symbolic links in one path (`MAXSYMLINKS`, include/linux/namei.h).
 const MOST_LINKS: usize = 40;
 
-/// What becomes of the last name of a path.
+/// The role of the last name of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Last {
-    /// It is what the call acts on, as for `rename` and `unlink`.
+    /// The call acts on the name itself, as `rename` and `unlink` do.
     Kept,
-    /// The call acts on what it leads to, as `open` does.
+    /// The call acts on the target of the name, as `open` does.
     Followed,
 }
 
-/// Where a path led.
+/// The target of a path.
 #[derive(Debug)]
 pub(super) struct Found {
     at: OwnedFd,
-    /// What is left of the path from there; empty when `at` is the file itself.
+    /// The unresolved rest of the path; empty when `at` is the file itself.
     rest: Vec<u8>,
 }
 
 impl Found {
-    /// Absolute path in the names of the tracer's file system, as the kernel tells it.
+    /// Absolute path in the tracer's view of the file system, as the kernel reports it.
     pub(super) fn path(&self) -> Option<Vec<u8>> {
         let at = link(&format!("/proc/self/fd/{}", self.at.as_raw_fd()))?;
         if self.rest.is_empty() {
@@ -51,12 +51,12 @@ impl Found {
         Some([at, b"/", &self.rest].concat())
     }
 
-    /// The place that it led to, and what is left of the path from there.
+    /// The location reached, and the unresolved rest of the path.
     pub(super) fn parts(self) -> (OwnedFd, Vec<u8>) {
         (self.at, self.rest)
     }
 
-    /// The file, opened as a place only; `None` when it does not exist.
+    /// The file, opened with `O_PATH`; `None` when it does not exist.
     pub(super) fn file(self) -> Option<OwnedFd> {
         if self.rest.is_empty() {
             return Some(self.at);
@@ -65,8 +65,8 @@ impl Found {
     }
 }
 
-/// A place in the directory tree. Nothing is opened for reading: what is there may block, or
-/// do something.
+/// A location in the directory tree. Nothing is opened for reading: an open may block, or have
+/// effects.
 fn step(at: &OwnedFd, name: &[u8]) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(openat(at, OsStr::from_bytes(name), flags, Mode::empty())?)
@@ -81,7 +81,7 @@ fn open(path: &str) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Walks along a path for a thread that is stopped. `None` when its beginning is not known.
+/// Resolves a path for a stopped thread. `None` when its starting directory is unknown.
 pub(super) fn resolve(given: &Given, tid: Tid, last: Last) -> Option<Found> {
     Walk::begin(given, tid)?.follow_all(last)
 }
@@ -135,7 +135,7 @@ impl Walk {
         })
     }
 
-    /// No farther than here.
+    /// The resolution ends here.
     fn stay(self, name: Vec<u8>) -> Found {
         let rest: Vec<Vec<u8>> = std::iter::once(name).chain(self.left).collect();
         Found {
@@ -144,7 +144,7 @@ impl Walk {
         }
     }
 
-    /// The root is its own parent for who has it as root (`follow_dotdot`, fs/namei.c).
+    /// A process sees its root as its own parent (`follow_dotdot`, fs/namei.c).
     fn up(&mut self) -> io::Result<()> {
         if identity(&self.at)? != identity(&self.root)? {
             self.at = step(&self.at, b"..")?;
@@ -170,7 +170,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Links of /proc lead to files and not to paths, and `self` is whoever asks.
+    /// Links in /proc lead to files and not to paths, and `self` is the reading process.
     fn follow_in_proc(&mut self, name: &[u8]) -> io::Result<()> {
         self.at = match name {
             b"self" | b"thread-self" => open(&format!("/proc/{}", self.tid))?,
@@ -183,7 +183,7 @@ impl Walk {
     }
 }
 
-/// The names of a path that are ways to go.
+/// The components of a path.
 fn names(path: &[u8]) -> VecDeque<Vec<u8>> {
     let names = path.split(|byte| *byte == b'/');
     let names = names.filter(|name| !name.is_empty() && *name != b".");
@@ -195,7 +195,7 @@ fn is_link(place: &OwnedFd) -> bool {
     found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
 }
 
-/// Which directory of which mount it is.
+/// Identifies a directory by mount and inode.
 fn identity(place: &OwnedFd) -> io::Result<(u64, u32, u32, u64)> {
     let wanted = StatxFlags::INO | StatxFlags::MNT_ID;
     let found = statx(place, c"", AtFlags::EMPTY_PATH, wanted)?;

@@ -1,4 +1,4 @@
-//! Making the program's process so that the tracer has it before its first call.
+//! Creates the program's process so that it is traced before its first call.
 #![expect(
     unsafe_code,
     reason = "a child between fork and exec may only make system calls"
@@ -17,7 +17,7 @@ use crate::kernel::{close_descriptors, wait_for_byte};
 use crate::program::StartError;
 use crate::program::find::find;
 
-/// What `execve(2)` takes, made before the fork.
+/// The arguments of `execve(2)`, built before the fork.
 #[derive(Debug)]
 struct Image {
     path: CString,
@@ -32,7 +32,7 @@ pub(super) struct Program {
     image: Image,
 }
 
-/// A process that was traced before it became the program.
+/// A process that is traced before it becomes the program.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) pid: Tid,
@@ -41,7 +41,7 @@ pub(super) struct Started {
 }
 
 impl Program {
-    /// Finds the program that `command`, its name and arguments, stands for.
+    /// Finds the executable for `command`, its name and arguments.
     pub(super) fn find(command: &[OsString]) -> Result<Self, StartError> {
         let not_found = || StartError::NotFound {
             program: command.first().cloned().unwrap_or_default(),
@@ -64,8 +64,8 @@ impl Program {
         Ok(Self { path, image })
     }
 
-    /// Makes the process, traces it and lets it become the program. `options` are those of
-    /// the tracer. To be called on the thread that traces.
+    /// Creates the process, traces it and lets it become the program. `options` are those of the
+    /// tracer. Call it on the tracing thread.
     pub(super) fn start(self, filter: Option<&Filter>, options: i32) -> io::Result<Started> {
         let (waits, mut go) = io::pipe()?;
         let (failed, tells) = io::pipe()?;
@@ -86,14 +86,14 @@ impl Program {
         };
         let pid = fork(|| child.run())?;
         drop((waits, tells));
-        // Once interrupted, it stops at its calls from then on, also at execve(2). Behind a
-        // filter it does anyway.
+        // Once interrupted, it stops at its calls from then on, also at execve(2). Behind a filter
+        // it does so anyway.
         let seized = request::seize(pid, options).and_then(|()| match filter {
             Some(_) => Ok(()),
             None => request::interrupt(pid),
         });
         if let Err(error) = seized {
-            // Nobody says go any more: the child ends by itself.
+            // The end that says go is closed: the child ends by itself.
             drop(go);
             drop(reap(pid));
             return Err(error);
@@ -108,7 +108,7 @@ impl Program {
 }
 
 impl Started {
-    /// Why the process did not become the program, if it did not. To be asked when it ended.
+    /// Why the process did not become the program, if it did not. Valid after its end.
     pub(super) fn why_not(mut self) -> Option<StartError> {
         let mut errno = [0; 4];
         self.failed.read_exact(&mut errno).ok()?;
@@ -119,7 +119,7 @@ impl Started {
     }
 }
 
-/// What the child needs; pointers into the parent's memory, of which it has a copy.
+/// The child's data; pointers into the parent's memory, of which it has a copy.
 struct Child<'a> {
     path: *const libc::c_char,
     arguments: *const *const libc::c_char,
@@ -131,7 +131,7 @@ struct Child<'a> {
 }
 
 impl Child<'_> {
-    /// Waits for go and becomes the program; otherwise says why not.
+    /// Waits for go and becomes the program; otherwise reports the reason.
     fn run(&self) -> i32 {
         close(self.go);
         if !self.may_go() {
@@ -155,7 +155,7 @@ impl Child<'_> {
     }
 
     fn execute(&self) -> i32 {
-        // SAFETY: all are arrays and strings as execve(2) takes them, each ended by its NUL.
+        // SAFETY: all are arrays and strings in the form of execve(2), each terminated.
         unsafe { libc::execve(self.path, self.arguments, self.environment) };
         io::Error::last_os_error()
             .raw_os_error()
@@ -175,8 +175,8 @@ fn restore_signals() {
     unsafe { libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut()) };
 }
 
-/// A child that ends when the other end of `quiet` is closed, by whatever means. It holds
-/// no other descriptor, so that it keeps no pipe of anybody open.
+/// A child that ends when the other end of `quiet` is closed, by any means. It holds no other
+/// descriptor, so that it keeps no pipe open.
 pub(super) fn bell() -> io::Result<(Tid, PipeWriter)> {
     let (quiet, writer) = io::pipe()?;
     let fd = quiet.as_raw_fd();
@@ -190,7 +190,7 @@ pub(super) fn bell() -> io::Result<(Tid, PipeWriter)> {
 
 /// Moves `fd` to 0 and closes all others.
 fn keep_only(fd: RawFd) {
-    // SAFETY: between fork and exit the child has this thread only; nobody uses 0.
+    // SAFETY: between fork and exit the child has only this thread; nothing uses descriptor 0.
     unsafe { libc::dup2(fd, 0) };
     close_descriptors(1, u32::MAX);
 }
@@ -222,6 +222,6 @@ fn fork(child: impl FnOnce() -> i32) -> io::Result<Tid> {
 }
 
 fn close(fd: RawFd) {
-    // SAFETY: the child's copy, which nobody uses in it.
+    // SAFETY: the child's copy, which nothing else uses in it.
     unsafe { libc::close(fd) };
 }

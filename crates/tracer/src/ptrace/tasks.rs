@@ -1,4 +1,4 @@
-//! Threads and processes that are traced, and the calls they are in.
+//! Traced threads and processes, and their current calls.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ use super::usage;
 #[derive(Debug)]
 pub(super) struct Entered {
     pub(super) number: Sysno,
-    /// The number that it is counted as.
+    /// The number under which it is counted.
     pub(super) counted: u32,
     /// Meaning of the call: [`super::calls::call`] bits.
     pub(super) meaning: u32,
@@ -27,17 +27,17 @@ pub(super) struct Entered {
     pub(super) arguments: [u64; 6],
     /// The file it acts on, and its descriptor.
     pub(super) file: Option<(i32, Open)>,
-    /// The file it reads from, when it is counted at the one it writes to.
+    /// The file that it reads from, when it is counted for the file it writes to.
     pub(super) source: Option<Open>,
     pub(super) first: Option<Vec<u8>>,
     pub(super) second: Option<Vec<u8>>,
-    /// The file that `linkat` links, where it is given by more than its name.
+    /// The file that `linkat` links, where the call identifies it by more than its name.
     pub(super) linked: Option<Open>,
     /// Whether a success creates the file.
     pub(super) creates: bool,
-    /// `CLONE_UNTRACED` was taken out of it, and belongs back into it.
+    /// `CLONE_UNTRACED` was removed from it, and must be restored.
     pub(super) untraced: bool,
-    /// What the operation log needs to know of the moment before.
+    /// The operation log's state from before the call.
     pub(super) before: Option<Box<Before>>,
     /// The open file description that it closes.
     pub(super) description: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Entered {
 pub(super) struct Thread {
     pub(super) process: u32,
     pub(super) entered: Option<Entered>,
-    /// What it had used before it was observed.
+    /// Its usage before the observation.
     pub(super) before: Used,
 }
 
@@ -61,24 +61,24 @@ pub(super) struct Process {
     threads: u64,
 }
 
-/// All that are traced.
+/// All traced threads and processes.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     pub(super) threads: HashMap<Tid, Thread>,
     processes: HashMap<u32, Process>,
     kept: Rc<Cell<usize>>,
-    /// Threads whose creator has not reported them yet. A thread may even end before: the kernel
-    /// shows the stops of the youngest first (`do_wait`, kernel/exit.c, and `ptrace_link`).
+    /// Threads whose creator has not reported them yet. A thread may even end before that: the
+    /// kernel shows the stops of the youngest first (`do_wait`, kernel/exit.c, and `ptrace_link`).
     untold: HashSet<Tid>,
 }
 
 impl Tasks {
-    /// The maker of a thread that was met is yet to tell of it.
+    /// The creator of a thread has yet to report it.
     pub(super) fn await_maker(&mut self, tid: Tid) {
         self.untold.insert(tid);
     }
 
-    /// Its maker tells. Returns whether the thread was met before.
+    /// The creator reports it. Returns whether the thread was seen before.
     pub(super) fn told_of(&mut self, tid: Tid) -> bool {
         self.untold.remove(&tid)
     }
@@ -99,7 +99,7 @@ impl Tasks {
         self.threads.insert(tid, thread);
     }
 
-    /// A thread is there no more. Returns its process, when it was the last one of it.
+    /// A thread no longer exists. Returns its process if it was the last thread of it.
     pub(super) fn end(&mut self, tid: Tid) -> Option<u32> {
         let process = self.threads.remove(&tid)?.process;
         let left = self.processes.get_mut(&process)?;
@@ -118,8 +118,8 @@ impl Tasks {
         process.is_some_and(|process| process.threads == 1)
     }
 
-    /// A program was executed by `former`, which is the process's first thread now: the
-    /// others are gone (ptrace(2), "execve(2) under ptrace").
+    /// `former` executed a program and is the process's first thread now: the others are gone
+    /// (ptrace(2), "execve(2) under ptrace").
     pub(super) fn execute(&mut self, tid: Tid, former: Tid) {
         if let Some(thread) = self.threads.remove(&former) {
             self.threads.insert(tid, thread);
@@ -136,7 +136,7 @@ impl Tasks {
         if let Some(process) = self.processes.get_mut(&tid) {
             process.threads = 1;
             if Rc::strong_count(&process.table) > 1 {
-                // It is shared with another process no more.
+                // It is no longer shared with another process.
                 let before = Rc::clone(&process.table);
                 process.table = Table::of(tid, &self.kept);
                 let mut table = process.table.borrow_mut();
@@ -158,7 +158,7 @@ impl Tasks {
         }
     }
 
-    /// `process` has its descriptors for itself from now on.
+    /// `process` no longer shares its descriptors.
     pub(super) fn unshare(&mut self, process: u32) {
         if let Some(found) = self.processes.get_mut(&process) {
             let before = Rc::clone(&found.table);
@@ -168,7 +168,7 @@ impl Tasks {
         }
     }
 
-    /// `process` was made by `maker` and has a copy of its descriptors.
+    /// `maker` created `process`, which has a copy of its descriptors.
     pub(super) fn inherit(&mut self, process: u32, maker: u32) {
         let table = |process| Some(Rc::clone(&self.processes.get(process)?.table));
         if let (Some(own), Some(makers)) = (table(&process), table(&maker))
@@ -179,7 +179,7 @@ impl Tasks {
         }
     }
 
-    /// All descriptors that are known to be of this file: process, descriptor and description.
+    /// All descriptors known to refer to this file: process, descriptor and description.
     pub(super) fn descriptors_of(&self, file: FileId) -> Vec<(u32, i32, u64)> {
         let tables = self.processes.values().map(|process| &process.table);
         let mut found = Vec::new();
@@ -202,7 +202,7 @@ impl Tasks {
         Some(Rc::clone(&self.processes.get(&process)?.table))
     }
 
-    /// What is left of each thread still running: its process and what it had used before.
+    /// The state of each thread still running: its process and its usage before the observation.
     pub(super) fn left(&self) -> Vec<(Tid, u32, Used)> {
         let threads = self.threads.iter();
         let mut left: Vec<_> = threads

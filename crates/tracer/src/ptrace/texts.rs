@@ -1,4 +1,4 @@
-//! Texts of `/proc` that are not as they should be: each is read to an end.
+//! Damaged texts of `/proc`: each is read to its end.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Calls identified only by their arguments; `bpf/told.h` tells them the same way.
+//! Calls identified only by their arguments, in the same way as in `bpf/told.h`.
 
 use syscalls::Sysno;
 
@@ -10,18 +10,17 @@ use super::request::Tid;
 /// include/uapi/asm-generic/mman-common.h
 const MADV_REMOVE: u64 = 9;
 
-/// What a call is.
+/// The identity of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallKind {
-    /// The number that it is counted as.
+    /// The number under which it is counted.
     pub(super) counted: u32,
     /// [`call`] bits.
     pub(super) meaning: u32,
 }
 
-/// Tells what a call is. The arguments of one that shares what files hold become those of a copy:
-/// file written to, file read from, length, offset; the flags of `openat2` take the place of their
-/// address.
+/// Identifies a call. The arguments of a call that shares file contents become those of a copy:
+/// file written to, file read from, length, offset; the flags of `openat2` replace their address.
 pub(super) fn at_entry(tid: Tid, number: Sysno, arguments: &mut [u64; 6]) -> CallKind {
     let usual = CallKind {
         counted: u32::try_from(number.id()).unwrap_or(0),
@@ -43,9 +42,9 @@ pub(super) fn at_entry(tid: Tid, number: Sysno, arguments: &mut [u64; 6]) -> Cal
     found.unwrap_or(usual)
 }
 
-/// What `ioctl` asks for, if that changes what files hold.
+/// The `ioctl` request, if it changes file contents.
 fn asked(tid: Tid, arguments: &mut [u64; 6]) -> Option<(&'static str, u32)> {
-    // Requests are unsigned int, whatever is above.
+    // Requests are unsigned int; the upper half is ignored.
     let request = u32::try_from(arguments[1] & u64::from(u32::MAX)).unwrap_or(0);
     match request {
         told::FICLONE => {
@@ -58,7 +57,7 @@ fn asked(tid: Tid, arguments: &mut [u64; 6]) -> Option<(&'static str, u32)> {
             Some(("ioctl(FICLONERANGE)", CLONE))
         }
         told::FIDEDUPERANGE => {
-            // The first struct file_dedupe_range_info stands behind three words.
+            // The first struct file_dedupe_range_info follows three words.
             let target = memory::word(tid, arguments[2].checked_add(24)?)?;
             arguments[1] = arguments[0];
             arguments[0] = target;
@@ -83,7 +82,7 @@ fn clone(tid: Tid, arguments: &mut [u64; 6], source: u64, from: u64, bytes: u64,
     arguments[3] = to;
 }
 
-/// What the call moved, where its result does not say.
+/// The bytes that the call moved, where its result does not report them.
 pub(super) fn result(tid: Tid, counted: u32, arguments: &[u64; 6], result: i64) -> i64 {
     if result < 0 {
         return result;
@@ -95,8 +94,8 @@ pub(super) fn result(tid: Tid, counted: u32, arguments: &[u64; 6], result: i64) 
     }
 }
 
-/// Destinations of a request to deduplicate, after the first: their descriptors, and the bytes
-/// that are shared with each, or its negative errno.
+/// Destinations of a deduplication request, after the first: their descriptors, and the bytes
+/// shared with each, or its negative errno.
 pub(super) fn others(tid: Tid, arguments: &[u64; 6]) -> Vec<(i32, i64)> {
     let Some([_, _, counts]) = memory::words(tid, arguments[2]) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! The loop that answers stops, on the thread that traces.
+//! The loop that answers stops, on the tracing thread.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -21,40 +21,39 @@ use super::{start, usage};
 use crate::clock::now_ns;
 use crate::failure;
 
-/// Traces until nobody is left to trace.
+/// Traces until no thread is left.
 pub(super) struct Tracing {
-    /// `None` once the record was handed over, or could not be kept: the traced program keeps
-    /// running.
+    /// `None` once the record was returned, or could not be kept: the traced program keeps running.
     recorder: Option<Recorder>,
-    /// One that has failed, with what it had recorded until then.
+    /// A failed recorder, with its record until then.
     broken: Option<Recorder>,
     failed: Vec<Gap>,
-    /// The stop that is being answered.
+    /// The stop being answered.
     current: Option<(Tid, Stop)>,
     stops: Stops,
-    /// Threads that are traced. The first is the program, or the process that was adopted.
+    /// Traced threads. The first is the program, or the attached process.
     traced: HashSet<Tid>,
     root: Tid,
-    /// The child whose end says that the observation is to end.
+    /// The child whose end requests the end of the observation.
     bell: Tid,
     watch: Arc<Watch>,
-    /// Where the record goes.
+    /// The destination of the record.
     record: Sender<Record>,
-    /// How long it looks for the next stop before it sleeps.
+    /// How long it polls for the next stop before it sleeps.
     impatience: Duration,
     turns: Turns,
 }
 
-/// Longer than a program that only makes calls is on its own between two of them.
+/// Longer than a program that only makes calls runs between two of them.
 const IMPATIENCE: Duration = Duration::from_micros(30);
 
-/// While somebody waits for another's call to end: between two looks whether it goes on for long.
+/// Interval of checks whether a call goes on for long, while another thread waits for its end.
 const LIMIT: Duration = Duration::from_millis(5);
 
 /// A tracer that fails more often than this fails at everything.
 const FAILURES: u32 = 100;
 
-/// None where the program could not run meanwhile.
+/// `None` if the program could not run meanwhile.
 fn impatience() -> Duration {
     match std::thread::available_parallelism() {
         Ok(cpus) if cpus.get() > 1 => IMPATIENCE,
@@ -65,14 +64,14 @@ fn impatience() -> Duration {
 /// How a loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Nobody is left.
+    /// No thread is left.
     Nobody,
-    /// The observation was ended; those who are left are let go when this thread ends.
+    /// The observation was ended; remaining threads are detached when this thread ends.
     Some,
 }
 
 impl Tracing {
-    /// `traced` are the threads that were seized, of the process `root`.
+    /// `traced` are the seized threads of the process `root`.
     pub(super) fn new(
         recorder: Recorder,
         stops: Stops,
@@ -97,10 +96,11 @@ impl Tracing {
         }
     }
 
-    /// Answers stops until nobody is left, or the bell rings where threads can be let go.
+    /// Answers stops until no thread is left, or until the bell rings where threads can be
+    /// detached.
     ///
-    /// Whatever goes wrong in recording, the traced program keeps running: behind a filter a
-    /// program cannot do without the tracer.
+    /// Whatever fails in the recording, the traced program keeps running: behind a filter a program
+    /// needs the tracer.
     pub(super) fn run(&mut self) -> std::io::Result<Left> {
         for _ in 0..FAILURES {
             let answered = catch_unwind(AssertUnwindSafe(|| self.answer_all()));
@@ -165,7 +165,7 @@ impl Tracing {
         self.recorder.as_ref().is_some_and(Recorder::has_log)
     }
 
-    /// Whether it is the thread's turn, if it is about to make a call.
+    /// Whether a thread that is about to make a call has its turn.
     fn may_go_in(&mut self, tid: Tid, stop: Stop) -> bool {
         let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.has_log()) else {
             return true;
@@ -221,7 +221,7 @@ impl Tracing {
         }
     }
 
-    /// Somebody else has ended the child that is the bell.
+    /// Another process killed the child that is the bell.
     fn hang_again(&mut self) -> std::io::Result<()> {
         let (bell, quiet) = start::bell()?;
         self.bell = bell;
@@ -229,7 +229,8 @@ impl Tracing {
         Ok(())
     }
 
-    /// Keeps count of who is traced. When nobody is, the bell is the last child to wait for.
+    /// Keeps the count of traced threads. When there is none, the bell is the last child to wait
+    /// for.
     fn count(&mut self, tid: Tid, stop: Stop, status: Option<ExitStatus>) {
         if stop == Stop::Executed && tid == self.root {
             self.watch.executed.store(true, Ordering::Release);
@@ -264,7 +265,7 @@ impl Tracing {
         if let Some(recorder) = recorder.filter(|_| executed) {
             failure::stage("tracer.end");
             let failed = std::mem::take(&mut self.failed);
-            // Nobody listens when the session was given up.
+            // The owner may have abandoned the session.
             drop(self.record.send(recorder.hand_over(failed)));
         }
     }
@@ -301,7 +302,7 @@ impl Tracing {
         self.onward(tid)
     }
 
-    /// To the end of the call that the thread is in, or to its next call where all are seen.
+    /// To the end of the thread's call, or to its next call where all are stopped.
     fn onward(&self, tid: Tid) -> Resume {
         let is_recorded = match (self.stops, &self.recorder) {
             (Stops::All, recorder) => recorder.is_some(),
@@ -315,8 +316,8 @@ impl Tracing {
     }
 }
 
-/// Whether the thread has left its stop, which only SIGKILL makes it do. It stops once more before
-/// it ends. To let it on would take that stop away, which tells what came of its call.
+/// Whether the thread has left its stop, which only SIGKILL can cause. It stops once more before it
+/// ends. Continuing it would skip that stop, which shows the result of its call.
 fn is_being_killed(tid: Tid, stop: Stop) -> bool {
     matches!(stop, Stop::Filtered | Stop::Call)
         && matches!(request::call_info(tid), Ok(CallInfo::None) | Err(_))

@@ -1,9 +1,9 @@
-//! Who may be inside the kernel at one time, while an operation log is written.
+//! Which threads may be inside the kernel at one time, while an operation log is written.
 //!
-//! Calls that change the same file, or names, are let in one after the other: so their order is
-//! known, and where each write went is read off position and length before and after it. Where reads
-//! are recorded, so are calls that move the position of the same description. A thread whose turn it
-//! is not stays where its call begins.
+//! Calls that change the same file, or names, are admitted one after the other: so their order is
+//! known, and the offset of each write follows from position and length before and after it. Where
+//! reads are recorded, the same holds for calls that move the position of the same description. A
+//! waiting thread stays at the entry of its call.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use iostrata_core::op::FileId;
 
 use super::request::{Stop, Tid};
 
-/// A thread that sleeps so long, and could be woken by a signal, may wait for what one of those does
-/// that wait for it: the writer of a pipe, a holder of a lease, a file system in user space.
+/// A thread that sleeps interruptibly for this long may wait for something that a waiting thread
+/// must do: the writer of a pipe, a holder of a lease, a file system in user space.
 const ASLEEP: Duration = Duration::from_millis(20);
 
-/// So long any call may take, as the removal of a large file on a slow disk.
+/// Any call may take this long, such as the removal of a large file on a slow disk.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Which contents a call changes, or moves a position in.
+/// The contents that a call changes, or the file in which it moves a position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Contents {
     #[default]
@@ -27,11 +27,11 @@ pub(super) enum Contents {
     /// It moves the position of an open file of this one.
     Moves(FileId),
     Changes(FileId),
-    /// Of a file that is not known before.
+    /// A file that is unknown before the call.
     ChangesAny,
 }
 
-/// What a call needs to have for itself.
+/// What a call needs exclusively.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) names: bool,
@@ -71,12 +71,12 @@ struct Waiting {
     claim: Claim,
 }
 
-/// Threads inside, and threads that wait to be let in.
+/// Threads inside, and threads that wait to be admitted.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     inside: Vec<Inside>,
     waiting: VecDeque<Waiting>,
-    /// Calls that were let in although another one had not ended.
+    /// Calls admitted before another one had ended.
     pub(super) overlaps: u64,
 }
 
@@ -101,7 +101,7 @@ impl Turns {
         self.inside.push(Inside { tid, claim, since });
     }
 
-    /// The thread has left its call, or is no more.
+    /// The thread has left its call, or no longer exists.
     pub(super) fn left(&mut self, tid: Tid) {
         self.inside.retain(|one| one.tid != tid);
         self.waiting.retain(|one| one.tid != tid);
@@ -111,7 +111,7 @@ impl Turns {
         !self.waiting.is_empty()
     }
 
-    /// The next thread whose turn it is. `is_asleep` tells whether a signal could wake a thread
+    /// The next thread whose turn it is. `is_asleep` returns whether a signal could wake a thread
     /// that is inside.
     pub(super) fn next(&mut self, is_asleep: impl Fn(Tid) -> bool) -> Option<(Tid, Stop)> {
         let at = (0..self.waiting.len()).find(|at| self.is_free(*at));
@@ -135,7 +135,7 @@ impl Turns {
         Some((tid, stop))
     }
 
-    /// Whether nobody inside and nobody who waits before it keeps it.
+    /// Whether no thread inside, and none waiting before it, blocks it.
     fn is_free(&self, at: usize) -> bool {
         let claim = self.waiting[at].claim;
         !self.inside.iter().any(|one| one.claim.excludes(claim))
@@ -146,7 +146,7 @@ impl Turns {
                 .any(|one| one.claim.excludes(claim))
     }
 
-    /// All who wait: nothing is recorded any more.
+    /// All waiting threads: nothing is recorded any more.
     pub(super) fn release(&mut self) -> Vec<(Tid, Stop)> {
         self.inside.clear();
         self.waiting

@@ -1,17 +1,16 @@
-//! What a thread has used, and what its process moved, as `/proc` tells it.
+//! The resource usage of a thread and the bytes moved by its process, as `/proc` reports them.
 
 use iostrata_core::trace::tally::Used;
 
 use super::request::Tid;
 
-/// CPU time and faults of a thread so far. At `PTRACE_EVENT_EXIT` it is there for the last
-/// time.
+/// CPU time and faults of a thread so far. `PTRACE_EVENT_EXIT` is the last moment to read them.
 pub(super) fn of(process: u32, thread: Tid) -> Option<Used> {
     let directory = format!("/proc/{process}/task/{thread}");
     let stat = std::fs::read(format!("{directory}/stat")).ok()?;
     let mut used = parse_stat(&stat)?;
     let times = std::fs::read_to_string(format!("{directory}/schedstat")).ok();
-    // Without CONFIG_SCHED_INFO there is no such file; the time is then in ticks.
+    // Without CONFIG_SCHED_INFO this file does not exist; the time is then in ticks.
     let on_cpu_ns = times.and_then(|times| times.split(' ').next()?.parse().ok());
     if let Some(on_cpu_ns) = on_cpu_ns {
         used.on_cpu_ns = on_cpu_ns;
@@ -19,7 +18,7 @@ pub(super) fn of(process: u32, thread: Tid) -> Option<Used> {
     Some(used)
 }
 
-/// `used` less what had been used `before`.
+/// `used` minus the usage `before`.
 pub(super) fn since(used: Used, before: &Used) -> Used {
     Used {
         on_cpu_ns: used.on_cpu_ns.saturating_sub(before.on_cpu_ns),
@@ -35,7 +34,7 @@ pub(super) fn parse_stat(stat: &[u8]) -> Option<Used> {
     let close = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(stat.get(close + 2..)?).ok()?;
     let mut fields = rest.split(' ');
-    // What follows the name is field 3.
+    // Field 3 follows the name.
     let mut field = |skipped: usize| fields.nth(skipped)?.trim().parse::<u64>().ok();
     let minor_faults = field(7)?;
     let major_faults = field(1)?;
@@ -49,7 +48,7 @@ pub(super) fn parse_stat(stat: &[u8]) -> Option<Used> {
     })
 }
 
-/// Whether a thread sleeps so that a signal would wake it (`S` in `proc_pid_stat(5)`).
+/// Whether a thread sleeps interruptibly (`S` in `proc_pid_stat(5)`).
 pub(super) fn is_asleep(thread: Tid) -> bool {
     let stat = std::fs::read(format!("/proc/{thread}/stat")).unwrap_or_default();
     let end = stat.iter().rposition(|byte| *byte == b')');
@@ -62,13 +61,13 @@ pub(super) fn family(thread: Tid) -> Option<(u32, u32)> {
     Some((number(&status, b"Tgid:")?, number(&status, b"PPid:")?))
 }
 
-/// Whether the process and what it executes can gain no privileges.
+/// Whether the process and programs that it executes can gain no privileges.
 pub(super) fn has_no_new_privileges(process: u32) -> bool {
     let status = std::fs::read(format!("/proc/{process}/status"));
     status.is_ok_and(|status| number(&status, b"NoNewPrivs:") == Some(1_u32))
 }
 
-/// A number behind its name in a file of lines `name: number`.
+/// The number after its name in a file of lines `name: number`.
 pub(super) fn number<T: std::str::FromStr>(text: &[u8], name: &[u8]) -> Option<T> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let value = lines.find_map(|line| line.strip_prefix(name))?;

@@ -1,4 +1,4 @@
-//! What a tracing thread and its owner tell each other.
+//! Communication between a tracing thread and its owner.
 
 use std::io::PipeWriter;
 use std::process::ExitStatus;
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// Shared by both threads.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Threads that are traced.
+    /// Number of traced threads.
     pub(super) alive: AtomicU64,
-    /// Stops that were answered.
+    /// Number of stops answered.
     pub(super) stops: AtomicU64,
     /// Whether the program was executed.
     pub(super) executed: AtomicBool,
@@ -26,14 +26,14 @@ struct Bell {
 }
 
 impl Watch {
-    /// The end of a pipe on whose closing a child of the tracing thread ends. Once it was
-    /// rung, that child ends at once.
+    /// The end of a pipe; when it is closed, a child of the tracing thread ends. After a ring, that
+    /// child ends at once.
     pub(super) fn hang(&self, pipe: PipeWriter) {
         let mut bell = lock(&self.bell);
         bell.pipe = (!bell.rung).then_some(pipe);
     }
 
-    /// Ends that child, which the tracing thread notices as it notices stops.
+    /// Ends that child, which the tracing thread notices like a stop.
     pub(super) fn ring(&self) {
         *lock(&self.bell) = Bell {
             pipe: None,
@@ -41,7 +41,7 @@ impl Watch {
         };
     }
 
-    /// Whether the child was ended by that, and not by somebody else.
+    /// Whether the child was ended by that, and not by another process.
     pub(super) fn was_rung(&self) -> bool {
         lock(&self.bell).rung
     }
@@ -55,7 +55,7 @@ impl Watch {
     }
 }
 
-/// A thread that panicked leaves a whole value behind: each is set in one step.
+/// A thread that panicked leaves a consistent value: each is set in one step.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()

@@ -1,4 +1,4 @@
-//! Calls that change attributes: what they say.
+//! Calls that change attributes: their arguments.
 
 use iostrata_core::record::{Attribute, Time};
 
@@ -8,13 +8,13 @@ const UTIME_OMIT: i64 = (1 << 30) - 2;
 
 /// include/uapi/asm-generic/fcntl.h, include/uapi/linux/fs.h
 pub(crate) const F_SETFL: u64 = 4;
-/// `O_APPEND`, `O_NONBLOCK`, `O_DIRECT`, `O_NOATIME`, `FASYNC`: what `F_SETFL` can change
+/// `O_APPEND`, `O_NONBLOCK`, `O_DIRECT`, `O_NOATIME`, `FASYNC`: the flags that `F_SETFL` can change
 /// (fs/fcntl.c, `SETFL_MASK`).
 pub(crate) const SETTABLE: u32 = 0o2_000 | 0o4_000 | 0o40_000 | 0o1_000_000 | 0o20_000;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
-/// Whether the call changes attributes, or by a command something like them.
+/// Whether the call changes attributes, or something similar through a command.
 pub(crate) fn is_one(call: &str) -> bool {
     matches!(
         call,
@@ -46,13 +46,13 @@ pub(crate) fn is_request(request: u64) -> bool {
     matches!(request, FS_IOC_SETFLAGS | FS_IOC_FSSETXATTR)
 }
 
-/// What a call changed; `None` when it is another call, or its arguments could not be read.
+/// The attributes that a call changed; `None` for other calls, or unreadable arguments.
 pub(crate) fn of(call: &str, argument: &[u64; 5], name: &[u8], extra: &[u8]) -> Option<Attribute> {
     let low = |which: usize| u32::try_from(argument[which] & u64::from(u32::MAX)).unwrap_or(0);
     let mode = |which| Attribute::Mode {
         mode: low(which) & 0o7777,
     };
-    // chown(2): -1 leaves it as it was.
+    // chown(2): -1 leaves the id unchanged.
     let id = |which| Some(low(which)).filter(|id| *id != u32::MAX);
     let owner = |which| Attribute::Owner {
         user: id(which),
@@ -91,7 +91,7 @@ fn value(bytes: u64, extra: &[u8]) -> Option<Vec<u8>> {
     (bytes == extra.len() as u64).then(|| extra.to_vec())
 }
 
-/// Two times: words of each, and nanoseconds in a unit of the second word.
+/// Two times: the words of each, and the nanoseconds per unit of the second word.
 fn times(address: u64, extra: &[u8], [words, unit]: [usize; 2]) -> Option<Attribute> {
     if address == 0 {
         return Some(Attribute::Times {

@@ -1,4 +1,4 @@
-//! What the back end hands to the thread that writes the log.
+//! Data from the back end for the thread that writes the log.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use iostrata_core::trace::{Event, Located, NamedFile, NodeSeen, OpenFile};
 
 use super::offsets::Landing;
 
-/// Payload and items before a batch is handed over: large enough that the hand-over
-/// costs nothing, small enough that eight of them are no memory to speak of.
+/// Payload and items per batch: large enough that passing one on costs nothing, small enough that
+/// eight of them use little memory.
 const FULL_BYTES: usize = 1 << 20;
 const FULL_ITEMS: usize = 8_192;
 
-/// Where payload went.
+/// The target of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
     File {
@@ -40,10 +40,10 @@ pub(crate) struct Part {
     pub(crate) descriptor: u32,
     /// Length of the whole payload.
     pub(crate) whole: u64,
-    /// Where this part begins in it.
+    /// The offset of this part in the payload.
     pub(crate) at: u64,
     pub(crate) bytes: u64,
-    /// Where its bytes are in the batch; `None` when they could not be had.
+    /// The position of its bytes in the batch; `None` when they could not be read.
     pub(crate) held: Option<Range<usize>>,
 }
 
@@ -65,14 +65,14 @@ pub(crate) enum Item {
     Named(NamedFile),
     /// A call without payload.
     Event(Event),
-    /// Where the file of a call is that was named by a path only, should it not be known.
+    /// The location of a call's file that only a path identifies, in case it is unknown.
     Reached {
         at: Located,
         node: NodeSeen,
     },
     Part(Part),
     Read(Read),
-    /// A regular file was opened, and not to be written to.
+    /// A regular file was opened, but not for writing.
     OpenedToRead {
         call: Call,
         file: FileId,
@@ -81,7 +81,7 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// When the call ended; 0 for what is no call.
+    /// The end of the call; 0 if it is not a call.
     pub(crate) fn ended_ns(&self) -> u64 {
         match self {
             Self::Named(_) | Self::Reached { .. } => 0,
@@ -93,7 +93,7 @@ impl Item {
     }
 }
 
-/// Items in the order in which the kernel handed them over, and their bytes.
+/// Items in the order in which the kernel sent them, and their bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) items: Vec<Item>,
@@ -109,7 +109,7 @@ impl Batch {
         self.bytes.len() >= FULL_BYTES || self.items.len() >= FULL_ITEMS
     }
 
-    /// Keeps bytes and says where they are.
+    /// Stores bytes and returns their position.
     pub(crate) fn hold(&mut self, bytes: &[u8]) -> Range<usize> {
         let from = self.bytes.len();
         self.bytes.extend_from_slice(bytes);

@@ -1,8 +1,8 @@
-//! The check at the end of a recording: what the log says files are, and what they are.
+//! The check at the end of a recording: compares the files in the log with the real ones.
 //!
-//! The log is read back and applied to a tree in memory; each node that can be reached is
-//! compared: kind, length, permissions, what a link says, the names in directories that the
-//! program made, and all bytes that the log has.
+//! The log is read back and applied to a tree in memory; each reachable node is compared: kind,
+//! length, permissions, the target of a link, the names in directories that the program created,
+//! and all bytes in the log.
 
 use iostrata_core::noun::counted;
 use std::collections::BTreeSet;
@@ -25,10 +25,10 @@ use crate::foreign;
 /// Differences that are reported individually.
 const TOLD: usize = 10;
 
-/// Read at once.
+/// Bytes read at a time.
 const READ_BYTES: usize = 256 << 10;
 
-/// Compares a log with the files that it tells of. Returns what came of it, and the differences.
+/// Compares a log with its files. Returns the outcome and the differences.
 pub(super) fn check(log: &Path) -> (Check, Vec<Gap>) {
     match compare(log) {
         Ok(compared) => compared.finish(),
@@ -78,7 +78,7 @@ impl Compared {
 }
 
 fn compare(log: &Path) -> Result<Compared, ReadError> {
-    // The payload is that of the program's own files, and as long as these; the rest is bounded.
+    // The payload comes from the program's own files, and is as long as these; the rest is bounded.
     let limits = Limits {
         expanded_bytes: u64::MAX,
         ..Limits::default()
@@ -152,16 +152,16 @@ fn real(path: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(if path.is_empty() { b"/" } else { path }))
 }
 
-/// Whether the directory is the one that the program saw: not covered by a mount, and not in
-/// one that is gone.
+/// Whether the directory is the one that the program saw: not hidden by a mount, and not in a
+/// removed directory.
 fn is_there(tree: &Tree, directory: FileId, path: &[u8]) -> bool {
     let is_known = tree.root() != Some(directory) && directory.device != NAMED_ONLY;
     fs::symlink_metadata(real(path))
         .is_ok_and(|is| is.is_dir() && (!is_known || is.ino() == directory.inode))
 }
 
-/// All names in a directory that the program made, or that was told of whole, are in the log; but
-/// not that of the log itself.
+/// Checks that the log has all names in a directory that the program created or that was recorded
+/// completely, except the name of the log itself.
 fn names(tree: &Tree, directory: FileId, path: &[u8], itself: &Metadata, compared: &mut Compared) {
     let Ok(entries) = fs::read_dir(real(path)) else {
         return;
@@ -247,7 +247,7 @@ fn difference(
     }
 }
 
-/// Length and all bytes that the log has.
+/// The length, and all bytes that the log has.
 fn file(
     contents: &Contents,
     path: &[u8],
@@ -275,7 +275,7 @@ fn file(
     }
     let mut other = None;
     reader.contents(contents, |offset, bytes| {
-        // One difference is enough to tell of.
+        // One difference is enough to report.
         if other.is_none() {
             let mut there = vec![0; bytes.len()];
             let is_same = handle.read_exact_at(&mut there, offset).is_ok() && there == bytes;
@@ -288,12 +288,12 @@ fn file(
     }))
 }
 
-/// Whether a range has only zeros; a hole of the file is not read.
+/// Whether a range has only zeros; holes of the file are not read.
 fn is_zero(handle: &File, from: u64, to: u64) -> bool {
     let mut at = from;
     let mut buffer = vec![0; READ_BYTES];
     while at < to {
-        // ENXIO: no data behind (lseek(2)).
+        // ENXIO: no data after this offset (lseek(2)).
         let Ok(data) = rustix::fs::seek(handle, rustix::fs::SeekFrom::Data(at)) else {
             return true;
         };

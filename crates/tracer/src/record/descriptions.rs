@@ -6,8 +6,8 @@ use iostrata_core::op::FileId;
 use iostrata_core::record::Description;
 use iostrata_core::trace::OpenFile;
 
-/// The descriptions that live. The kernel uses the memory of a closed one again, so an opening
-/// always begins a new one, and so does another file at the same address.
+/// The live descriptions. The kernel reuses the memory of a closed one, so an open always starts a
+/// new one, and so does another file at the same address.
 #[derive(Debug, Default)]
 pub(super) struct Descriptions {
     by_address: HashMap<u64, (FileId, OpenFile, Description)>,
@@ -15,7 +15,7 @@ pub(super) struct Descriptions {
 }
 
 impl Descriptions {
-    /// One that a call has just opened.
+    /// A description that a call has just opened.
     pub(super) fn opened(&mut self, file: FileId, open: OpenFile) -> Description {
         self.last += 1;
         let description = Description(self.last);
@@ -24,8 +24,8 @@ impl Descriptions {
         description
     }
 
-    /// The one that a call used, and whether the log has to tell of it first: it was not seen
-    /// before, or with other flags.
+    /// The description that a call used, and whether the log must record it first: it is new, or
+    /// has other flags.
     pub(super) fn used(&mut self, file: FileId, open: OpenFile) -> (Description, bool) {
         match self.by_address.get_mut(&open.address) {
             Some((same, known, description)) if *same == file => {

@@ -1,4 +1,4 @@
-//! Writes of which it is in doubt where they went, and what decides it.
+//! Writes with an uncertain offset, and what decides it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -13,31 +13,31 @@ use iostrata_core::op::FileId;
 use super::offsets::{Landing, Offsets, Write};
 use crate::foreign;
 
-/// Files that are kept open to be looked at.
+/// Maximum number of files kept open for inspection.
 const KEPT: usize = 256;
 
-/// Read at once.
+/// Bytes read at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// A write, and what was written.
+/// A write, and its payload.
 #[derive(Debug)]
 pub(super) struct Doubt {
     pub(super) write: Write,
     pub(super) payload: Hash,
 }
 
-/// Decides where writes went.
+/// Decides the offsets of writes.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     offsets: Offsets,
     files: HashMap<FileId, Option<File>>,
-    /// Writes of which it could not be decided.
+    /// Writes whose offset could not be decided.
     pub(super) unsettled: u64,
 }
 
 impl Doubts {
-    /// A write came, through a descriptor of a thread; `path` is where its file may be found when
-    /// that is gone.
+    /// A write arrived, through a descriptor of a thread; `path` locates its file if the descriptor
+    /// is closed.
     pub(super) fn saw(
         &mut self,
         file: FileId,
@@ -60,8 +60,7 @@ impl Doubts {
         self.files.insert(file, found);
     }
 
-    /// Where a write began. Where that is not known it is counted, and the last possible place
-    /// is given.
+    /// The offset of a write. An unknown one is counted, and the last possible offset is returned.
     pub(super) fn settle(&mut self, file: FileId, doubt: &Doubt) -> u64 {
         let write = &doubt.write;
         let last = match write.landing {
@@ -82,7 +81,7 @@ impl Doubts {
         offset.unwrap_or(last)
     }
 
-    /// Whether the file has the payload there.
+    /// Whether the file has the payload at this offset.
     fn holds(&self, file: FileId, offset: u64, doubt: &Doubt) -> bool {
         let Some(Some(handle)) = self.files.get(&file) else {
             return false;
@@ -105,7 +104,7 @@ impl Doubts {
     }
 }
 
-/// The file, if that is what is there.
+/// The file, if it is still the one at this path.
 fn open(file: FileId, path: &Path) -> Option<File> {
     let handle = foreign::open(path).ok()?;
     let is_it = handle.metadata().is_ok_and(|is| is.ino() == file.inode);

@@ -1,4 +1,4 @@
-//! What a back end saw, on its way to the thread that writes the log.
+//! Passes the back end's events to the thread that writes the log.
 
 use std::ops::Range;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::mapping::Mappings;
 use super::{Recording, counted};
 use crate::decode::{self, Ended};
 
-/// Read at once from a file.
+/// Bytes read from a file at a time.
 const READ_BYTES: usize = 1 << 20;
 
 /// Feeds one recording.
@@ -23,7 +23,7 @@ pub(crate) struct Feed {
     batch: Batch,
     mappings: Mappings,
     last_ns: u64,
-    /// Changes of attributes that could not be told.
+    /// Attribute changes that could not be recorded.
     attributes: u64,
 }
 
@@ -75,7 +75,7 @@ impl Feed {
         }
     }
 
-    /// What a call did that went through no open file, or through one that is not known.
+    /// The effect of a call that used no open file, or an unknown one.
     pub(crate) fn changed(&mut self, call: Call, change: Change) {
         let (open, did) = (None, Did::Changed(change));
         self.add(Item::Event(Event { call, open, did }));
@@ -103,7 +103,7 @@ impl Feed {
         }
     }
 
-    /// Reads what a mapped file holds, without its holes.
+    /// Reads the contents of a mapped file, without its holes.
     fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
         let mut at = offset;
         let mut buffer = vec![0; READ_BYTES];
@@ -126,7 +126,7 @@ impl Feed {
         }
     }
 
-    /// Keeps bytes for a part that is added next.
+    /// Stores bytes for a part that is added next.
     pub(crate) fn hold(&mut self, bytes: &[u8]) -> Range<usize> {
         self.batch.hold(bytes)
     }
@@ -139,14 +139,14 @@ impl Feed {
         }
     }
 
-    /// Hands over what was gathered; waits while the log's writer does not keep up.
+    /// Passes on the gathered events; waits while the log's writer cannot keep up.
     pub(crate) fn hand_over(&mut self) {
         if !self.batch.is_empty() {
             self.recording.send(std::mem::take(&mut self.batch));
         }
     }
 
-    /// Looks at all mappings a last time, and hands over the rest. Returns what is missing.
+    /// Checks all mappings one last time, and passes on the rest. Returns the gaps.
     pub(super) fn finish(mut self) -> (Recording, Option<Gap>) {
         for (number, process, thread, offset, bytes) in self.mappings.all() {
             let call = Call {
@@ -169,10 +169,10 @@ impl Feed {
     }
 }
 
-/// Whether the call changed attributes, of which the log has nothing.
+/// Whether the call changed attributes that the log does not have.
 fn is_untold(ended: &Ended) -> bool {
-    // Removing an access list, unlike other removals, succeeds where there is none, and sets no
-    // change time then (fs/posix_acl.c, `vfs_remove_acl`).
+    // Removing an access list, unlike other removals, succeeds where there is none, and then sets
+    // no change time (fs/posix_acl.c, `vfs_remove_acl`).
     let name = decode::system_call(ended.call.name);
     let is_nothing = name.ends_with("removexattr")
         && ended.second_text.starts_with(b"system.posix_acl_")

@@ -1,4 +1,4 @@
-//! Files that a program changes by storing to memory, read where it synchronizes.
+//! Files that a program changes by storing to memory, read when it synchronizes them.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -8,8 +8,7 @@ use iostrata_core::op::{Call, FileId};
 
 use crate::foreign;
 
-/// One shared mapping that may be stored to. Kept after it was unmapped: what was stored
-/// is in the file.
+/// One writable shared mapping. Kept after it was unmapped: the stores are in the file.
 #[derive(Debug)]
 struct Mapping {
     process: u32,
@@ -37,7 +36,7 @@ pub(super) struct Mappings {
 
 impl Mappings {
     /// Opens the file of a mapping, while its process is stopped: `arguments` are those of
-    /// `mmap(2)`. Returns the offset and length of what is mapped.
+    /// `mmap(2)`. Returns the offset and length of the mapping.
     pub(super) fn add(
         &mut self,
         call: Call,
@@ -45,7 +44,7 @@ impl Mappings {
         arguments: &[u64; 5],
     ) -> Option<(u64, u64)> {
         let address = call.outcome.ok()?;
-        // Names may be no text.
+        // Names may be invalid UTF-8.
         let maps = std::fs::read(format!("/proc/{}/maps", call.thread)).ok()?;
         let offset = offset_at(&String::from_utf8_lossy(&maps), address)?;
         let path = format!("/proc/{}/fd/{}", call.thread, arguments[4]);
@@ -66,7 +65,7 @@ impl Mappings {
         self.all.get(number).map(|mapping| mapping.file)
     }
 
-    /// What lies in a range of a process's memory.
+    /// The mappings in a range of a process's memory.
     pub(super) fn overlapping(&self, process: u32, address: u64, bytes: u64) -> Vec<Mapped> {
         let end = address.saturating_add(bytes);
         let part = |(number, mapping): (usize, &Mapping)| {
@@ -82,7 +81,7 @@ impl Mappings {
         self.all.iter().enumerate().filter_map(part).collect()
     }
 
-    /// All mappings whole: number, process, thread, offset and length.
+    /// All mappings in full: number, process, thread, offset and length.
     pub(super) fn all(&self) -> Vec<(usize, u32, u32, u64, u64)> {
         let whole = |(number, mapping): (usize, &Mapping)| {
             (
@@ -96,8 +95,8 @@ impl Mappings {
         self.all.iter().enumerate().map(whole).collect()
     }
 
-    /// The next bytes of the file between `at` and `to` that are no hole: where they begin
-    /// and how many were read; `None` when there are none.
+    /// The next bytes of the file between `at` and `to` outside of holes: their offset and how many
+    /// were read; `None` when there are none.
     pub(super) fn read(
         &self,
         number: usize,
@@ -109,7 +108,7 @@ impl Mappings {
         if at >= to {
             return None;
         }
-        // ENXIO: no data behind (lseek(2)).
+        // ENXIO: no data after this offset (lseek(2)).
         let from = rustix::fs::seek(handle, rustix::fs::SeekFrom::Data(at)).ok()?;
         let hole = rustix::fs::seek(handle, rustix::fs::SeekFrom::Hole(from)).ok()?;
         let end = hole.min(to);
@@ -120,7 +119,7 @@ impl Mappings {
     }
 }
 
-/// The offset in its file of what is mapped at an address (`proc_pid_maps(5)`).
+/// The file offset mapped at an address (`proc_pid_maps(5)`).
 pub(crate) fn offset_at(maps: &str, address: u64) -> Option<u64> {
     maps.lines().find_map(|line| {
         let mut fields = line.split(' ');
@@ -151,7 +150,7 @@ mod tests {
         assert_eq!(offset_at(maps, 0x7f00_0000_4000), None);
     }
 
-    /// To open it would wait for somebody who writes.
+    /// Opening it would wait for a writer.
     #[test]
     fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();

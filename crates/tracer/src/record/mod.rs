@@ -1,9 +1,9 @@
 //! Recording: a thread that writes the operation log while the program runs.
 //!
-//! The thread waits for nothing but its input and its file. When it falls behind, its input blocks,
-//! the kernel side's ring fills, and the program is stopped instead of anything lost. If the log
-//! can no longer be written, the program keeps running: further operations are discarded, and the
-//! error is reported at the end.
+//! The thread waits only for its input and its file. When it falls behind, its input blocks, the
+//! kernel side's ring fills, and the program is stopped, so that nothing is lost. If the log can no
+//! longer be written, the program keeps running: further operations are discarded, and the error is
+//! reported at the end.
 
 pub(crate) mod attributes;
 pub(crate) mod batch;
@@ -34,29 +34,29 @@ pub use before::Before;
 use feed::Feed;
 use order::Order;
 
-/// Batches that may wait to be written.
+/// Maximum number of batches in the queue.
 const WAITING: usize = 8;
 
-/// Why there is no log, or no files from it.
+/// Why there is no log, or why it cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error("cannot create the operation log {}: {source}; choose another file", path.display())]
     Create {
         /// The log.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A directory cannot be kept as it was.
+    /// A directory cannot be copied.
     #[error("cannot keep what is in {}: {source}; name another directory", directory.display())]
     Before {
-        /// The directory, as it was given.
+        /// The directory, as the user typed it.
         directory: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// It cannot be written any more.
+    /// The log can no longer be written.
     #[error(
         "the operation log {} is truncated: {source}; the program was not stopped. Free space, or \
          write the log elsewhere",
@@ -65,7 +65,7 @@ pub enum RecordError {
     Write {
         /// The log.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The thread that writes it has failed.
@@ -76,23 +76,23 @@ pub enum RecordError {
     Defect {
         /// The log.
         path: PathBuf,
-        /// What it said.
+        /// Its message.
         why: String,
     },
 }
 
-/// What came of a recording.
+/// The outcome of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
     /// Operations.
     pub operations: u64,
-    /// Times that a process was stopped until its payload had been read.
+    /// Number of times that a process was stopped until its payload had been read.
     pub stops: u64,
     /// Length of the log, bytes.
     pub log_bytes: u64,
     /// Whether every change is in it.
     pub completeness: Completeness,
-    /// What came of comparing it with the files that were there at the end.
+    /// The outcome of comparing it with the files at the end.
     pub check: Check,
 }
 
@@ -100,16 +100,16 @@ pub struct Recorded {
 #[derive(Debug)]
 pub struct Unfinished {
     pub(crate) feed: Feed,
-    /// Times that a process was stopped for it.
+    /// Number of times that a process was stopped for it.
     pub(crate) stops: u64,
-    /// What the back end knows to be missing.
+    /// Gaps that the back end knows of.
     pub(crate) gaps: Vec<Gap>,
     /// Whether the program is still running and changing files.
     pub(crate) still_running: bool,
 }
 
 impl Unfinished {
-    /// Something else is missing.
+    /// Adds another gap.
     pub fn lacks(&mut self, gaps: &[Gap]) {
         for gap in gaps {
             if !self.gaps.contains(gap) {
@@ -118,11 +118,11 @@ impl Unfinished {
         }
     }
 
-    /// Checks the log against the files and ends it. Reads the files that were written: what is
-    /// asked of the page cache comes before.
+    /// Checks the log against the files and ends it. Reads the written files, so page-cache queries
+    /// must come first.
     ///
     /// # Errors
-    /// When the log could not be written to its end.
+    /// When the end of the log could not be written.
     pub fn finish(self) -> Result<Recorded, RecordError> {
         let path = self.feed.path().to_owned();
         let mut failed = Vec::new();
@@ -138,12 +138,12 @@ impl Unfinished {
     }
 }
 
-/// What was counted and is missing for this reason, if there was any.
+/// A counted gap with this reason, if the count is not 0.
 pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
     (count > 0).then(|| Gap::new(format!("{count} {what}"), why))
 }
 
-/// A log that is being written.
+/// A log in progress.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
@@ -161,8 +161,8 @@ impl Recording {
         Self::with_before(path, begin, &Before::default())
     }
 
-    /// The same, of a log that also has what was there before the program begins: it must not
-    /// have been started.
+    /// The same, for a log that also has the files from before the program, which must not have
+    /// started.
     ///
     /// # Errors
     /// When the file cannot be created, exists, or cannot be written to, or a directory does not
@@ -177,7 +177,7 @@ impl Recording {
         };
         let file = create(path).map_err(failed)?;
         let order = begun(file, begin, &directories, before.limit_bytes).map_err(|error| {
-            // It was made just now, and nobody has it.
+            // Created just now, and unused.
             drop(fs::remove_file(path));
             failed(error)
         })?;
@@ -203,14 +203,14 @@ impl Recording {
         self.reads
     }
 
-    /// Hands over; waits while too much waits to be written.
+    /// Passes a batch on; waits while the queue is full.
     fn send(&self, batch: Batch) {
-        // The thread ends before this sender is gone only when it has failed.
+        // The thread ends before this sender is dropped only when it has failed.
         drop(self.sender.send(batch));
     }
 
-    /// Ends the log. `gaps` is what the back end knows to be missing. `still_running`: the program
-    /// is still running and changing files.
+    /// Ends the log. `gaps` are those that the back end knows of. `still_running`: the program is
+    /// still running and changing files.
     fn finish(
         self,
         stops: u64,
@@ -260,7 +260,7 @@ impl Recording {
     }
 }
 
-/// A log with what was there before.
+/// A log that also has the files from before the program.
 fn begun(
     file: File,
     begin: &Begin,
@@ -275,8 +275,8 @@ fn begun(
     Ok(order)
 }
 
-/// A new file that only its owner may read, whatever the umask: it holds what the program wrote
-/// and what it printed.
+/// A new file that only its owner may read, whatever the umask: it contains what the program wrote
+/// and printed.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = options
@@ -288,7 +288,7 @@ fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Takes everything that comes; after an error it only throws it away.
+/// Receives all batches; after an error it only discards them.
 fn write(mut order: Order<File>, receiver: &Receiver<Batch>) -> io::Result<Order<File>> {
     let mut failed = None;
     failure::stage("writer.begin");

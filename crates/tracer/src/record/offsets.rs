@@ -1,40 +1,39 @@
-//! Where writes went, when several went to one file at once.
+//! The offsets of concurrent writes to one file.
 //!
 //! The kernel side sees the position of an open file, or the file's length, before and after a
-//! call; others may have moved it in between. What all of them wrote lies side by side, so
-//! only few places are possible for each; where that leaves several, what the file holds there
-//! tells.
+//! call; other calls may have moved it in between. Their writes lie side by side, so only a few
+//! offsets are possible for each; if several remain, the file's contents decide.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use iostrata_core::op::FileId;
 
-/// Places that are tried for one write.
+/// Maximum number of offsets tried for one write.
 const TRIED: usize = 512;
 
 /// Writes to one file that are remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// Where a write went, as far as the kernel side saw it.
+/// The offset of a write, as far as the kernel side saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Landing {
-    /// There.
+    /// At this offset.
     At(u64),
-    /// It begins here or behind, and ends here or before, as was read before the call and
-    /// after it. `appends`: at the end of the file as it was then, not at a position that
-    /// only this open file has.
+    /// It begins at or after the offset read before the call, and ends at or before the one read
+    /// after it. `appends`: at the end of the file at that time, not at the position of this open
+    /// file alone.
     Within {
         lowest: u64,
         end: u64,
         appends: bool,
-        /// When the two were read: the call may have begun later and ended earlier.
+        /// The times of the two readings: the call may have begun later and ended earlier.
         between_ns: (u64, u64),
     },
 }
 
 impl Landing {
-    /// Where a read of so many bytes began, and whether that is certain: it leaves nothing in the
-    /// file that could tell.
+    /// The offset of a read of `bytes`, and whether it is certain: a read leaves no trace in the
+    /// file.
     pub(super) fn of_read(self, bytes: u64) -> (u64, bool) {
         match self {
             Self::At(offset) => (offset, true),
@@ -60,7 +59,7 @@ impl Write {
         self.started_ns <= other.ended_ns && other.started_ns <= self.ended_ns
     }
 
-    /// Ends of writes that it tells of.
+    /// Ends of writes that it determines.
     fn boundaries(&self) -> [u64; 2] {
         match self.landing {
             Landing::At(offset) => [offset, offset.saturating_add(self.bytes)],
@@ -74,7 +73,7 @@ impl Write {
     }
 }
 
-/// Writes of the last moments, of files of which a place was in doubt.
+/// Recent writes to files with an uncertain offset.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     files: HashMap<FileId, Recent>,
@@ -82,13 +81,13 @@ pub(super) struct Offsets {
 
 #[derive(Debug, Default)]
 struct Recent {
-    /// In the order of their ends.
+    /// Ordered by their ends.
     writes: VecDeque<Write>,
     longest_ns: u64,
 }
 
 impl Offsets {
-    /// Remembers a write, if its place is in doubt or that of another to its file was.
+    /// Remembers a write if its offset, or that of another write to its file, is uncertain.
     pub(super) fn saw(&mut self, file: FileId, write: Write) {
         let is_known = matches!(write.landing, Landing::At(_));
         if is_known && !self.files.contains_key(&file) {
@@ -107,8 +106,8 @@ impl Offsets {
         recent.writes.insert(at, write);
     }
 
-    /// The places that are possible for a write, which was seen before; `None` for one whose
-    /// place is known. Nothing that ends later was asked for yet.
+    /// The possible offsets for a remembered write; `None` if its offset is known. Queries come in
+    /// the order of the ends.
     pub(super) fn places(&self, file: FileId, write: &Write) -> Option<Vec<u64>> {
         let Landing::Within {
             lowest,
@@ -124,7 +123,7 @@ impl Offsets {
         Some(possible(write.bytes, (lowest, end), appends, &others))
     }
 
-    /// The place of a write was found.
+    /// The offset of a write was found.
     pub(super) fn settle(&mut self, file: FileId, write: &Write, offset: u64) {
         let recent = self.files.get_mut(&file);
         let same = recent.and_then(|recent| recent.writes.iter_mut().find(|other| *other == write));
@@ -135,7 +134,7 @@ impl Offsets {
 }
 
 impl Recent {
-    /// The others whose time overlaps that of a write.
+    /// The other writes that overlap a write in time.
     fn around<'a>(&'a self, write: &'a Write) -> impl Iterator<Item = &'a Write> {
         let from = self
             .writes
@@ -148,7 +147,7 @@ impl Recent {
     }
 }
 
-/// Where a write of so many bytes can begin, within `bounds`.
+/// Possible starts of a write of `bytes` within `bounds`.
 fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) -> Vec<u64> {
     let (lowest, end) = bounds;
     let last = end.saturating_sub(bytes);
@@ -156,7 +155,7 @@ fn possible(bytes: u64, bounds: (u64, u64), appends: bool, others: &[&Write]) ->
         return vec![last];
     }
     if others.is_empty() {
-        // Moved by a read, lseek(2), or by a process that is not traced.
+        // Moved by a read, lseek(2), or by an untraced process.
         return vec![last, lowest];
     }
     // Each write begins where another one ended.
@@ -267,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_before_and_after_leaves_one_order() {
-        // The second one began when the first one's bytes were there already.
+        // The second one began after the first one's bytes were written.
         let writes = [
             write(0, 9, 3, within(100, 108)),
             write(5, 8, 5, within(103, 108)),

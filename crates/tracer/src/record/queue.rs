@@ -1,4 +1,4 @@
-//! Operations that wait until all that ended before them have come.
+//! Operations that wait until all operations that ended before them have arrived.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -8,8 +8,8 @@ use iostrata_core::record::{Change, Operation, Writer};
 
 use super::doubt::{Doubt, Doubts};
 
-/// The kernel side takes the time of a call's end before it has room in the ring, and can
-/// be interrupted between the two. What comes later than this is not put in order.
+/// The kernel side takes the end time of a call before it reserves space in the ring, and can be
+/// interrupted in between. Events that arrive later than this are not reordered.
 const PATIENCE_NS: u64 = 100_000_000;
 
 #[derive(Debug)]
@@ -18,11 +18,11 @@ struct Waiting {
     doubt: Option<Doubt>,
 }
 
-/// In the order of their ends; what was found comes first.
+/// Ordered by their ends; existing nodes come first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
-    /// How many of the first ones tell what was found.
+    /// How many of the first ones record existing nodes.
     found: usize,
     newest_ns: u64,
     written_ns: u64,
@@ -30,7 +30,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// What is to be told before anything that waits.
+    /// Records due before all waiting operations.
     pub(super) fn first(&mut self, operation: Operation) {
         let next = self.waiting.get(self.found);
         let before = next.map_or(operation.started_ns, |next| next.operation.ended_ns());
@@ -45,8 +45,9 @@ impl Queue {
         self.found += 1;
     }
 
-    /// An operation in its place. Nearly in order already: that is at the end, or close to it. One
-    /// that made a node goes before all that used it, though its call may have ended after them.
+    /// Inserts an operation in order. The input is nearly ordered, so that is at the end or close
+    /// to it. An operation that created a node precedes all that used it, although its call may
+    /// have ended after them.
     pub(super) fn push(&mut self, operation: Operation, doubt: Option<Doubt>) {
         let made = operation.change.made();
         if let Some(node) = made {
@@ -68,7 +69,7 @@ impl Queue {
         self.waiting.insert(place, Waiting { operation, doubt });
     }
 
-    /// It was taken for one that had been there before.
+    /// It was mistaken for an existing node.
     fn forget_found(&mut self, node: FileId) {
         let found = self.waiting.iter().take(self.found);
         let at = found.enumerate().find_map(|(at, waiting)| {
@@ -90,7 +91,7 @@ impl Queue {
             .map(|waiting| &waiting.operation)
     }
 
-    /// Writes what ended so long ago that nothing comes before it any more.
+    /// Writes operations that ended long enough ago that no earlier one can arrive.
     pub(super) fn write_old<W: Write>(
         &mut self,
         log: &mut Writer<W>,
@@ -99,7 +100,7 @@ impl Queue {
         self.write_until(self.newest_ns.saturating_sub(PATIENCE_NS), log, doubts)
     }
 
-    /// Writes what ended before, in the order of the ends.
+    /// Writes operations with an earlier end, in order.
     pub(super) fn write_until<W: Write>(
         &mut self,
         before_ns: u64,
@@ -131,7 +132,7 @@ impl Queue {
     }
 }
 
-/// Whether a change needs the node to be there.
+/// Whether a change requires the node to exist.
 fn uses(change: &Change, node: FileId) -> bool {
     let in_it =
         |name: Option<&iostrata_core::record::Name>| name.is_some_and(|name| name.parent == node);

@@ -1,7 +1,7 @@
-//! What reading the files of watched programs may take: time and memory, for all of it together.
+//! Limits for reading the files of observed programs: time and memory, for all of them together.
 //!
-//! Tables of symbols, unwind tables, memory maps and names are what the program, or whoever wrote
-//! its files, says they are. Everything that reads one draws from this.
+//! Symbol tables, unwind tables, memory maps and names come from the program, or from the author of
+//! its files. Everything that reads one draws from this budget.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 /// For a whole session. Browsers with all their symbols take about a second.
 const MOST_TIME: Duration = Duration::from_secs(5);
 
-/// What is held at once. The symbols of a browser take some 40 MB, its unwind tables 20 MB.
+/// Memory held at one time. The symbols of a browser take some 40 MB, its unwind tables 20 MB.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Time that no stack is charged for: what unwinding takes, without reading.
+/// Time that is not charged for a stack: the time of unwinding without reading.
 const FREE: Duration = Duration::from_millis(1);
 
-/// What was used up.
+/// The exhausted resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Exceeded {
     Time,
     Memory,
-    /// Files that are kept open.
+    /// Maximum number of files kept open.
     Files,
 }
 
@@ -48,13 +48,13 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// What is left.
+/// The remaining budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     began: Instant,
     bytes_left: AtomicU64,
     time_left_ns: AtomicU64,
-    /// Of what is being done now, on the clock of `began`.
+    /// Time of the current work, on the clock of `began`.
     until_ns: AtomicU64,
 }
 
@@ -64,7 +64,7 @@ impl Default for Budget {
     }
 }
 
-/// Memory that is drawn, and given back when this is dropped.
+/// Drawn memory, which is returned when this is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     budget: Arc<Budget>,
@@ -85,12 +85,13 @@ impl Budget {
         nanoseconds(self.began.elapsed())
     }
 
-    /// Does what takes time. The time is charged; inside, [`Self::check`] ends what takes too long.
+    /// Does work that takes time. The time is charged; inside, [`Self::check`] ends work that takes
+    /// too long.
     pub(super) fn timed<T>(&self, work: impl FnOnce() -> T) -> T {
         self.charged(Duration::ZERO, work)
     }
 
-    /// The same for a stack, of which the usual time is free.
+    /// The same for a stack, whose usual time is free.
     pub(super) fn timed_stack<T>(&self, work: impl FnOnce() -> T) -> T {
         self.charged(FREE, work)
     }
@@ -108,7 +109,7 @@ impl Budget {
         done
     }
 
-    /// Whether there is time.
+    /// Whether time remains.
     pub(super) fn check(&self) -> Result<(), Exceeded> {
         if self.now_ns() < self.until_ns.load(Relaxed) {
             Ok(())
@@ -133,7 +134,7 @@ impl Budget {
 }
 
 impl Held {
-    /// Holds what `other` held, too.
+    /// Adds the memory held by `other`.
     pub(super) fn join(&mut self, mut other: Self) {
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }

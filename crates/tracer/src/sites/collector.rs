@@ -1,4 +1,4 @@
-//! Collects stacks: unwinds each, sums equal ones, and names their functions at the end.
+//! Collects stacks: unwinds each, sums equal ones, and looks up function names at the end.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,13 +18,13 @@ use super::process::{self, End, Frame, Process};
 use super::symbols::Symbols;
 use super::words::{Named, Shown, Words};
 
-/// Processes whose memory map is kept. Beyond, those that have ended are forgotten.
+/// Maximum number of processes whose memory map is kept. Beyond it, ended ones are forgotten.
 const MOST_PROCESSES: usize = 512;
 
-/// Bytes of all stacks in words: what is shown of a run is far less.
+/// Bytes of all stacks as text: outputs show far less of a run.
 const MOST_TEXT_BYTES: usize = 32 << 20;
 
-/// Different stacks that are kept; what comes after is counted without its stack.
+/// Maximum number of different stacks; later ones are counted without their stack.
 pub(super) const MOST_STACKS: usize = 16_384;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -57,22 +57,22 @@ impl Sum {
     }
 }
 
-/// Collects the stacks of one session. Memory grows with the different ones.
+/// Collects the stacks of one session. Memory grows with the number of different ones.
 pub(super) struct Collector {
     since: SystemTime,
     modules: Modules,
     processes: HashMap<(u32, u64), Process>,
-    /// With the number of stacks since it was first looked for.
+    /// With the number of stacks since it was first searched for.
     perf_maps: HashMap<u32, (PerfMap, u64)>,
     cache: CacheX86_64,
     found: HashMap<Key, Sum>,
     budget: Arc<Budget>,
-    /// Processes of which unwinding a stack has panicked.
+    /// Processes for which unwinding a stack has panicked.
     failed: HashSet<u32>,
 }
 
 impl Collector {
-    /// Begins now.
+    /// Starts the clock now.
     pub(super) fn within(budget: Budget) -> Self {
         let budget = Arc::new(budget);
         Self {
@@ -87,7 +87,7 @@ impl Collector {
         }
     }
 
-    /// Unwinds a stack; its process should still live.
+    /// Unwinds a stack; its process should still be alive.
     pub(super) fn add(&mut self, sample: &Sample<'_>) {
         let budget = Arc::clone(&self.budget);
         let stack = budget.timed_stack(|| self.unwind_or_fail(sample));
@@ -108,8 +108,8 @@ impl Collector {
         });
     }
 
-    /// Unwind tables are what the program's files say: where following them overflows, the
-    /// stack is none, and no further one of that process is tried.
+    /// Unwind tables come from the program's files: where following them overflows, there is no
+    /// stack, and no other stack of that process is tried.
     fn unwind_or_fail(&mut self, sample: &Sample<'_>) -> Stack {
         if self.failed.contains(&sample.process) {
             return Stack::Failed;
@@ -131,8 +131,7 @@ impl Collector {
                 Err(no_map) => why = no_map,
             }
         }
-        // A process that has already ended and never became another program had the
-        // memory of the one that made it.
+        // A process that has ended and never executed a program had the memory of its parent.
         let known = if self.processes.contains_key(&id) {
             id
         } else {
@@ -152,7 +151,7 @@ impl Collector {
         }
     }
 
-    /// Opens the file with the names of code that a process has made, before it is removed.
+    /// Opens the file with the names of generated code before the process removes it.
     fn keep_names_of(&mut self, frames: &[Frame]) {
         let made = frames.iter().find_map(|frame| match frame {
             Frame::Made(process, _) => Some(*process),
@@ -175,7 +174,7 @@ impl Collector {
         }
     }
 
-    /// Hands over, with the names of functions or, sooner, without them.
+    /// Returns the sites, with the names of functions or, earlier, without them.
     pub(super) fn rows(&mut self, with_names: bool) -> Vec<SiteRow> {
         let names = self.names(with_names);
         let mut found: Vec<(&Key, &Sum)> = self.found.iter().collect();

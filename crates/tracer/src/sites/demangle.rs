@@ -1,29 +1,29 @@
-//! Names as their programmers wrote them, of bounded length.
+//! Demangled names of bounded length.
 //!
-//! A mangled name may refer back to parts of itself, so that a few hundred bytes stand for
-//! gigabytes: it is written to a place that ends the writing when it is full.
+//! A mangled name may refer back to its own parts, so that a few hundred bytes expand to gigabytes:
+//! it is written to a buffer that stops the writer when it is full.
 
 use std::fmt::{self, Write as _};
 
-/// Bytes of a mangled name that is read; a longer one is shown as it is.
+/// Maximum length in bytes of a mangled name; a longer one is shown unchanged.
 const LONGEST_MANGLED: usize = 4096;
 
-/// How deep the parts of a C++ name may nest. Where its end is wrong, the parser tries the rest
-/// twice at each level: at its own limit of 96, names of 4 KiB took it up to a second, at 64 up
-/// to 35 ms. Of 141,339 names in LLVM, Clang, Chromium and a JVM, 5 are deeper.
+/// Maximum nesting depth of a C++ name. If its end is malformed, the parser tries the rest twice at
+/// each level: at its own limit of 96, names of 4 KiB took it up to a second, at 64 up to 35 ms. Of
+/// 141,339 names in LLVM, Clang, Chromium and a JVM, 5 are deeper.
 const DEEPEST: u32 = 64;
 
 /// Bytes of a name that are shown.
 const LONGEST_SHOWN: usize = 1024;
 
-/// Rust and C++ names as their programmers wrote them.
+/// Demangled Rust and C++ names.
 pub(super) fn demangled(name: &str) -> String {
     if name.len() > LONGEST_MANGLED {
         return shortened(name);
     }
     let mut shown = Shown::default();
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        // Fails when it is full only.
+        // Fails only when it is full.
         _ = write!(shown, "{rust:#}");
         return shown.text();
     }
@@ -42,10 +42,10 @@ pub(super) fn demangled(name: &str) -> String {
     }
 }
 
-/// A text of which the first part is shown.
+/// A text whose first part is shown.
 pub(super) fn shortened(text: &str) -> String {
     let mut shown = Shown::default();
-    // Fails when it is full only.
+    // Fails only when it is full.
     _ = shown.write_str(text);
     shown.text()
 }
@@ -100,7 +100,7 @@ pub(super) mod tests {
         assert_eq!(demangled("_Znonsense"), "_Znonsense");
     }
 
-    /// Each argument has the one before twice: `S0_` and so on stand for what came before.
+    /// Each argument contains the previous one twice: `S0_` and so on refer to earlier parts.
     pub(in crate::sites) fn bomb(arguments: usize) -> String {
         const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         let doubled = DIGITS[2..][..arguments].iter().map(|digit| *digit as char);

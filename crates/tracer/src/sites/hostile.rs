@@ -1,5 +1,5 @@
-//! What a program, or whoever wrote its files, may do to whoever reads them: each case in a
-//! process of its own that has 1 GiB of memory.
+//! Attacks by a program, or by the author of its files, on the process that reads them: each case
+//! runs in a process of its own limited to 1 GiB of memory.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ const SYMTAB: u32 = 2;
 const STRTAB: u32 = 3;
 const PROGBITS: u32 = 1;
 
-/// Does the work in a process that has 1 GiB: what takes more ends it.
+/// Does the work in a process with 1 GiB: exceeding it ends the process.
 fn limited(test: &str, work: impl FnOnce(&Path)) {
     mutation::limited(&format!("sites::hostile::{test}"), |_| {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -39,10 +39,10 @@ fn word(number: usize) -> [u8; 4] {
 struct Section {
     name: &'static str,
     kind: u32,
-    /// Its number's table of strings.
+    /// The number of its string table.
     link: u64,
     bytes: Vec<u8>,
-    /// What its header says.
+    /// The values of its header.
     size: u64,
 }
 
@@ -56,7 +56,7 @@ fn section(name: &'static str, kind: u32, bytes: Vec<u8>) -> Section {
     }
 }
 
-/// A program for x86-64 whose code lies at 0 to 0x10000. What a size says and no byte has is a
+/// A program for x86-64 whose code lies at 0 to 0x10000. A size beyond the actual bytes becomes a
 /// hole at the end.
 fn elf(path: &Path, sections: &[Section]) {
     let mut names = b"\0".to_vec();
@@ -110,7 +110,7 @@ fn elf(path: &Path, sections: &[Section]) {
         .unwrap();
 }
 
-/// A function at 0x100 to 0x200, called so.
+/// A function with this name at 0x100 to 0x200.
 fn with_symbol(path: &Path, name: &str) {
     let mut symbols = vec![0; 24];
     symbols.extend([1, 0, 0, 0, 0x12, 0, 1, 0]);
@@ -124,7 +124,7 @@ fn with_symbol(path: &Path, name: &str) {
     elf(path, &[table, section(".strtab", STRTAB, names)]);
 }
 
-/// A table of symbols that is a hole.
+/// A symbol table that is a hole.
 fn with_hole(path: &Path, size: u64) {
     let table = Section {
         link: 1,
@@ -149,7 +149,7 @@ fn minutes() -> Arc<Budget> {
     Arc::new(Budget::of(Duration::from_mins(10), 256 << 20))
 }
 
-/// What the function at 0x180 of a file is called.
+/// The name of the function at 0x180 of a file.
 fn name_in(path: &Path, budget: &Arc<Budget>) -> Result<Option<Arc<str>>, Option<Exceeded>> {
     let mut modules = Modules::within(Arc::clone(budget));
     let found = modules.find(u32::MAX, &mapping(path))?;
@@ -283,7 +283,7 @@ fn with_frame(path: &Path, expression: &[u8], rule: &[u8]) {
     elf(path, &[section(".eh_frame", PROGBITS, table)]);
 }
 
-/// Has a program execute a file's bytes, and takes stacks of it.
+/// Makes a program execute a file's bytes, and samples its stacks.
 fn sites_of(path: &Path, patience: Duration) -> Vec<SiteRow> {
     let mut sites = Sites {
         patience,
@@ -313,7 +313,7 @@ fn sites_of(path: &Path, patience: Duration) -> Vec<SiteRow> {
     sites.finish()
 }
 
-/// Executable memory of this process that is a file.
+/// Executable memory of this process mapped from a file.
 struct Mapped(*mut std::ffi::c_void);
 
 const MAPPED_BYTES: usize = 0x10000;
@@ -326,7 +326,7 @@ impl Mapped {
         let protection = ProtFlags::READ | ProtFlags::EXEC;
         let file = File::open(path).unwrap();
         let address = std::ptr::null_mut();
-        // SAFETY: the kernel chooses the place, and nothing reads the memory.
+        // SAFETY: the kernel chooses the address, and nothing reads the memory.
         let start = unsafe {
             mmap(
                 address,
@@ -359,7 +359,7 @@ fn an_unwind_table_may_go_in_a_circle_or_nowhere() {
             with_frame(&path, &[0x40], &[0x90, 1]);
             let rows = sites_of(&path, Duration::from_mins(10));
             assert_eq!(*rows[0].stack, ["table+0x100"], "{rows:?}");
-            // DW_OP_lit0, and a return address in a register that is not known (DW_CFA_register).
+            // DW_OP_lit0, and a return address in an unknown register (DW_CFA_register).
             with_frame(&path, &[0x30], &[0x09, 16, 3]);
             let rows = sites_of(&path, Duration::from_mins(10));
             let why = rows[0].why_not.clone().unwrap();

@@ -1,8 +1,8 @@
-//! Lines of a text that another program wrote: one at a time, whatever their length.
+//! Lines of a text that another program wrote, read one at a time with bounded length.
 
 use std::io::{self, BufRead};
 
-/// The lines of a text, without their ends; what is longer than `most` is passed over.
+/// The lines of a text, without their ends; lines longer than `most` are skipped.
 pub(super) struct Lines<R> {
     from: R,
     most: usize,

@@ -1,4 +1,4 @@
-//! Code that a program makes while it runs: no file has unwind tables for it.
+//! Code that a program generates at run time: no file has unwind tables for it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 const LEAVES: [u8; 3] = [0x48, 0x83, 0xc4];
 const RETURNS: u8 = 0xc3;
 
-/// Places that are remembered.
+/// Maximum number of remembered addresses.
 const MOST_KNOWN: usize = 1 << 14;
 
 /// The code of one process.
@@ -19,7 +19,7 @@ pub(super) struct MadeCode {
 }
 
 impl MadeCode {
-    /// Of a process that lives.
+    /// The code of a live process.
     pub(super) fn of(process: u32) -> Self {
         Self {
             memory: File::open(format!("/proc/{process}/mem")).ok(),
@@ -27,8 +27,8 @@ impl MadeCode {
         }
     }
 
-    /// Bytes that a function puts away before it returns, when that is all that comes after
-    /// this return address. So are the trampolines of Python's perf support
+    /// Stack bytes that a function releases before it returns, if that is all that follows this
+    /// return address. The trampolines of Python's perf support are like that
     /// (`Python/asm_trampoline.S`), which keep no frame pointer.
     pub(super) fn put_away_bytes(&mut self, return_address: u64) -> Option<u64> {
         let memory = self.memory.as_ref()?;

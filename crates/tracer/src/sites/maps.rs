@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::budget::{Budget, Exceeded, Held};
 use super::lines::Lines;
 
-/// A path is as deep as its program has made it; what has a longer one has no name.
+/// Maximum length of a path, which the program chooses; a mapping with a longer one has no name.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// An executable mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
-    /// The first byte behind it.
+    /// The first byte after it.
     pub(super) end: u64,
     /// Offset in the file, bytes.
     pub(super) offset: u64,
@@ -22,7 +22,7 @@ pub(super) struct Mapping {
     pub(super) device: String,
     /// 0 without a file.
     pub(super) inode: u64,
-    /// Path, or what the kernel writes instead: `[vdso]`, `//anon`, nothing.
+    /// Path, or the kernel's text instead: `[vdso]`, `//anon`, nothing.
     pub(super) name: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ pub(super) enum NoMap {
     Exceeded(Exceeded),
 }
 
-/// Those of a process that lives, and the memory that they take.
+/// The maps of a live process, and the memory that they take.
 pub(super) fn read(process: u32, budget: &Arc<Budget>) -> Result<(Vec<Mapping>, Held), NoMap> {
     let file = File::open(format!("/proc/{process}/maps")).map_err(|_gone| NoMap::Ended)?;
     parse(BufReader::with_capacity(1 << 16, file), budget)
@@ -54,7 +54,7 @@ pub(super) fn parse(
         is_empty = false;
         budget.check().map_err(NoMap::Exceeded)?;
         if let Some(mapping) = line(text) {
-            // Twice, as what grows is copied.
+            // Doubled, since a growing vector is copied.
             let bytes = 2 * size_of::<Mapping>() + mapping.name.len() + mapping.device.len();
             held.join(budget.hold(bytes as u64).map_err(NoMap::Exceeded)?);
             mappings.push(mapping);

@@ -1,12 +1,12 @@
-//! Call sites: where in a program its calls on files come from.
+//! Call sites: the places in a program that make its file calls.
 //!
-//! A back end hands over registers and a copy of the stack; they are unwound at once,
-//! while the process lives and its memory map can be read, with the unwind tables of its
-//! files and with frame pointers where there are none. Names are looked up at the end.
+//! A back end passes registers and a copy of the stack; they are unwound at once, while the process
+//! is alive and its memory map can be read, with the unwind tables of its files, or with frame
+//! pointers where there are none. Names are looked up at the end.
 //!
-//! All of this reads what strangers wrote: it draws from a [`budget`], and is done on a thread
-//! of its own that nobody waits for longer than [`PATIENCE`]. A table that sends the unwinder
-//! round in a circle, or a file whose server does not answer, costs the names and not the run.
+//! All of this reads untrusted data: it draws from a [`budget`], and runs on a thread of its own
+//! that nothing waits for longer than [`PATIENCE`]. An unwind table with an endless loop, or a file
+//! whose server does not answer, costs the names and not the run.
 
 mod budget;
 mod collector;
@@ -40,26 +40,26 @@ use collector::{Collector, Sum};
 
 pub(crate) use process::Registers;
 
-/// Stacks that wait to be unwound: each has up to 16 KiB.
+/// Maximum number of stacks in the queue: each has up to 16 KiB.
 const MOST_WAITING: usize = 256;
 
-/// How long the thread is waited for, in all: more than its budget.
+/// The total time to wait for the thread: more than its budget.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two looks at whether there is room for a stack.
+/// Interval between two checks for room for a stack.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A stack as it was when a call was left.
+/// A stack at the moment when a call returned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample<'a> {
     pub(crate) call: &'static str,
     pub(crate) file: FileId,
     pub(crate) process: u32,
-    /// The process that made it.
+    /// The process of the stack.
     pub(crate) parent: u32,
-    /// Tells the programs that one process became from each other.
+    /// Distinguishes the programs that one process executed.
     pub(crate) execs: u64,
-    /// Time in calls that it stands for, nanoseconds.
+    /// Time in calls that it represents, nanoseconds.
     pub(crate) spent_ns: u64,
     pub(crate) registers: Registers<'a>,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Sites {
     budget: fn() -> Budget,
     /// `None` until there is a stack.
     worker: Option<Worker>,
-    /// All stacks that were handed over, and of these the ones that were not taken.
+    /// All submitted stacks, and how many of them were refused.
     handed: HashMap<(&'static str, FileId), Sum>,
     refused: HashMap<(&'static str, FileId), Sum>,
     patience: Duration,
@@ -101,7 +101,7 @@ pub(crate) struct Sites {
 
 #[derive(Debug)]
 struct Worker {
-    /// `None` when all were handed over.
+    /// `None` when all were submitted.
     stacks: Option<SyncSender<Waiting>>,
     /// First without names, then with them.
     rows: Receiver<Vec<SiteRow>>,
@@ -120,7 +120,7 @@ impl Default for Sites {
 }
 
 impl Sites {
-    /// Has a stack unwound; its process should still live.
+    /// Unwinds a stack on the thread; its process should still be alive.
     pub(crate) fn add(&mut self, sample: &Sample<'_>) {
         let key = (sample.call, sample.file);
         let sum = Sum {
@@ -157,14 +157,14 @@ impl Sites {
         }
     }
 
-    /// No further stack comes: the functions are named while the caller does other things.
+    /// No further stack comes: the functions are named while the caller does other work.
     pub(crate) fn no_more(&mut self) {
         if let Some(worker) = &mut self.worker {
             worker.stacks = None;
         }
     }
 
-    /// Names all functions and hands over.
+    /// Names all functions and returns the sites.
     pub(crate) fn finish(mut self) -> Vec<SiteRow> {
         self.no_more();
         let Some(Worker { rows, .. }) = self.worker.take() else {
@@ -193,7 +193,7 @@ impl Sites {
 }
 
 impl Worker {
-    /// Takes stacks until nobody hands any over; `None` when there is no thread to be had.
+    /// Receives stacks until all senders are gone; `None` when no thread could be created.
     fn start(budget: fn() -> Budget) -> Option<Self> {
         let (stacks, waiting) = mpsc::sync_channel::<Waiting>(MOST_WAITING);
         let (results, rows) = mpsc::channel();
@@ -209,7 +209,7 @@ impl Worker {
                     ..sample
                 });
             }
-            // Nobody may wait for them any more.
+            // The caller may have stopped waiting.
             results.send(collector.rows(false)).ok();
             results.send(collector.rows(true)).ok();
         };

@@ -1,4 +1,4 @@
-//! Programs and libraries: where they are in memory, and how their stacks are unwound.
+//! Programs and libraries: their position in memory, and how to unwind their stacks.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ use super::reads::Reads;
 use super::symbols::{self, Symbols};
 use crate::foreign;
 
-/// Files that are kept open; each is a descriptor.
+/// Maximum number of files kept open; each is a descriptor.
 pub(super) const MOST_MODULES: usize = 256;
 
 /// The bytes of an unwind table, shared by all processes that map the file.
@@ -33,7 +33,7 @@ pub(super) struct Module {
     /// Last part of its path.
     pub(super) name: String,
     file: File,
-    /// Those that are executed: place in the file, address in the program's own terms. Two
+    /// Executable segments: offset in the file, and address in the program's own terms. Two
     /// segments may share a page of the file, so the others are left out.
     segments: Segments,
     tables: Tables,
@@ -41,17 +41,18 @@ pub(super) struct Module {
     _held: Held,
 }
 
-/// Why a mapping is no [`Module`]: what was used up, or `None` when it is no file with code.
+/// Why a mapping is not a [`Module`]: the exhausted resource, or `None` when it is not a file with
+/// code.
 pub(super) type NoModule = Option<Exceeded>;
 
-/// What the unwinder of one process needs of a module.
+/// The unwinder's data about a module, for one process.
 pub(super) struct Mapped {
     /// Number of the module.
     pub(super) index: usize,
-    /// What is added to its addresses.
+    /// The load bias of its addresses.
     pub(super) bias: u64,
     pub(super) unwindable: Unwindable<Bytes>,
-    /// The memory of an index that is made of tables that have none.
+    /// The memory of an index, built for tables that have none.
     pub(super) held: Held,
 }
 
@@ -92,8 +93,8 @@ impl Module {
         Some((segments.collect(), Tables::read(&object)))
     }
 
-    /// What is added to an address of the program to get the one in memory. A mapping
-    /// begins at a page, the segment in it somewhere behind.
+    /// The load bias: added to an address in the program it gives the one in memory. A mapping
+    /// begins at a page, the segment somewhere after that.
     fn bias(&self, mapping: &Mapping) -> Option<u64> {
         let length = mapping.end.saturating_sub(mapping.start);
         let inside = |segment: &&(Range<u64>, u64)| {
@@ -153,8 +154,8 @@ impl Tables {
             .sum()
     }
 
-    /// Of the table that framehop makes an index of when a process maps the file: it has one of
-    /// some 16 bytes for each entry of at least as many.
+    /// The memory of a table for which framehop builds an index when a process maps the file: an
+    /// index entry takes some 16 bytes for each entry of at least as many.
     fn indexed_bytes(&self) -> u64 {
         match (&self.eh_frame_hdr, &self.eh_frame, &self.debug_frame) {
             (None, Some((_, table)), _) | (_, None, Some(table)) => table.len() as u64,
@@ -188,7 +189,7 @@ fn is_executed<'data>(segment: &impl ObjectSegment<'data>) -> bool {
     matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0)
 }
 
-/// All files with code that were seen, each once.
+/// All files with code, each once.
 #[derive(Debug)]
 pub(super) struct Modules {
     pub(super) all: Vec<Module>,
@@ -205,7 +206,7 @@ impl Modules {
         }
     }
 
-    /// The file of a mapping as a process's unwinder needs it.
+    /// The file of a mapping in the form that a process's unwinder needs.
     pub(super) fn find(&mut self, process: u32, mapping: &Mapping) -> Result<Mapped, NoModule> {
         if mapping.inode == 0 {
             return Err(None);
@@ -214,10 +215,10 @@ impl Modules {
         let index = if let Some(known) = self.by_file.get(&key) {
             (*known)?
         } else {
-            // Another process may have it at hand when this one has ended.
+            // Another process may still have it when this one has ended.
             let file = open_mapped(process, mapping).map_err(|_unread| None)?;
             let module = self.add(file, &mapping.name);
-            // Of files without end nothing is remembered.
+            // Files beyond the limit are not remembered.
             if self.by_file.len() < 16 * MOST_MODULES {
                 self.by_file.insert(key, module);
             }
@@ -242,9 +243,9 @@ impl Modules {
     }
 }
 
-/// The very file that is mapped, also when it was removed (`map_files`, `proc_pid_map_files(5)`),
-/// which needs a privilege; else the one of its name in the process's mounts, or in those of
-/// this program when the process has ended, if it has the same inode number.
+/// The exact file that is mapped, even if it was removed (`map_files`, `proc_pid_map_files(5)`),
+/// which needs a privilege; otherwise the file with its name in the process's mounts, or in those
+/// of this program when the process has ended, if it has the same inode number.
 fn open_mapped(process: u32, mapping: &Mapping) -> io::Result<File> {
     let (start, end) = (mapping.start, mapping.end);
     let mapped = format!("/proc/{process}/map_files/{start:x}-{end:x}");

@@ -1,5 +1,5 @@
-//! Names of code that a program makes while it runs, as runtimes write them to
-//! `/tmp/perf-PID.map` (Linux, tools/perf/Documentation/jit-interface.txt).
+//! Names of code generated at run time, as runtimes write them to `/tmp/perf-PID.map` (Linux,
+//! tools/perf/Documentation/jit-interface.txt).
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -13,21 +13,22 @@ use super::demangle::shortened;
 use super::lines::Lines;
 use crate::foreign;
 
-/// A line that is longer names nothing.
+/// Maximum length of a line; a longer one names nothing.
 const LONGEST_LINE: usize = 16 << 10;
 
-/// What a map calls the code at some addresses, in their order, and what was used up before
-/// all of it was read. A name that comes later counts, so that none counts then.
+/// The map's names for the code at some addresses, in the same order, and the resource exhausted
+/// before the end of the file. A later name overrides an earlier one, so an incomplete map gives no
+/// names.
 pub(super) type Names = (Vec<Option<Arc<str>>>, Option<Exceeded>);
 
-/// Where the names of one process's code are, or will be.
+/// The location of the names of one process's code, now or later.
 #[derive(Debug)]
 pub(super) enum PerfMap {
     /// The file, kept open: some runtimes remove it when they end.
     Open(File),
-    /// Not there yet: Java writes it when it ends.
+    /// Not there yet: Java writes it at its end.
     Awaited {
-        /// The process's number where it lives.
+        /// The process's id in its own PID namespace.
         own_id: u32,
         /// Its user.
         user: u32,
@@ -35,7 +36,7 @@ pub(super) enum PerfMap {
 }
 
 impl PerfMap {
-    /// That of a process that lives, in the mounts that it sees; `None` when it has ended.
+    /// For a live process, in its own mount namespace; `None` when it has ended.
     pub(super) fn of(process: u32) -> Option<Self> {
         let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         let (own_id, user) = identity(&status)?;
@@ -43,8 +44,8 @@ impl PerfMap {
         Some(found.map_or(Self::Awaited { own_id, user }, Self::Open))
     }
 
-    /// Names of the addresses, which are sorted, in the same order. A file that was awaited must
-    /// have been written after `since`: an older one is of another process with that number.
+    /// Names of the sorted addresses, in the same order. A file that was awaited must have been
+    /// written after `since`: an older one belongs to another process with that id.
     pub(super) fn names(self, addresses: &[u64], since: SystemTime, budget: &Budget) -> Names {
         let file = match self {
             Self::Open(file) => Ok(file),
@@ -61,18 +62,18 @@ impl PerfMap {
 }
 
 fn open_at(root: &str, own_id: u32, user: u32) -> io::Result<File> {
-    // The program may have put a link there: it must not lead out of its own root, and its
-    // last step is not followed.
+    // The program may have put a link there: it must not lead out of the program's root, and a link
+    // at its end is not followed.
     let path = format!("tmp/perf-{own_id}.map");
     let file = foreign::open_beneath(root, Path::new(&path), false)?;
-    // Anybody may have left a file of that name there for whoever gets this number.
+    // Any user may have left a file with that name for whichever process gets this id.
     if file.metadata()?.uid() != user {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(file)
 }
 
-/// The process's number where it lives, and its user: `NSpid:` and `Uid:` of
+/// The process's id in its own PID namespace, and its user: `NSpid:` and `Uid:` of
 /// `proc_pid_status(5)`.
 fn identity(status: &str) -> Option<(u32, u32)> {
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
@@ -81,8 +82,8 @@ fn identity(status: &str) -> Option<(u32, u32)> {
     Some((own_id, user))
 }
 
-/// Lines are `START SIZE NAME`, numbers in hexadecimal. Of two that cover an address the
-/// later one counts, since memory is used again.
+/// Lines are `START SIZE NAME`, numbers in hexadecimal. Of two that cover an address the later one
+/// counts, since memory is reused.
 pub(super) fn lookup(text: impl BufRead, addresses: &[u64], budget: &Budget) -> Names {
     let mut names = vec![None; addresses.len()];
     let mut lines = Lines::of(text, LONGEST_LINE);

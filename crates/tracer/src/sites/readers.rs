@@ -1,4 +1,4 @@
-//! Files and texts that somebody has changed: each is read to an end.
+//! Damaged files and texts: each is read to its end.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,8 +44,7 @@ fn programs_that_were_changed() {
             bp: 0x7fff_0000_0080,
             stack: &stack,
         };
-        // Where the library that follows unwind tables overflows, there is no stack: `Collector`
-        // survives that too.
+        // Where the unwinding library overflows, there is no stack: `Collector` survives that too.
         let stack = || process.stack(&registers, &mut modules, &mut CacheX86_64::new());
         drop(catch_unwind(AssertUnwindSafe(stack)));
         for module in &modules.all {

@@ -1,7 +1,7 @@
-//! Parts of a file, read when they are asked for, as far as the budget goes.
+//! Parts of a file, read on demand, within the budget.
 //!
-//! Nothing is mapped, and what was read stays as it was: a file that is changed or cut off
-//! meanwhile is read in part. So a table's size on paper is no size in memory, until it is drawn.
+//! Nothing is mapped, and parts already read stay unchanged: a file that is changed or truncated
+//! meanwhile is read in part. So a table's stated size takes no memory until it is drawn.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
@@ -15,31 +15,31 @@ use object::ReadRef;
 
 use super::budget::{Budget, Exceeded, Held};
 
-/// A symbol's name that is longer is none.
+/// Maximum length of a symbol's name; a longer one counts as none.
 const LONGEST_TEXT: usize = 4096;
 
-/// Read at once where the end of a text is looked for.
+/// Bytes read at a time while searching the end of a text.
 const PIECE: usize = 256;
 
-/// What a part takes besides its bytes.
+/// Memory of a part besides its bytes.
 const PART_BYTES: u64 = 96;
 
-/// Of parts that double in number: more than 2^40 are none.
+/// Blocks double in size: there are never more than 2^40 parts.
 const BLOCKS: usize = 40;
 
 type Block = Box<[OnceCell<Box<[u8]>>]>;
 
-/// A file that is being read.
+/// A file being read.
 #[derive(Debug)]
 pub(super) struct Reads {
     file: File,
     length: u64,
     budget: Arc<Budget>,
     held: RefCell<Vec<Held>>,
-    /// What was read. Block `n` has room for 2^n parts.
+    /// The parts read so far. Block `n` has room for 2^n parts.
     blocks: [OnceCell<Block>; BLOCKS],
     count: Cell<usize>,
-    /// By offset, and length; `None` for a text.
+    /// By offset and length; `None` for a text.
     known: RefCell<HashMap<(u64, Option<u64>), usize>>,
     exceeded: Cell<Option<Exceeded>>,
 }
@@ -58,17 +58,17 @@ impl Reads {
         })
     }
 
-    /// What was used up when a part could not be read.
+    /// The resource exhausted when a part could not be read.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded.get()
     }
 
-    /// Notes what was used up.
+    /// Notes the exhausted resource.
     pub(super) fn may<T>(&self, can: Result<T, Exceeded>) -> Result<T, ()> {
         can.map_err(|exceeded| self.exceeded.set(Some(exceeded)))
     }
 
-    /// Goes on without what was read.
+    /// Drops the parts read so far.
     pub(super) fn into_file(self) -> File {
         self.file
     }
@@ -79,7 +79,7 @@ impl Reads {
         Some(part)
     }
 
-    /// Keeps a part, whose memory was drawn.
+    /// Stores a part, whose memory was drawn.
     fn keep(&self, key: (u64, Option<u64>), part: Vec<u8>) -> Result<&[u8], ()> {
         let number = self.count.get();
         let (block, place) = place(number);
@@ -106,7 +106,7 @@ impl Reads {
     }
 }
 
-/// Block, and place in it.
+/// Block, and position in it.
 fn place(number: usize) -> (usize, usize) {
     let block = (number + 1).ilog2() as usize;
     (block, number + 1 - (1 << block))

@@ -13,22 +13,22 @@ use super::demangle::demangled;
 use super::reads::Reads;
 use crate::foreign;
 
-/// Where Debian, Fedora and others put what was stripped, by build id.
+/// Where Debian, Fedora and others put stripped symbols, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
-/// Symbols between two looks at the clock.
+/// Symbols between two time checks.
 const STEP: usize = 1 << 10;
 
-/// What a file calls the functions at some addresses.
+/// The file's names for the functions at some addresses.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
     pub(super) names: HashMap<u64, Arc<str>>,
-    /// What was used up before all were found.
+    /// The resource exhausted before all were found.
     pub(super) exceeded: Option<Exceeded>,
 }
 
 impl Symbols {
-    /// Of a file that was not read yet.
+    /// For a file that was not read yet.
     pub(super) fn unread() -> Self {
         Self {
             names: HashMap::new(),
@@ -37,8 +37,7 @@ impl Symbols {
     }
 }
 
-/// Names of the functions at these addresses of the program, which are sorted, where they are
-/// known.
+/// Names of the functions at these sorted addresses of the program, where known.
 pub(super) fn names(file: File, wanted: &[u64], budget: &Arc<Budget>) -> Symbols {
     let Ok(reads) = Reads::of(file, budget) else {
         return Symbols::default();
@@ -86,8 +85,8 @@ struct Symbol<'data> {
     name: &'data str,
 }
 
-/// Keeps of the functions around each address the one that begins last, and of its names
-/// the plainest: `write` has `__write` and `__libc_write` too.
+/// Keeps, among the functions around each address, the one that begins last, and among its names
+/// the plainest: `write` is also `__write` and `__libc_write`.
 fn look<'data, S: object::ObjectSymbol<'data>>(
     reads: &Reads,
     symbols: impl Iterator<Item = S>,

@@ -1,4 +1,4 @@
-//! Stacks in words, and why some are not whole.
+//! Stacks as text, and why some are incomplete.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::collector::{MOST_STACKS, Stack};
 use super::maps::NoMap;
 use super::process::{End, Frame};
 
-/// Functions that a thread begins with: glibc's, musl's and Go's.
+/// Start functions of threads: glibc's, musl's and Go's.
 const FIRST_FUNCTIONS: [&str; 9] = [
     "_start",
     "_start_c",
@@ -26,14 +26,14 @@ const PYTHON: &str = "_PyEval_EvalFrameDefault";
 
 const MADE: &str = "JIT-compiled code";
 
-/// A frame in words.
+/// A frame as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     text: String,
     function: Option<String>,
-    /// File, or what it is instead.
+    /// File, or its replacement.
     place: String,
-    /// What was used up before its name was found.
+    /// The resource exhausted before its name was found.
     exceeded: Option<Exceeded>,
 }
 
@@ -60,7 +60,7 @@ impl Named {
         }
     }
 
-    /// In a file that was not read.
+    /// In an unread file.
     pub(super) fn unread(file: &str) -> Self {
         Self {
             text: file.to_owned(),
@@ -70,23 +70,23 @@ impl Named {
         }
     }
 
-    /// What was used up before a name was found, if there is none.
+    /// The resource exhausted before a name was found, if there is none.
     pub(super) fn short_of(mut self, exceeded: Option<Exceeded>) -> Self {
         self.exceeded = exceeded.filter(|_| self.function.is_none());
         self
     }
 }
 
-/// A stack in words.
+/// A stack as text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
     pub(super) stack: Arc<[String]>,
-    /// Why it is not whole.
+    /// Why it is incomplete.
     pub(super) why_not: Option<String>,
 }
 
 impl Shown {
-    /// Nothing, and why.
+    /// An empty stack, and why.
     pub(super) fn none(why: &str) -> Self {
         Self {
             stack: Arc::default(),
@@ -95,8 +95,8 @@ impl Shown {
     }
 }
 
-/// Stacks in words, each once: calls on thousands of files come from one place, and several places
-/// in one function are one in words.
+/// Stacks as text, each once: calls on thousands of files come from one place, and several places
+/// in one function have the same text.
 #[derive(Default)]
 pub(super) struct Words<'a> {
     shown: Vec<Shown>,
@@ -105,7 +105,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
-    /// The number of what a stack is in words.
+    /// The number of a stack's text.
     pub(super) fn of(&mut self, stack: &'a Stack, names: &HashMap<Frame, Named>) -> usize {
         if let Some(number) = self.of_stacks.get(stack) {
             return *number;
@@ -127,7 +127,7 @@ impl<'a> Words<'a> {
         self.shown[number].clone()
     }
 
-    /// How long its text is.
+    /// The length of its text.
     pub(super) fn bytes(&self, number: usize) -> usize {
         self.shown[number].stack.iter().map(String::len).sum()
     }
@@ -148,8 +148,7 @@ fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
     let named: Vec<&Named> = frames.iter().filter_map(|frame| names.get(frame)).collect();
     let mut texts: Vec<String> = Vec::new();
     for name in &named {
-        // One function calls another of its own frame again and again in a recursion, and
-        // unnamed ones are all alike.
+        // A recursion repeats the frame of one function, and unnamed frames all look alike.
         if texts.last() != Some(&name.text) {
             texts.push(name.text.clone());
         }
@@ -165,7 +164,7 @@ fn shown(stack: &Stack, names: &HashMap<Frame, Named>) -> Shown {
     }
 }
 
-/// What a run of the program needs for its own functions to have names.
+/// What a run of the program needs so that its own functions have names.
 fn unnamed(frames: &[&Named]) -> Option<String> {
     let is_made = |frame: &&&Named| frame.place == MADE;
     let is_python = |frame: &&Named| frame.function.as_deref() == Some(PYTHON);
@@ -190,7 +189,7 @@ fn why_not(end: End, last: Option<&Named>) -> Option<String> {
         let function = last.and_then(|name| name.function.as_deref());
         // Go marks functions that take their arguments on the stack.
         let plain = function.map(|name| name.strip_suffix(".abi0").unwrap_or(name));
-        // The dynamic loader begins the process itself, in assembly without an unwind table
+        // The dynamic loader starts the process itself, in assembly without an unwind table
         // (RTLD_START, sysdeps/x86_64/dl-machine.h in glibc).
         plain.is_some_and(|name| FIRST_FUNCTIONS.contains(&name)) || place.starts_with("ld-linux")
     };

@@ -16,7 +16,7 @@ pub(super) struct Block {
     /// Kernel name, such as `nvme0n1p2`.
     pub(super) name: String,
     pub(super) number: DeviceNumber,
-    /// Without symbolic links: the parent of a partition's is its disk's.
+    /// Without symbolic links: a partition's parent directory is its disk's.
     pub(super) directory: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn name_of(node: &Path) -> Option<String> {
     Some(real.file_name()?.to_string_lossy().into_owned())
 }
 
-/// Devices of a file system whose `s_dev` names none of them.
+/// Devices of a file system whose `s_dev` identifies none of them.
 pub(super) fn members(roots: &Roots, kind: &str, source: &Path) -> Vec<Block> {
     let names = match kind {
         "btrfs" => btrfs_members(roots, source),
@@ -66,8 +66,8 @@ pub(super) fn members(roots: &Roots, kind: &str, source: &Path) -> Vec<Block> {
         .collect()
 }
 
-/// The members listed for the file system that `source` belongs to. A source
-/// that sysfs does not know (`/dev/root`) is taken for the only one there is.
+/// The members listed for the file system of `source`. A source that sysfs does not know
+/// (`/dev/root`) is assumed to be the only one.
 fn btrfs_members(roots: &Roots, source: &Path) -> Vec<String> {
     let node = name_of(source);
     let file_systems: Vec<Vec<String>> = entries(&roots.sys.join("fs/btrfs"))
@@ -140,15 +140,15 @@ impl Block {
         }
     }
 
-    /// File behind a bound loop device. Bytes as they are, then one newline
-    /// (drivers/block/loop.c, `loop_attr_backing_file_show`).
+    /// File behind a bound loop device. Raw bytes, then one newline (drivers/block/loop.c,
+    /// `loop_attr_backing_file_show`).
     pub(super) fn backing_file(&self) -> Option<PathBuf> {
         let mut path = std::fs::read(self.directory.join("loop/backing_file")).ok()?;
         path.pop_if(|last| *last == b'\n');
         Some(PathBuf::from(OsString::from_vec(path)))
     }
 
-    /// What the device adds, as a phrase.
+    /// The device's contribution, as a phrase.
     pub(super) fn note(&self) -> Option<String> {
         let text =
             |file: &str| Roots::read(&self.directory.join(file)).filter(|text| !text.is_empty());
@@ -175,7 +175,7 @@ impl Block {
         Roots::read_number(&self.directory.join("size"))?.checked_mul(512)
     }
 
-    /// What lies below: the disk of a partition, the parts of a composed device.
+    /// The layers below: the disk of a partition, the parts of a composed device.
     pub(super) fn lower(&self, roots: &Roots) -> Vec<Self> {
         if self.is_partition() {
             return self.directory.parent().and_then(at).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Stacks this machine does not have, as trees of made-up `/proc` and `/sys`.
+//! Stacks that this machine does not have, as made-up `/proc` and `/sys` trees.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -76,16 +76,16 @@ fn barrier(options: &[&str]) -> Option<bool> {
     (off || on).then_some(!off)
 }
 
-/// Fast commits show only on kernels with `CONFIG_EXT4_DEBUG`, as the option
-/// that forces them (fs/ext4/super.c, `ext4_mount_opts`), or once one was made.
+/// Fast commits show only on kernels with `CONFIG_EXT4_DEBUG`, as the option that forces them
+/// (fs/ext4/super.c, `ext4_mount_opts`), or once one was made.
 fn fast_commits(options: &[&str], of_kernel: &Path) -> bool {
     let made = Roots::read(&of_kernel.join("fc_info")).unwrap_or_default();
     let commits = made.lines().find_map(|line| line.strip_suffix(" commits"));
     options.contains(&"fc_debug_force") || commits.is_some_and(|count| count.trim() != "0")
 }
 
-/// The thread of a journal on a device of its own is named after that device
-/// alone, with no inode number.
+/// The thread of a journal on a separate device is named after that device alone, without an inode
+/// number.
 fn external_journal(task: &str, device: &str, roots: &Roots) -> Option<String> {
     let comm = Roots::read(&roots.proc.join(task).join("comm"))?;
     let journal = comm.strip_prefix("jbd2/")?;

@@ -1,7 +1,7 @@
 //! The storage under a path, from the file system down to the device.
 //!
-//! Mounts come from `/proc/thread-self/mountinfo`, block devices from sysfs. Nothing
-//! is opened for writing and no device is opened at all.
+//! Mounts come from `/proc/thread-self/mountinfo`, block devices from sysfs. Nothing is opened for
+//! writing, and no device is opened at all.
 
 mod block;
 mod journal;
@@ -23,7 +23,7 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use mountinfo::Mounts;
 use walk::Walk;
 
-/// Where the kernel's files are: elsewhere than usual only in tests.
+/// The locations of the kernel's files, different from the usual ones only in tests.
 #[derive(Debug, Clone)]
 pub struct Roots {
     /// `/proc`.
@@ -42,7 +42,7 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// A directory with these files, to be taken for the kernel's.
+    /// A directory with these files, used instead of the kernel's.
     #[cfg(test)]
     pub(crate) fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
         let directory = tempfile::tempdir().unwrap();
@@ -58,8 +58,8 @@ impl Roots {
         (directory, roots)
     }
 
-    /// A file's text without surrounding white space; `None` when it does not exist or may not be
-    /// read. Everything read this way is optional.
+    /// A file's text without surrounding white space; `None` when it does not exist or is not
+    /// readable. Everything read this way is optional.
     pub(crate) fn read(path: &Path) -> Option<String> {
         let text = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&text).trim().to_owned())
@@ -71,15 +71,15 @@ impl Roots {
     }
 }
 
-/// Why the storage under a path cannot be told.
+/// Why the storage under a path cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// The path itself.
     #[error("cannot access {}: {source}; name an existing file or directory that you can reach", path.display())]
     Path {
-        /// As it was asked for.
+        /// As the caller passed it.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The table of mounts.
@@ -87,7 +87,7 @@ pub enum StackError {
     MountTable {
         /// The file.
         table: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The path is on a mount that the table does not show.
@@ -95,7 +95,7 @@ pub enum StackError {
              process's root directory; run iostrata in the mount namespace and root that mounted \
              it", path.display())]
     NotListed {
-        /// As it was asked for.
+        /// As the caller passed it.
         path: PathBuf,
     },
 }
@@ -116,8 +116,8 @@ pub fn inspect(path: &Path, roots: &Roots) -> Result<Stack, StackError> {
     Ok(Walk::new(roots, &mounts).layers_under(mount))
 }
 
-/// The layers under the file system with this number (`s_dev`). One that is mounted elsewhere, in
-/// another namespace, is told by its block device; `None` when it has none.
+/// The layers under the file system with this number (`s_dev`). A file system mounted in another
+/// namespace is identified by its block device; `None` when it has none.
 pub fn under(device: u32, roots: &Roots) -> Option<Stack> {
     let (major, minor) = FileId::device_numbers(device);
     let number = DeviceNumber { major, minor };
@@ -131,7 +131,7 @@ pub fn under(device: u32, roots: &Roots) -> Option<Stack> {
 
 /// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before Linux 5.8, or when
 /// `path` does not exist. Two paths with the same prefix can be on different mounts when one is
-/// mounted over the other: only this tells.
+/// mounted over the other: only the id shows this.
 fn mount_id(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
     let told = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::MNT_ID);

@@ -1,4 +1,4 @@
-//! `/proc/thread-self/mountinfo`, in bytes: mount points are paths.
+//! Parses `/proc/thread-self/mountinfo` as bytes: mount points are paths.
 //! Source: `proc_pid_mountinfo(5)` and `fs/proc_namespace.c`, `show_mountinfo`.
 
 use std::ffi::OsString;
@@ -52,8 +52,8 @@ impl Mounts {
         }
     }
 
-    /// The mount with this id; without one, or when it is not listed, the one
-    /// that a walk along `path` arrives at.
+    /// The mount with this id; without an id, or when it is not listed, the mount that a walk along
+    /// `path` reaches.
     pub(crate) fn holding(&self, path: &Path, id: Option<u64>) -> Option<&Mount> {
         id.and_then(|id| self.with_id(id))
             .or_else(|| self.walk(path))
@@ -64,8 +64,7 @@ impl Mounts {
         self.mounts.iter().find(|mount| mount.id == id)
     }
 
-    /// Where a path inside the file system of a device is seen: of several mounts the one that
-    /// was made last.
+    /// The visible path of a path inside a device's file system: of several mounts the latest.
     pub(crate) fn path_of(&self, (major, minor): (u32, u32), inner: &[u8]) -> Option<Vec<u8>> {
         let inner = [b"/", inner].concat();
         let seen = |mount: &Mount| {
@@ -101,9 +100,8 @@ impl Mounts {
         self.mounts.iter().find(|mount| mount.device == device)
     }
 
-    /// Follows `path` from the root mount: of the mounts on the current one,
-    /// the walk meets the shortest mount point first. What was mounted deeper
-    /// before is hidden by it.
+    /// Follows `path` from the root mount: among the mounts on the current one, the walk meets the
+    /// shortest mount point first. It hides earlier mounts that lie deeper.
     fn walk(&self, path: &Path) -> Option<&Mount> {
         let mut current = self
             .roots()
@@ -133,7 +131,7 @@ impl Mounts {
 }
 
 impl Mount {
-    /// Whether the superblock has its number from a block device.
+    /// Whether the superblock's number comes from a block device.
     pub(crate) fn on_block_device(&self) -> bool {
         self.device.major != 0
     }
@@ -217,7 +215,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The byte that the next three octal digits stand for.
+/// The byte encoded by the next three octal digits.
 fn octal(digits: &[u8]) -> Option<u8> {
     match digits {
         [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] => {

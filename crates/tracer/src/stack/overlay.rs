@@ -1,4 +1,4 @@
-//! The directories an overlay is made of.
+//! The directories of an overlay.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -14,9 +14,9 @@ pub(super) struct Branch {
     pub(super) directory: PathBuf,
 }
 
-/// The upper directory, which takes the writes, then the lower ones from the
-/// top. Source: Documentation/filesystems/overlayfs.rst; since Linux 6.8 the
-/// lower ones can also be given one by one as `lowerdir+` and `datadir+`.
+/// The upper directory, which receives the writes, then the lower ones from the top. Source:
+/// Documentation/filesystems/overlayfs.rst; since Linux 6.8 the lower ones can also be given one by
+/// one as `lowerdir+` and `datadir+`.
 pub(super) fn branches(mount: &Mount) -> Vec<Branch> {
     let upper = mount
         .superblock_values("upperdir")

@@ -6,14 +6,14 @@ use iostrata_core::doctor::Queue;
 use super::Roots;
 use super::block::Block;
 
-/// Reads what sysfs says; attributes that are not there are `None`.
+/// Reads the attributes in sysfs; missing ones are `None`.
 pub(super) fn read(block: &Block) -> Queue {
     let text = |name: &str| Roots::read(&block.directory.join("queue").join(name));
     let number = |name: &str| Roots::read_number(&block.directory.join("queue").join(name));
     Queue {
         model: model(block),
-        // Only blk-mq makes requests, and it puts this directory there
-        // (block/blk-mq-sysfs.c, `blk_mq_sysfs_register`).
+        // Only blk-mq has requests, and it creates this directory (block/blk-mq-sysfs.c,
+        // `blk_mq_sysfs_register`).
         request_based: block.directory.join("mq").exists(),
         rotational: number("rotational").map(|value| value != 0),
         write_cache: text("write_cache"),
@@ -36,8 +36,8 @@ fn active_scheduler(list: &str) -> Option<String> {
     bracketed.or_else(|| names.next()).map(str::to_owned)
 }
 
-/// Model with its vendor. SCSI disks behind libata all claim vendor `ATA`;
-/// virtio shows a PCI id under that name.
+/// Model with its vendor. SCSI disks behind libata all report vendor `ATA`; virtio shows a PCI id
+/// under that name.
 fn model(block: &Block) -> Option<String> {
     let text = |name: &str| {
         Roots::read(&block.directory.join("device").join(name)).filter(|text| !text.is_empty())

@@ -1,4 +1,4 @@
-//! From a mount down through its devices, layer by layer.
+//! Walks from a mount down through its devices, layer by layer.
 
 use std::path::Path;
 
@@ -12,12 +12,12 @@ use super::{Roots, mount_id, overlay, queue};
 /// Deeper stacks are cut: no kernel nests block devices this far.
 const DEEPEST: u32 = 24;
 
-/// Whether what is reached carries the traffic of the file system asked about.
+/// Whether the layer carries the traffic of the file system in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charge {
-    /// Requests on the next request-based device are to be counted.
+    /// Requests on the next request-based device are counted.
     Next,
-    /// They were counted above: what is below repeats them.
+    /// They were counted above: lower layers repeat them.
     Done,
 }
 
@@ -122,8 +122,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Upper, then each lower file system once: containers stack dozens of
-    /// lower directories of one file system.
+    /// Upper, then each lower file system once: containers stack dozens of lower directories of one
+    /// file system.
     fn overlay(&mut self, mount: &Mount, depth: u32, charge: Charge) -> Option<String> {
         let branches = overlay::branches(mount);
         let mut seen = Vec::new();
@@ -198,8 +198,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The file system that holds a loop device's image. The directory tells
-    /// where the image itself is deleted, as `/path (deleted)`.
+    /// The file system that holds a loop device's image. The directory determines it where the
+    /// image itself is deleted, as in `/path (deleted)`.
     fn image(&mut self, file: &Path, depth: u32, charge: Charge) {
         let reachable = file.ancestors().find_map(mount_id);
         match self.mounts.holding(file, reachable).cloned() {

@@ -1,4 +1,4 @@
-//! Calls and bytes, equal to what the program did.
+//! Calls and bytes equal those of the program.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -77,7 +77,8 @@ fn counts_four_processes_with_eight_threads_each() {
     assert_eq!(seen.raw.losses.total(), 0);
 }
 
-/// Sums of few calls come through the ring, those of many or without room in it stand in tables.
+/// Sums of few calls come through the ring; larger sums, or those without room in it, are in
+/// tables.
 #[test]
 fn counts_the_same_whichever_way_sums_come() {
     for (ring_bytes, writes) in [(4096, 3), (4096, 40), (16 << 20, 3), (16 << 20, 40)] {
@@ -109,7 +110,7 @@ fn counts_the_same_whichever_way_sums_come() {
     }
 }
 
-/// The file was opened, written to page by page and closed.
+/// The file was opened, written page by page and closed.
 fn wrote_pages(seen: &Observation, path: &Path, writes: u64) {
     let evidence = charged(seen, &[path], vec![]);
     assert_eq!(evidence.cache.dirtied_bytes, Some(writes * 4096));
@@ -131,7 +132,7 @@ fn wrote_pages(seen: &Observation, path: &Path, writes: u64) {
     assert_eq!(shape.furthest_bytes, writes * 4096);
 }
 
-/// Most have their state in one of 512 places, the others in task storage.
+/// Most have their state in one of 512 slots, the others in task storage.
 #[test]
 fn counts_more_threads_than_there_are_places_for() {
     const THREADS: u64 = 700;
@@ -170,7 +171,7 @@ fn counts_more_threads_than_there_are_places_for() {
     }
 }
 
-/// Results that are offsets or addresses sum up to more than 64 bits, in the ring's reader and
+/// Results that are offsets or addresses add up to more than 64 bits, in the ring's reader and
 /// where its sums are added to those of the tables.
 #[test]
 fn sums_bytes_and_nothing_else() {

@@ -1,4 +1,4 @@
-//! Which file a call was about, and what it is called, where neither descriptors nor paths tell.
+//! The file of a call, and its name, where neither descriptors nor paths show them.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -29,7 +29,7 @@ pub(crate) fn on(program: &str, dir: &Path) -> (Observation, Seen) {
     run(Command::new(workload(program)).arg(dir))
 }
 
-/// Runs a shell script in a mount namespace of its own, where it may mount what it likes.
+/// Runs a shell script in its own mount namespace, where it may mount anything.
 fn in_own_mounts(dir: &Path, script: &str) -> (Observation, Seen) {
     let mut command = Command::new("unshare");
     command
@@ -154,7 +154,7 @@ fn files_without_a_name_are_called_as_the_kernel_does() {
 #[test]
 fn an_overlay_of_two_layers_with_the_same_numbers() {
     let dir = tempfile::tempdir().unwrap();
-    // Inode numbers begin anew on each tmpfs.
+    // Inode numbers start over on each tmpfs.
     let script = "
         cd \"$1\"; mkdir lower upper merged
         mount -t tmpfs none lower; mount -t tmpfs none upper

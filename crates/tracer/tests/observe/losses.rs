@@ -1,5 +1,5 @@
-//! Tables and rings that are too small say so, and what they could not keep apart is
-//! still counted.
+//! Tables and rings that are too small report it, and what they could not keep separately is still
+//! counted.
 
 use std::process::Command;
 
@@ -19,8 +19,8 @@ fn a_table_without_room_counts_under_other_and_says_so() {
     assert!(raw.losses.unattributed_calls > 0);
 }
 
-/// Few calls on a file come through the ring, and are summed by its reader. A file is kept whole
-/// or not at all, so nothing is too low.
+/// Few calls on a file come through the ring, and its reader sums them. A file is kept completely
+/// or not at all, so no count is too low.
 #[test]
 fn of_more_files_than_are_kept_the_calls_are_summed() {
     let limits = Limits {
@@ -119,7 +119,7 @@ fn synced_records(bios: u32) -> (RawEvidence, Vec<BlockRow>) {
     (seen.raw, rows)
 }
 
-/// Each is forgotten at its end: others that are made later, and lie elsewhere, have its room.
+/// Each is forgotten at its end: later ones at other addresses get its room.
 #[test]
 fn whose_requests_they_are_is_known_of_more_than_have_room() {
     let (raw, rows) = synced_records(64);
@@ -136,7 +136,7 @@ fn requests_that_seem_to_be_others_for_want_of_room_are_counted() {
         ..Limits::default()
     };
     let mut observer = EbpfObserver::with_limits(limits).unwrap();
-    // One file of many pieces on the device, written by one sync.
+    // One file with many extents on the device, written by one sync.
     let mut scatter = Command::new("dd");
     scatter.arg("if=/dev/zero").args([
         &format!("of={}", dir.path().join("f").display()),
@@ -148,8 +148,8 @@ fn requests_that_seem_to_be_others_for_want_of_room_are_counted() {
     assert!(seen.raw.losses.block > 0);
 }
 
-/// A thread that becomes another program takes its process's date of birth (`de_thread`, fs/exec.c),
-/// and is still who it was when all threads are looked at.
+/// A thread that executes a program takes its process's start time (`de_thread`, fs/exec.c), and is
+/// still the same task when all threads are scanned.
 #[test]
 fn a_thread_that_becomes_another_program_is_not_taken_for_one_that_has_ended() {
     const TIMES: u64 = 2_000;
@@ -160,7 +160,7 @@ fn a_thread_that_becomes_another_program_is_not_taken_for_one_that_has_ended() {
     let mut observer = EbpfObserver::open().unwrap();
     let mut child = started(&mut observer, Stream::default(), &mut execs);
     while child.try_wait().unwrap().is_none() {
-        // A look goes by number, and may miss who changes it so often.
+        // A scan goes by id, and may miss a task that changes it this often.
         observer.alive().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -58,7 +58,7 @@ fn of_moments(observation: &Observation) -> Sums {
 fn every_call_and_request_has_its_moment() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();
     let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
-    // Twice with one observer: nothing of the first run is left in the second.
+    // Twice with one observer: nothing of the first run remains in the second.
     for writes in ["300", "100"] {
         let path = dir.path().join("f");
         let mut program = Command::new(workload("append"));

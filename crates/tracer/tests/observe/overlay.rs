@@ -1,5 +1,5 @@
-//! Files of an overlay that are copied up, replaced and hidden: each is one file with the numbers that
-//! `stat(2)` shows, in the history and in the log.
+//! Files of an overlay that are copied up, replaced and hidden: each is one file with the numbers
+//! that `stat(2)` shows, in the history and in the log.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -21,7 +21,7 @@ use crate::unseen::{incomplete, recorded_with};
 /// A file as the program's user sees it: device and number, bytes written and read, last name.
 type Shown = ((u32, u64), u64, u64, String);
 
-/// Files below `dir`, by the name that they had first.
+/// Files below `dir`, by their first name.
 fn shown(dir: &Path, seen: &Observation, history: &Seen) -> BTreeMap<String, Shown> {
     let top = format!("{}/", dir.display());
     let within = |path: &[u8]| {
@@ -47,8 +47,8 @@ fn shown(dir: &Path, seen: &Observation, history: &Seen) -> BTreeMap<String, Sho
     files.collect()
 }
 
-/// An overlay over two file systems, where numbers of files are alike, or over directories of one;
-/// in a mount namespace of this thread.
+/// An overlay over two file systems with equal inode numbers, or over directories of one; in a
+/// mount namespace of this thread.
 fn mount_overlay(dir: &Path, layers: &str) {
     let script = "
         cd \"$0\"; mkdir lower high merged
@@ -108,7 +108,7 @@ fn copied_up(layers: &str) {
     assert!(unnamed.is_empty(), "{layers}: {unnamed:?}");
 }
 
-/// In a thread of its own, as mounts are a thread's.
+/// In a separate thread, since mounts belong to a thread.
 fn on_both(test: fn(&str)) {
     for layers in ["one", "two"] {
         let thread = std::thread::spawn(move || test(layers));
@@ -134,7 +134,7 @@ fn logged(layers: &str) {
     for (_, written, _, name) in COPIED_UP.iter().filter(|file| file.3 != "read") {
         let [real, made] = [&merged, &rebuilt].map(|top| std::fs::read(top.join(name)).unwrap());
         assert_eq!(made.len(), real.len(), "{layers}: {name}");
-        // What was there before is not in the log.
+        // The log does not have the earlier contents.
         let from = real.len() - usize::try_from(*written).unwrap();
         assert_eq!(made[from..], real[from..], "{layers}: {name}");
     }

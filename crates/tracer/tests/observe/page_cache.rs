@@ -1,4 +1,4 @@
-//! Look-ups, misses and prefetch of reads whose pages are known to the unit.
+//! Lookups, misses and prefetch of reads whose pages are known to the unit.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -20,13 +20,13 @@ use crate::undisturbed::undisturbed;
 const PAGES: u64 = 4096;
 const BYTES: usize = 4096 * 4096;
 
-/// A file of [`PAGES`] pages of which none is resident.
+/// A file of [`PAGES`] pages, none of them resident.
 fn cold(path: &Path) {
     std::fs::write(path, vec![9_u8; BYTES]).unwrap();
     let file = File::open(path).unwrap();
     rustix::fs::fsync(&file).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    // Of a file of one's own mincore tells the truth, and older kernels have no cachestat.
+    // mincore is accurate for the user's own file, and older kernels have no cachestat.
     let resident = mincore(file.as_fd(), 0..BYTES as u64).unwrap();
     assert_eq!(
         resident, 0,
@@ -73,7 +73,7 @@ fn a_cold_sequential_read_is_prefetched_not_missed() {
     });
 }
 
-/// A batch whose last folio the device still fills is not announced by the kernel.
+/// The kernel does not announce a batch whose last folio is still being read from the device.
 #[test]
 fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
     undisturbed(|| {
@@ -95,7 +95,7 @@ fn large_reads_look_up_every_page_once_while_read_ahead_is_under_way() {
     });
 }
 
-/// A call asks for everything up to its end, and misses only what does not exist.
+/// A call looks up everything to its end, and misses only pages that do not exist.
 #[test]
 fn only_the_holes_of_a_file_are_missed() {
     undisturbed(|| {
@@ -129,7 +129,7 @@ source = os.open(sys.argv[1], os.O_RDONLY)
 target = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
 while os.copy_file_range(source, target, 1 << 30): pass";
 
-/// Both files are in the cache of one call: one because it is read, the other to be written.
+/// One call has both files in the cache: one because it is read, the other to be written.
 #[test]
 fn the_target_of_a_copy_is_not_read() {
     undisturbed(|| {
@@ -191,7 +191,7 @@ fn a_warm_read_asks_the_device_for_nothing() {
     });
 }
 
-/// All that newer kernels alone have a tracepoint for.
+/// Everything for which only newer kernels have a tracepoint.
 const REPLACED: &[&str] = &[
     "tp_btf/mm_filemap_get_pages",
     "tp_btf/page_cache_sync_ra",
@@ -206,7 +206,7 @@ fn functions_count_what_tracepoints_do_or_the_stratum_is_missing() {
     let missing = functions.missing();
     let gap = missing.iter().find(|gap| gap.what == "page cache");
     if let Some(gap) = gap {
-        // A locked-down kernel lets no program be attached to a function.
+        // A locked-down kernel lets no program attach to a function.
         assert!(gap.why.contains("fexit/filemap_get_pages: "), "{gap:?}");
         assert!(functions.ways().iter().all(|way| way.what != "page cache"));
         return;

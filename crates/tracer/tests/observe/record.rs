@@ -1,4 +1,4 @@
-//! The operation log: files that are rebuilt from it are the files that were written.
+//! The operation log: files rebuilt from it equal the files that were written.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -38,7 +38,7 @@ impl By {
         }
     }
 
-    /// The same with reads.
+    /// The same with reads recorded.
     pub(crate) fn record_reads(self, log: &Path, program: &mut Command) -> Recorded {
         let limits = Limits {
             reads: true,
@@ -61,7 +61,7 @@ fn begin(program: &Command, reads: bool) -> Begin {
 }
 
 fn record_by_stops(log: &Path, program: &mut Command, reads: bool) -> Recorded {
-    // Not where the test prints to: that may be a file, which the program then writes.
+    // Not the test's own output: that may be a file, which the program would then write.
     let quietly = ["sh", "-c", "exec \"$0\" \"$@\" > /dev/null"].map(OsString::from);
     let words = [program.get_program()]
         .into_iter()
@@ -103,7 +103,7 @@ pub(crate) fn again(log: &Path, into: &Path) -> Rebuilt {
     rebuild(log, into, record::Limits::default(), &Interrupt::never()).unwrap()
 }
 
-/// The rebuilt file in the place of the original.
+/// The rebuilt file in place of the original.
 pub(crate) fn rebuilt(into: &Path, original: &Path) -> PathBuf {
     into.join(original.strip_prefix("/").unwrap())
 }
@@ -202,7 +202,7 @@ fn a_million_one_byte_writes_are_a_million_operations() {
     assert_eq!(offset, 1_000_000);
 }
 
-/// What one operation is, in short.
+/// One operation in short.
 fn short(operation: &Operation) -> String {
     let name = |name: &Name| String::from_utf8_lossy(&name.name).into_owned();
     let last = |path: &Vec<u8>| {
@@ -267,7 +267,7 @@ fn short(operation: &Operation) -> String {
     format!("{call} {what}{}", failed.unwrap_or_default())
 }
 
-/// Without what was there before, which depends on where the test is.
+/// Without the earlier contents, which depend on the location of the test.
 pub(crate) fn program(log: &Path) -> String {
     let told = |operation: &Operation| {
         !matches!(
@@ -402,7 +402,7 @@ fn a_full_disk_ends_the_log_and_not_the_program() {
     );
 }
 
-/// A file system of 2 MiB that is gone with this value.
+/// A file system of 2 MiB that is unmounted with this value.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -446,7 +446,7 @@ fn threads_without_their_first_one_are_stopped_and_read() {
             .args(["4", "10000"]),
     );
     assert!(recorded.stops > 0);
-    // Two threads may be stopped at once: then the log says which buffers are not certain.
+    // Two threads may be stopped at once: then the log states which buffers are uncertain.
     if let Completeness::Incomplete { because } = &recorded.completeness {
         assert_eq!(because.len(), 1, "{because:?}");
         assert!(because[0].what.ends_with(" buffers"), "{because:?}");

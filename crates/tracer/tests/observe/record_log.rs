@@ -1,4 +1,4 @@
-//! What only the kernel knows of a file: where appends went, who a name belonged to, attributes.
+//! Facts about a file that only the kernel knows: offsets of appends, owners of names, attributes.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -19,8 +19,8 @@ const WAYS: [&str; 6] = [
     "separate", "shared", "position", "flag", "offset", "threads",
 ];
 
-/// Every record that the log says a process wrote begins with the number of one writer, whose
-/// process or thread is always the same.
+/// Every record that the log attributes to a process begins with the number of one writer, which is
+/// always the same process or thread.
 fn assert_who_wrote_what(log: &Path) {
     let mut reader = Reader::new(Cursor::new(fs::read(log).unwrap())).unwrap();
     let mut writers = std::collections::HashMap::new();

@@ -1,4 +1,4 @@
-//! Real programs: what is rebuilt from their log is the tree that they left behind.
+//! Real programs: the tree rebuilt from their log is the one that they left.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -19,7 +19,7 @@ fn shell(directory: &Path, script: &str) -> Command {
     command
 }
 
-/// Runs `script` in an empty directory, in which `prepare` made `from` beside it, records it and
+/// Runs `script` in an empty directory, next to `from`, which `prepare` creates, records it and
 /// compares.
 #[track_caller]
 fn is_rebuilt(prepare: &str, script: &str) {

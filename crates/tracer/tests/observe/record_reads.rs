@@ -1,4 +1,4 @@
-//! Reads in the operation log, against what strace saw of the very same run.
+//! Reads in the operation log, compared with strace's output for the same run.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -39,7 +39,7 @@ fn count(reads: &mut Reads, path: &str, call: &str, outcome: Result<u64, i64>) {
 
 const STRACED: &str = "trace=read,pread64,readv,preadv,preadv2,sendfile,copy_file_range,splice";
 
-/// What strace wrote, of regular files below `dir`: `read(3</path>, ""..., 10) = 10`.
+/// strace's output for regular files below `dir`: `read(3</path>, ""..., 10) = 10`.
 fn straced(trace: &str, dir: &Path) -> Reads {
     let mut reads = Reads::new();
     let mut begun: HashMap<&str, String> = HashMap::new();
@@ -137,7 +137,7 @@ impl Ran {
         Self { dir, recorded }
     }
 
-    /// What is missing: by ptrace, pages that are read in memory always are.
+    /// The gaps: with ptrace, pages that are read in memory always are.
     fn missing(&self) -> Vec<&str> {
         names_of_gaps(&self.recorded)
     }
@@ -163,8 +163,8 @@ fn names_of_gaps(recorded: &Recorded) -> Vec<&str> {
     }
 }
 
-/// A read that finds the end looks at no page (`filemap_read`, mm/filemap.c), so that its position
-/// may be in doubt where threads share it; each thread has one such read.
+/// A read at the end of the file looks up no page (`filemap_read`, mm/filemap.c), so that its
+/// position may be uncertain where threads share it; each thread has one such read.
 #[track_caller]
 fn assert_ends_alone_are_in_doubt(missing: &[&str], threads: usize) {
     let may_miss: Vec<String> = (1..=threads)
@@ -195,7 +195,7 @@ fn reads_of_each_file_are_those_that_strace_saw() {
     }
 }
 
-/// What lacks in every log of reads.
+/// The gap of every log of reads.
 fn lacks(by: By) -> &'static [&'static str] {
     match by {
         By::Ebpf => &[],
@@ -203,7 +203,7 @@ fn lacks(by: By) -> &'static [&'static str] {
     }
 }
 
-/// strace cannot be traced by ptrace itself: it sees a run of its own.
+/// strace itself cannot be traced by ptrace: it observes a run of its own.
 #[test]
 fn both_back_ends_record_the_same_reads() {
     let of = |log: &Path, dir: &Path| -> Reads {
@@ -232,7 +232,7 @@ fn both_back_ends_record_the_same_reads() {
     }
 }
 
-/// Descriptions by the order in which they were first read through, with their flags.
+/// Descriptions in the order of their first read, with their flags.
 fn read_through(log: &Path) -> Vec<(usize, u32)> {
     let (mut order, mut flags_of) = (Vec::new(), HashMap::new());
     let mut all = Vec::new();
@@ -378,7 +378,7 @@ fn descriptions_and_mappings(by: By) {
     assert_eq!(touched, by == By::Ebpf);
 }
 
-/// Every byte was read once, and by whom does not matter.
+/// Every byte was read once, by whichever thread.
 fn assert_whole(ran: &Ran) {
     let mut all: Vec<(u64, u64)> = ran
         .of_file()
@@ -401,7 +401,7 @@ fn two_threads_that_share_a_position_read_each_byte_once() {
         assert_ends_alone_are_in_doubt(&ran.missing(), 2);
         assert_whole(&ran);
     }
-    // By ptrace they take turns on every file system.
+    // Under ptrace they take turns on every file system.
     for place in ["/var/tmp", "/dev/shm"] {
         let ran = Ran::by(By::Ptrace, Path::new(place), "threads");
         assert_eq!(ran.missing(), lacks(By::Ptrace));

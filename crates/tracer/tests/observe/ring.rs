@@ -1,5 +1,5 @@
-//! Names and files that operations of `io_uring` change: in the history, in the findings' figures and
-//! in the log, however the operations are carried out.
+//! Names and files that `io_uring` operations change: in the history, in the findings' figures and
+//! in the log, however the operations are executed.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -24,10 +24,10 @@ fn ground() -> tempfile::TempDir {
     dir
 }
 
-/// What a file is: its type and permissions, its length, and what it holds or leads to.
+/// A file: its type and permissions, its length, and its contents or target.
 type Entry = (u32, u64, Vec<u8>);
 
-/// All that lies in a directory, by its path there.
+/// Everything in a directory, by its path there.
 fn tree(top: &Path, found: &mut BTreeMap<PathBuf, Entry>, at: &Path) {
     for entry in std::fs::read_dir(at).unwrap() {
         let path = entry.unwrap().path();
@@ -71,7 +71,7 @@ fn the_log_has_what_operations_did_to_names() {
         let (again, log) = recorded_with("ring_names", dir.path(), &[how]);
         assert_eq!(incomplete(&log), [""; 0], "{how}");
         let mut real = whole_tree(dir.path());
-        // Older than the run and not looked at by it.
+        // Older than the run and not accessed by it.
         real.remove(Path::new("way")).unwrap();
         let rebuilt = again.path().join(dir.path().strip_prefix("/").unwrap());
         assert_eq!(whole_tree(&rebuilt), real, "{how}");
@@ -127,7 +127,7 @@ fn the_history_has_what_operations_did_to_names() {
         let files = &ran.observation.seen.as_ref().unwrap().followed.files;
         let renamed = renamed_to(&ran, dir.path());
         let history = |name: &str| -> &FileHistory { &files[&renamed[name]] };
-        // write, fsync and renameat were handed over at once, one linked to the next.
+        // write, fsync and renameat were submitted together, each linked to the next.
         let synced = history("/deeper/second");
         assert_eq!((synced.writes, synced.written_bytes), (1, 5000), "{how}");
         assert_eq!(

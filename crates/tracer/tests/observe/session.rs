@@ -1,4 +1,4 @@
-//! Runs a program of `workloads/` under the observer, blocked until it watches.
+//! Runs a program of `workloads/` under the observer, blocked until the observer is attached.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -38,8 +38,8 @@ pub(crate) fn workload(name: &str) -> PathBuf {
     dir.path().join(name)
 }
 
-/// Runs `program` under `observer` and hands over what was seen once `after` (which may
-/// let write-back happen) has returned.
+/// Runs `program` under `observer` and returns the observation once `after` (which may wait for
+/// write-back) has returned.
 pub(crate) fn observe(
     observer: &mut dyn Observer,
     stream: Stream,
@@ -60,7 +60,7 @@ pub(crate) fn started(observer: &mut dyn Observer, stream: Stream, program: &mut
         .args(["-c", "read go; exec \"$0\" \"$@\""])
         .arg(program.get_program())
         .args(program.get_args());
-    // Not where the test prints to: that may be a file, which the program then writes.
+    // Not the test's own output: that may be a file, which the program would then write.
     blocked.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = blocked.spawn().unwrap();
     wait_until_blocked(child.id());
@@ -77,7 +77,7 @@ pub(crate) fn identity(path: &Path) -> (u32, u64) {
     (kernel, meta.ino())
 }
 
-/// Evidence charged to files and disks.
+/// Evidence attributed to files and disks.
 pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> Evidence {
     let files: BTreeSet<_> = files.iter().map(|path| identity(path)).collect();
     assemble(
@@ -90,7 +90,7 @@ pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> E
     )
 }
 
-/// Until the shell waits in `read(0, ...)`: what it does before is not the program's.
+/// Until the shell waits in `read(0, ...)`: its earlier calls do not belong to the program.
 fn wait_until_blocked(pid: u32) {
     let path = format!("/proc/{pid}/syscall");
     while !std::fs::read_to_string(&path)

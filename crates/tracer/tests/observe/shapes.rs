@@ -1,4 +1,4 @@
-//! How transfers lay in their file, where a program uses several files in turn.
+//! The position of transfers in their file, where a program uses several files in turn.
 
 use std::process::Command;
 
@@ -21,7 +21,7 @@ fn shapes(call: &str, program: &mut Command) -> Vec<Shape> {
     of_call.filter_map(|row| row.shape).collect()
 }
 
-/// Whatever its inode number: sums of calls have places by it.
+/// For any inode number, which determines the slot of a call's sum.
 #[test]
 fn a_copy_byte_by_byte_is_sequential() {
     let dir = tempfile::tempdir_in("/var/tmp").unwrap();

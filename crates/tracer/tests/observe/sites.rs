@@ -1,5 +1,5 @@
-//! Where in a program its calls come from: with and without frame pointers and unwind
-//! tables, and in languages that make their code at run time.
+//! Call sites: with and without frame pointers and unwind tables, and in languages that generate
+//! their code at run time.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -37,7 +37,7 @@ fn trace(program: &mut Command) -> Seen {
     assert!(status.success());
     let seen = seen.seen.unwrap();
     for task in &seen.tasks {
-        // Left by runtimes that were asked for it.
+        // Left by runtimes that were started with this option.
         drop(std::fs::remove_file(format!(
             "/tmp/perf-{}.map",
             task.process
@@ -59,7 +59,7 @@ fn writes(seen: &Seen, path: &Path) -> Vec<SiteRow> {
         .collect()
 }
 
-/// Runs the C program, and gives the stacks of its writes.
+/// Runs the C program, and returns the stacks of its writes.
 fn of_c(flags: &[&str], arguments: &[&str]) -> Vec<SiteRow> {
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), flags);
@@ -180,7 +180,7 @@ often()
 seldom()
 ";
 
-/// The oldest with perf trampolines (3.12) and those after it, where they are installed.
+/// The oldest with perf trampolines (3.12) and later ones, where installed.
 fn pythons() -> Vec<PathBuf> {
     let home = std::env::home_dir().unwrap_or_default();
     let versions = std::fs::read_dir(home.join(".pyenv/versions"));
@@ -245,7 +245,7 @@ fn functions_of_node_are_seen_with_its_perf_map() {
         return crate::skip::skip("Node.js is not installed");
     };
     assert!(version.status.success());
-    // The engine keeps a log of its own in the working directory, unless it is told not to.
+    // The engine writes a log to the working directory, unless this is disabled.
     let mut node = Command::new("node");
     node.args([
         "--perf-basic-prof",
@@ -304,7 +304,7 @@ fn functions_of_java_are_seen_with_the_map_that_it_writes_at_its_end() {
             .arg(&path),
     );
     let found = writes(&seen, &path);
-    // The longest-running function is compiled soon, the others may be interpreted.
+    // The longest-running function is compiled soon; the others may be interpreted.
     let named = [
         "write (libc.so.6)",
         "java.io.FileOutputStream.write",

@@ -1,5 +1,5 @@
-//! Calls that only their arguments tell, operations that end elsewhere, and what nobody follows:
-//! counted at their file, in the history, or named as missing.
+//! Calls that only their arguments identify, operations that end elsewhere, and calls that nothing
+//! follows: counted for their file, in the history, or named as missing.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -62,8 +62,8 @@ impl Ran {
         self.observation.raw.syscalls.as_deref().unwrap()
     }
 
-    /// Count, failures and bytes of each call on a file; of a file that a call reads from, its
-    /// name begins with an arrow.
+    /// Count, failures and bytes of each call on a file; the name of a call's source file begins
+    /// with an arrow.
     pub(crate) fn calls(&self, name: &str) -> BTreeMap<String, (u64, u64, u64)> {
         let file = Some(self.file(name));
         let rows = self.rows().iter().filter(|row| row.file == file);
@@ -174,7 +174,7 @@ fn a_mount_is_named() {
         assert!(status.success());
         unmount(dir, UnmountFlags::DETACH).unwrap();
         let gaps = what(&unfollowed(observation.raw.syscalls.as_deref().unwrap()));
-        // By one call or another, as old or new as mount(8) is.
+        // By either call, depending on the version of mount(8).
         assert!(
             matches!(&gaps[..], [one] if one.ends_with("mount")),
             "{gaps:?}"
@@ -221,7 +221,7 @@ fn operations_of_io_uring_are_followed() {
     assert_eq!(unfollowed(ran.rows()), []);
 }
 
-/// A log of what a workload did in `dir`, rebuilt beside it.
+/// A log of a workload's work in `dir`, rebuilt next to it.
 fn recorded(program: &str, dir: &Path) -> (tempfile::TempDir, Recorded) {
     recorded_with(program, dir, &[])
 }
@@ -320,7 +320,7 @@ fn clones_are_rebuilt() {
     });
 }
 
-/// A file system that can share what files hold, mounted for this thread alone.
+/// A file system that supports shared extents, mounted for this thread alone.
 fn with_btrfs(test: impl FnOnce(&Path) + Send) {
     let above = tempfile::tempdir_in("/var/tmp").unwrap();
     let outcome = std::thread::scope(|scope| {

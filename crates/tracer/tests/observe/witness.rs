@@ -73,7 +73,7 @@ fn agrees_with_strace_on_every_call_of_a_process_tree() {
             .filter(|(name, _)| !depends_on_timing.contains(&name.as_str()))
             .collect()
     };
-    // The shell that was blocked contributes nothing but the execve that strace has too.
+    // The blocked shell contributes only the execve, which strace counts too.
     assert_eq!(fixed(counted), fixed(witness));
 }
 
@@ -111,7 +111,7 @@ fn residency_agrees_with_fincore() {
         std::fs::write(&path, vec![7_u8; 300 * 4096]).unwrap();
         let file = std::fs::File::open(&path).unwrap();
         rustix::fs::fsync(&file).unwrap();
-        // Half of it is evicted, so that the figure is neither nothing nor everything.
+        // Half of it is evicted, so that the figure is neither zero nor everything.
         let half = std::num::NonZeroU64::new(150 * 4096);
         rustix::fs::fadvise(&file, 0, half, rustix::fs::Advice::DontNeed).unwrap();
 

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use crate::ground::{command, scratch, workload};
 
-/// A row without what differs from run to run: times.
+/// A row without the times, which differ from run to run.
 #[derive(Debug, PartialEq)]
 struct Row {
     count: u64,
@@ -62,7 +62,7 @@ fn by_ptrace(words: &[OsString], stops: Stops) -> Observation {
     session.wait().unwrap().observation
 }
 
-/// What concerns the files below `dir`.
+/// The part about files below `dir`.
 fn below(dir: &Path, observation: &Observation) -> Seen {
     let seen = observation.seen.as_ref().unwrap();
     let prefix = [dir.as_os_str().as_bytes(), b"/"].concat();
@@ -130,14 +130,14 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
     }
 }
 
-/// Files that are inside, by their paths there.
+/// Files inside the directory, by their paths there.
 fn names(
     seen: &iostrata_core::trace::Seen,
     inside: impl Fn(&[u8]) -> Option<String>,
 ) -> BTreeMap<FileId, String> {
     let path_of = |named: &iostrata_core::trace::NamedFile| {
         let path = inside(&named.path)?;
-        // What the kernel calls a file without a name has the number of its inode in it.
+        // The kernel's name for a file without a name contains its inode number.
         let linked = seen.followed.renamed_to.get(&named.file);
         let linked = linked.filter(|_| path.starts_with('#'));
         Some((named.file, linked.map_or(Some(path), |to| inside(to))?))
@@ -154,7 +154,7 @@ fn purposes(seen: &iostrata_core::trace::Seen) -> BTreeMap<Purpose, (u64, u64)> 
     sums
 }
 
-/// Takes out what differs from run to run: times and processes.
+/// Removes what differs from run to run: times and processes.
 fn timeless(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -173,7 +173,7 @@ fn timeless(mut value: Value) -> Value {
     value
 }
 
-/// Runs `words` in three equal directories, one after the other at the same place.
+/// Runs `words` in three equal directories, one after the other at the same path.
 fn assert_agreement(words: impl Fn(&Path) -> Vec<OsString>, what: &str) {
     let above = scratch();
     let dir = above.path().join("run");
@@ -192,7 +192,7 @@ fn assert_agreement(words: impl Fn(&Path) -> Vec<OsString>, what: &str) {
     }
 }
 
-/// Part by part, so that a difference can be read.
+/// Part by part, so that a difference is readable.
 fn assert_equal_parts(one: &Seen, other: &Seen, what: &str) {
     for (key, row) in &one.rows {
         assert_eq!(Some(row), other.rows.get(key), "{what}: {key:?}");

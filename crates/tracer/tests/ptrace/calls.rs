@@ -29,10 +29,10 @@ fn every_write_and_sync_is_counted_with_its_shape() {
         shape.sizes = vec![0, 500];
         assert_eq!(rows["write"].shape, Some(shape));
         let all = outcome.observation.raw.syscalls.as_ref().unwrap();
-        // Libraries are looked for in vain before they are found.
+        // The loader tries several paths before it finds a library.
         let failed: u64 = all.iter().map(|row| row.errors).sum();
         let seen = outcome.observation.seen.unwrap();
-        // One opening, then a run of one write and its sync each time, and the close.
+        // One open, then a run of one write and its sync each time, and the close.
         assert_eq!(seen.followed.events, failed + 1 + 2 * 500 + 1);
         assert_eq!(seen.tasks.len(), 1);
         assert_eq!(seen.tasks[0].name, b"append");
@@ -108,8 +108,8 @@ fn calls_that_do_no_io_run_free() {
     );
     let rows = many.observation.raw.syscalls.unwrap();
     assert!(rows.iter().all(|row| row.name != "getpid"));
-    // Each call stops at its entry and its exit; besides, the program is executed, is about to
-    // end, and has ended.
+    // Each call stops at its entry and its exit; further stops are the program's exec, the
+    // announcement of its end, and its end.
     let calls: u64 = rows.iter().map(|row| row.count).sum();
     assert_eq!(many.stops, 2 * calls + 3);
 }

@@ -1,7 +1,7 @@
-//! What becomes of the program when its tracer dies.
+//! The fate of the program when its tracer dies.
 //!
-//! The tracer is this test program, executed again to run one of the functions below that
-//! are ignored otherwise; then it is killed.
+//! The tracer is this test program, executed again to run one of the functions below that are
+//! otherwise ignored; then it is killed.
 #![expect(
     clippy::unwrap_used,
     clippy::exit,
@@ -45,7 +45,7 @@ fn tracer_behind_a_filter() {
     trace_as_told(Stops::Io);
 }
 
-/// Test programs have threads, which do not survive a fork: what is behind makes its own.
+/// Test programs have threads, which do not survive a fork: the process behind creates its own.
 #[test]
 #[ignore = "is run, and killed, by the tests below"]
 fn tracer_behind_the_process_that_is_seen() {
@@ -76,7 +76,7 @@ fn text(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-/// Kills the tracer when the program has written some records.
+/// Kills the tracer after the program has written some records.
 fn kill_in_the_middle(tracer: &mut Ended, file: &Path) {
     until("some records", || text(file).len() > 100);
     assert!(!text(file).contains("done"), "too late to kill the tracer");

@@ -1,4 +1,4 @@
-//! Programs of `workloads/`, and what was seen of them by file.
+//! Programs of `workloads/`, and their observations by file.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -15,7 +15,7 @@ use iostrata_core::evidence::SyscallRow;
 use iostrata_core::op::FileId;
 use iostrata_tracer::ptrace::{Outcome, Session, Stops};
 
-/// Compiles `workloads/*.c` once for all tests, where Cargo keeps what tests make.
+/// Compiles `workloads/*.c` once for all tests, in Cargo's directory for test files.
 pub(crate) fn workload(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let dir = BUILT.get_or_init(|| {
@@ -51,7 +51,7 @@ pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in("/var/tmp").unwrap()
 }
 
-/// The words of a command.
+/// The arguments of a command.
 pub(crate) fn command(program: &Path, arguments: &[&str]) -> Vec<OsString> {
     let program = [program.as_os_str().to_owned()].into_iter();
     program
@@ -65,7 +65,7 @@ pub(crate) fn run(name: &str, arguments: &[&str], stops: Stops) -> Outcome {
     session.wait().unwrap()
 }
 
-/// Rows of one file, by call; the file is found by the path it had when it was first used.
+/// Rows of one file, by call; the file is identified by its path at first use.
 pub(crate) fn rows_of(outcome: &Outcome, path: &Path) -> BTreeMap<&'static str, SyscallRow> {
     let file = file_at(outcome, path);
     let rows = outcome.observation.raw.syscalls.as_ref().unwrap();
@@ -104,7 +104,7 @@ pub(crate) fn by_name(outcome: &Outcome) -> BTreeMap<String, u64> {
     counted
 }
 
-/// Calls by name as `strace -f -c` counts them in a run of its own.
+/// Calls by name as `strace -f -c` counts them in a separate run.
 pub(crate) fn strace(program: &Path, arguments: &[&str]) -> BTreeMap<String, u64> {
     let dir = tempfile::tempdir().unwrap();
     let summary = dir.path().join("summary");

@@ -1,5 +1,5 @@
-//! The operation log of this back end, where programs make it hard. What both back ends record is
-//! in `tests/observe`, what random programs do in `tests/random`.
+//! The operation log of this back end in difficult cases. Recordings by both back ends are in
+//! `tests/observe`, random programs in `tests/random`.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -25,12 +25,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a command that `words` makes for the directory in which it works.
+    /// Runs a command that `words` builds for the directory in which it works.
     pub(crate) fn of(dir: tempfile::TempDir, words: impl Fn(&Path) -> Vec<OsString>) -> Self {
         Self::with(false, dir, words)
     }
 
-    /// With reads or without.
+    /// With or without reads.
     fn with(reads: bool, dir: tempfile::TempDir, words: impl Fn(&Path) -> Vec<OsString>) -> Self {
         let begin = Begin {
             command: Vec::new(),
@@ -76,7 +76,7 @@ impl Run {
         all
     }
 
-    /// What is missing from the log, in words.
+    /// The gaps of the log, as text.
     fn missing(&self) -> Vec<String> {
         match &self.recorded.completeness {
             Completeness::Complete => Vec::new(),
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// The log is what is there, and so is what is rebuilt from it.
+    /// The log matches the files, and so do the rebuilt files.
     #[track_caller]
     pub(crate) fn is_rebuilt(&self) {
         let check = &self.recorded.check;
@@ -134,7 +134,7 @@ fn buffers_that_change_and_buffers_that_cannot_be_read() {
     assert_eq!(done.last().unwrap().outcome, Ok(4096), "one page of two");
 }
 
-/// Three processes that write, append, rename and make directories until they are killed.
+/// Three processes that write, append, rename and create directories until they are killed.
 const KILLED: &str = "
 import os, random, signal, time
 pids = []
@@ -167,7 +167,7 @@ fn who_is_killed_leaves_what_the_log_says() {
     for seed in 0..6 {
         let program = KILLED.replace("SEED", &seed.to_string());
         let run = Run::script(&format!("exec python3 -c \"{program}\""));
-        // Killed a second time, a thread is not seen ending, and the result of its call is unknown.
+        // A thread killed a second time is not seen ending, and the result of its call is unknown.
         for missing in run.missing() {
             assert!(missing.ends_with(" calls"), "{missing}");
         }
@@ -175,7 +175,7 @@ fn who_is_killed_leaves_what_the_log_says() {
     }
 }
 
-/// Each of them waits in the kernel for what another one does while its call goes on.
+/// Each of them waits in the kernel, during its call, for something that another one does.
 const WAITING: &str = "
 import os, subprocess, threading, time
 r, w = os.pipe()

@@ -1,4 +1,4 @@
-//! Processes and threads: how they begin, end, stop and execute.
+//! Processes and threads: their start, end, stops and execs.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -63,7 +63,7 @@ fn threads_outlive_the_first() {
     assert_eq!(outcome.observation.seen.unwrap().tasks.len(), 6);
 }
 
-/// Threads that end while the process is ended: some are killed before they are seen ending.
+/// Threads that end while the process is ended: some are killed before their end is seen.
 #[test]
 fn killed_threads_keep_their_figures() {
     for stops in [Stops::Io, Stops::All] {
@@ -144,7 +144,7 @@ fn a_stopped_program_stays_stopped_until_it_is_continued() {
         let path = dir.path().join("f");
         let words = command(&workload("signals"), &[path.to_str().unwrap(), "3", "stop"]);
         let session = Session::start(&words, stops).unwrap();
-        // Traced, a stopped process shows as t, as it does at each of its calls.
+        // A traced stopped process shows as t, as it does at each of its calls.
         until("the stop", || {
             let before = session.stops();
             std::thread::sleep(Duration::from_millis(100));
@@ -169,7 +169,7 @@ fn what_cannot_run_is_an_error() {
     ));
     let dir = scratch();
     let text = dir.path().join("text");
-    // Executable by its mode, but no program.
+    // Executable by its mode, but not a program.
     std::fs::write(&text, [0x7f, b'E', b'L', b'F', 0, 0]).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&text, mode).unwrap();
@@ -206,7 +206,7 @@ fn a_process_is_adopted_and_let_go() {
     assert_eq!(bytes, 8 * writes);
     let seen = outcome.observation.seen.unwrap();
     assert_eq!((seen.tasks[0].process, seen.tasks[0].ended_ns), (pid, None));
-    // Nobody traces it any more, and it goes on to its end.
+    // It is no longer traced, and runs to its end.
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(status.contains("TracerPid:\t0\n"), "{status}");
     assert!(program.0.wait().unwrap().success());
@@ -315,11 +315,11 @@ fn a_process_that_is_not_there_cannot_be_adopted() {
     assert!(matches!(error, TraceError::Refused { pid, .. } if pid == gone.id()));
 }
 
-/// A child that is not left behind when a test fails.
+/// A child that does not outlive a failed test.
 pub(crate) struct Ended(pub(crate) std::process::Child);
 
 impl Ended {
-    /// The tracer, in the same process, has waited for it: its number may be another's.
+    /// The tracer, in the same process, has reaped it: its id may belong to another process.
     fn was_reaped(self) {
         std::mem::forget(self);
     }

@@ -1,4 +1,4 @@
-//! As a user who may do nothing special. Needs root, to become one.
+//! As an unprivileged user. Needs root, to become that user.
 #![expect(
     clippy::unwrap_used,
     reason = "a test stops at the first thing that fails"
@@ -21,13 +21,13 @@ const NOBODY: u32 = 65_534;
 
 /// Runs one of the functions below in this test program, as that user.
 fn as_nobody(test: &str) {
-    // Where test programs are built may be closed to others.
+    // The build directory of tests may be closed to other users.
     let dir = tempfile::tempdir().unwrap();
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(dir.path(), open).unwrap();
     let copy = dir.path().join("test");
-    // Not by this process: a child forked by another test at that moment would keep the copy
-    // open for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
+    // Not by this process: a child forked by another test at that moment would keep the copy open
+    // for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
     let mut install = Command::new("install");
     install
         .args(["-m", "755"])
@@ -61,7 +61,7 @@ fn a_program_is_observed_without_privileges() {
     as_nobody("unprivileged::observed_by_nobody");
 }
 
-/// Files that may not be read, directories that may not be listed, and threads.
+/// Unreadable files, directories that cannot be listed, and threads.
 const HIDDEN: &str = "mkdir -m 311 private; echo x > private/f; mv private/f private/g
     seq 1000 > a; cp a b; mv b c; ln c l; ln -s c s; chmod 200 a; echo more >> a; chmod 600 a
     python3 -c \"

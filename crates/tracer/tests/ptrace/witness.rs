@@ -6,7 +6,7 @@ use iostrata_tracer::ptrace::Stops;
 
 use crate::ground::{by_name, run, scratch, strace, workload};
 
-/// How often threads wait for each other and how memory is had depends on timing.
+/// How often threads wait for each other and how memory is allocated depends on timing.
 const DEPENDS_ON_TIMING: [&str; 8] = [
     "futex",
     "mmap",

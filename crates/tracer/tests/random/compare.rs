@@ -1,4 +1,4 @@
-//! Where two observers of one run differ.
+//! Differences between two observers of one run.
 #![expect(unsafe_code, reason = "FS_IOC_GETVERSION is wrapped by no library")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,8 +63,8 @@ pub(crate) fn names(one: &Tally, other: &Tally) -> Vec<String> {
     found
 }
 
-/// Last names that are not those which the files have in `dirs` now. A file that had several
-/// may be called by one that is gone.
+/// Last names that differ from the current names of the files in `dirs`. A file that had several
+/// may be shown with one that is gone.
 pub(crate) fn last_names(
     last: &[(Thing, String)],
     linked: &BTreeSet<Thing>,
@@ -139,7 +139,7 @@ fn walk(dir: &Path, found: &mut impl FnMut(PathBuf, Thing)) {
     }
 }
 
-/// Which life of its inode number a file is, where its file system tells that.
+/// The generation of a file's inode number, where its file system reports it.
 fn generation(path: &Path) -> u32 {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let Ok(file) = rustix::fs::open(path, flags, Mode::empty()) else {
@@ -151,7 +151,7 @@ fn generation(path: &Path) -> u32 {
     u32::try_from(generation).unwrap_or(0)
 }
 
-/// Both with the generations that both know: some file systems tell it to one of them only.
+/// Both with the generations that both know: some file systems report it to only one of them.
 fn aligned(one: &Tally, other: &Tally) -> (Tally, Tally) {
     let lives = |tally: &Tally| {
         let things = tally.rows.keys().map(|key| &key.thing);

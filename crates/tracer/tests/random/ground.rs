@@ -1,4 +1,4 @@
-//! The file systems that the programs run on, and the program.
+//! The file systems for the random programs, and the program.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,31 +11,30 @@ use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ext4,
-    /// Two subvolumes of which one is a snapshot of the other: inode numbers collide.
+    /// Two subvolumes, one a snapshot of the other: inode numbers collide.
     Btrfs,
     /// Two layers, each a tmpfs: inode numbers collide.
     Overlay,
     Tmpfs,
 }
 
-/// Mounted for one thread and what it starts; gone with them.
+/// Mounted for one thread and its children; unmounted with them.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    /// Where a run works.
+    /// The directory of a run.
     pub(crate) dir: PathBuf,
-    /// Where it works as well, on another file system if there is one.
+    /// Its second directory, on another file system if there is one.
     pub(crate) other: PathBuf,
-    /// For what belongs to no file system that is tested.
+    /// For files outside the tested file systems.
     pub(crate) scratch: tempfile::TempDir,
     _mounts: PrivateMounts,
 }
 
-/// Large enough for the smallest btrfs; nearly all of it are holes.
+/// Large enough for the smallest btrfs; nearly all of it is holes.
 const IMAGE_BYTES: u64 = 256 << 20;
 
 impl Ground {
-    /// Makes and mounts it for these seeds, in a mount namespace of its own, for the calling
-    /// thread.
+    /// Creates and mounts it for these seeds, in a private mount namespace, for the calling thread.
     pub(crate) fn make(kind: Kind, seeds: Range<u64>) -> Self {
         let mounts = private_mounts().expect("a mount namespace needs root");
         let scratch = tempfile::tempdir_in("/var/tmp").expect("a directory");
@@ -103,7 +102,7 @@ fn overlay(low: &Path, upper: &Path, merged: &Path, seeds: Range<u64>) {
     );
 }
 
-/// Files in the lower layer, which are copied up where they are written to.
+/// Files in the lower layer, which are copied up when they are written to.
 fn below(dir: &Path, seeds: Range<u64>) {
     for seed in seeds {
         let at = dir.join(seed.to_string());
@@ -135,7 +134,7 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
 
-/// `workloads/random`, compiled once, where Cargo keeps what tests make.
+/// `workloads/random`, compiled once, in Cargo's directory for test files.
 pub(crate) fn program() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let built = BUILT.get_or_init(|| {

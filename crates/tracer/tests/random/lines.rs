@@ -8,7 +8,7 @@ pub(crate) struct Call {
     pub(crate) thread: u32,
     pub(crate) name: String,
     pub(crate) arguments: Vec<String>,
-    /// What stands behind the equals sign; `None` when the call did not return.
+    /// The text after the equals sign; `None` when the call did not return.
     pub(crate) result: Option<String>,
     /// The lines on which it began and ended.
     pub(crate) entered: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// What it returned, or `None` when it failed.
+    /// Its result, or `None` when it failed.
     pub(crate) fn returned(&self) -> Option<u64> {
         let text = self.result.as_deref()?;
         let end = text.find(['<', ' ']).unwrap_or(text.len());
@@ -32,7 +32,7 @@ impl Call {
     }
 }
 
-/// A descriptor as `-y` shows it: its number, and what it stands for.
+/// A descriptor as `-y` shows it: its number and its file.
 pub(crate) fn descriptor(text: &str) -> Option<(i32, Option<String>)> {
     let end = text.find('<').unwrap_or(text.len());
     let number = text[..end].parse().ok()?;
@@ -44,7 +44,7 @@ pub(crate) fn descriptor(text: &str) -> Option<(i32, Option<String>)> {
     Some((number, shown))
 }
 
-/// All calls, by the line on which they began.
+/// All calls, by the line of their start.
 pub(crate) fn calls(trace: &str) -> Vec<Call> {
     let mut begun: HashMap<u32, (usize, String)> = HashMap::new();
     let mut calls = Vec::new();

@@ -1,16 +1,16 @@
 //! The property on which all figures rest: calls and bytes of each file are those that an
-//! independent witness saw in the very same run. Programs are made at random
-//! (`workloads/random`); the witness of the eBPF side is `strace -f -y`, that of ptrace, which
-//! permits no second tracer, is the eBPF side. Needs root.
+//! independent witness saw in the same run. Programs are random (`workloads/random`); the witness
+//! of the eBPF side is `strace -f -y`, that of ptrace, which permits no second tracer, is the eBPF
+//! side. Needs root.
 //!
-//! A failure prints seed, file and both rows. To see it again:
+//! A failure prints seed, file and both rows. To reproduce it:
 //!
 //! ```text
 //! IOSTRATA_RANDOM=ext4:17 cargo test -p iostrata-tracer --test random
 //! ```
 //!
-//! `IOSTRATA_RANDOM=btrfs:1..1001` runs the seeds from 1 to 1,000, and `all:1..1001` does so
-//! on every file system.
+//! `IOSTRATA_RANDOM=btrfs:1..1001` runs the seeds from 1 to 1,000, and `all:1..1001` does so on
+//! every file system.
 
 mod compare;
 mod ground;
@@ -28,13 +28,13 @@ use iostrata_tracer::ptrace::{Stops, sees};
 use ground::{Ground, Kind};
 use run::{Last, Seeds, Seen, with_ptrace, with_strace};
 
-/// Seeds of each file system where nobody asks for others.
+/// Default seeds for each file system.
 const USUAL: Range<u64> = 1..21;
 
 /// Seeds that one session observes.
 const AT_ONCE: u32 = 4;
 
-/// The seeds that are asked for on a file system.
+/// The requested seeds for a file system.
 fn asked(name: &str) -> Range<u64> {
     let Ok(asked) = std::env::var("IOSTRATA_RANDOM") else {
         return USUAL;
@@ -50,7 +50,7 @@ fn asked(name: &str) -> Range<u64> {
     }
 }
 
-/// Runs all seeds, in a thread of its own, since the mounts belong to a thread.
+/// Runs all seeds, in a separate thread, since the mounts belong to a thread.
 fn hold(
     name: &'static str,
     kind: Kind,
@@ -138,8 +138,8 @@ fn by_ptrace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<
     let all = with_ptrace(observer, ground, seeds, Stops::All);
     let mut found = differences(&all, ground, |_| true);
     empty(ground, seeds);
-    // Before it waited for its observers, the program had made calls that only ptrace saw:
-    // without a file, and on its libraries.
+    // Before it waited for its observers, the program had made calls that only ptrace saw: without
+    // a file, and on its libraries.
     let io = with_ptrace(observer, ground, seeds, Stops::Io);
     let known = io.other.names.clone();
     found.extend(differences(&io, ground, |key| {
@@ -188,7 +188,7 @@ fn ptrace_agrees_with_ebpf_on_tmpfs() {
     hold("tmpfs", Kind::Tmpfs, by_ptrace);
 }
 
-/// The log of the ptrace back end, of the same seeds.
+/// The ptrace back end's log for the same seeds.
 fn recorded(_: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> {
     let mut found = record::by_stops(ground, seeds, Stops::All);
     empty(ground, seeds);

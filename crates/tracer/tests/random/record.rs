@@ -1,4 +1,4 @@
-//! The operation log of a random program, rebuilt, is the tree that it left behind.
+//! The operation log of a random program, rebuilt, is the tree that the program left.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,7 @@ use iostrata_tracer::record::{Recorded, Recording};
 use crate::ground::Ground;
 use crate::run::{Seeds, open_go, words};
 
-/// What differs between the log of a run by ptrace and what the run left.
+/// The differences between the ptrace log of a run and the files that the run left.
 pub(crate) fn by_stops(ground: &Ground, seeds: Seeds, stops: Stops) -> Vec<String> {
     let (mut command, go) = words(ground, seeds);
     command.push("recorded".into());
@@ -27,7 +27,7 @@ pub(crate) fn by_stops(ground: &Ground, seeds: Seeds, stops: Stops) -> Vec<Strin
     };
     let recording = Recording::create(&log, &begin).expect("a log");
     let going = open_go(go);
-    // Not where the test prints to: that may be a file, which the program then writes.
+    // Not the test's own output: that may be a file, which the program would then write.
     let quietly = ["sh", "-c", "exec \"$0\" \"$@\" > /dev/null"].map(OsString::from);
     let command: Vec<OsString> = quietly.into_iter().chain(command).collect();
     let session = Session::record(&command, stops, recording).expect("a program");
@@ -61,7 +61,7 @@ fn doubts(recorded: &Recorded) -> Vec<String> {
     found
 }
 
-/// Of files of the lower layer, which were there before, the log does not have the contents.
+/// The log lacks the contents of files of the lower layer, which existed before.
 fn differences(dir: &Path, again: &Path, seeds: Seeds) -> Vec<String> {
     let rebuilt = again.join(dir.strip_prefix("/").expect("an absolute path"));
     let runs = seeds.first..seeds.first + seeds.count;

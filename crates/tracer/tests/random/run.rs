@@ -1,4 +1,4 @@
-//! Runs `workloads/random` before two observers at once.
+//! Runs `workloads/random` under two observers at once.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,24 +16,24 @@ use crate::ground::{Ground, program};
 use crate::tally::{Row, Tally, Thing};
 use crate::witness::witness;
 
-/// Seeds that are run one after the other while both watch.
+/// Number of seeds run one after the other under both observers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeds {
     pub(crate) first: u64,
     pub(crate) count: u64,
 }
 
-/// One run, as both have seen it.
+/// One run, as both saw it.
 pub(crate) struct Seen {
     pub(crate) one: Tally,
     pub(crate) other: Tally,
     /// The last name of each file that the run changed and left.
     pub(crate) last: Last,
-    /// What the eBPF side says that its names lack.
+    /// Gaps that the eBPF side reports in its names.
     pub(crate) gaps: Vec<Gap>,
 }
 
-/// Who tells it.
+/// The source of the figures.
 pub(crate) enum Last {
     /// The first observer; the file system is the witness.
     ByOne(Vec<(Thing, String)>),
@@ -41,10 +41,10 @@ pub(crate) enum Last {
     ByBoth(Vec<(Thing, String)>, Vec<(Thing, String)>),
 }
 
-/// How long a run may take: far longer than any does.
+/// Maximum duration of a run: far longer than any takes.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// By eBPF, and by strace.
+/// Under eBPF and strace.
 pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Seen {
     let (words, go) = words(ground, seeds);
     let trace = ground.scratch.path().join("trace");
@@ -71,7 +71,7 @@ pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: S
     }
 }
 
-/// By eBPF, and by ptrace.
+/// Under eBPF and ptrace.
 pub(crate) fn with_ptrace(
     observer: &mut EbpfObserver,
     ground: &Ground,
@@ -79,7 +79,7 @@ pub(crate) fn with_ptrace(
     stops: Stops,
 ) -> Seen {
     let (mut words, go) = words(ground, seeds);
-    // Of these ptrace sees nothing, and so it says.
+    // ptrace cannot see these, and reports that.
     words.push("without-rings".into());
     let session = match stops {
         Stops::Io => {
@@ -176,10 +176,10 @@ fn end(observer: &mut EbpfObserver) -> Observation {
     observer.stop().expect("the evidence")
 }
 
-/// What iostrata has counted, without what the program does to wait for its observers.
+/// iostrata's counts, without the calls that the program makes to wait for its observers.
 fn tally(observation: &Observation, go: &Path) -> Tally {
     let losses = &observation.raw.losses;
-    // What names do not follow is told apart: calls and bytes are whole without it.
+    // Gaps in names are reported separately: calls and bytes are complete without them.
     assert_eq!(losses.total(), losses.history, "{losses:?}");
     let seen = observation.seen.as_ref().expect("names");
     let mut tally = Tally::default();
@@ -215,7 +215,7 @@ fn tally(observation: &Observation, go: &Path) -> Tally {
     tally
 }
 
-/// As stat(2) shows it.
+/// In the form of stat(2).
 fn thing_named(named: &NamedFile, path: &str) -> Thing {
     let (device, inode) = named.shown;
     let shown = FileId {
@@ -245,7 +245,7 @@ fn gaps(observation: &Observation) -> Vec<Gap> {
     missing.cloned().chain(lost).collect()
 }
 
-/// Names are followed of files that a run changes, to their end.
+/// Names are followed to the end for files that a run changes.
 fn last_names(observation: &Observation) -> Vec<(Thing, String)> {
     let seen = observation.seen.as_ref().expect("names");
     let is_left = |file| {
@@ -266,7 +266,7 @@ fn last_names(observation: &Observation) -> Vec<(Thing, String)> {
     names.collect()
 }
 
-/// Not left behind when a test fails.
+/// Ended even when a test fails.
 struct Killed(std::process::Child);
 
 impl Drop for Killed {

@@ -1,14 +1,14 @@
-//! Calls and bytes of each file, whoever counted them.
+//! Calls and bytes of each file, from either side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// What a call acted on.
+/// The object of a call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Thing {
-    /// Nothing that is told apart: no file, or a call that is compared by its name only.
+    /// No object: no file, or a call that is compared only by its name.
     Nothing,
-    /// A file. The generation is 0 where the file system tells none.
+    /// A file. The generation is 0 where the file system reports none.
     File {
         device: u32,
         inode: u64,
@@ -19,7 +19,7 @@ pub(crate) enum Thing {
 }
 
 impl Thing {
-    /// As stat(2) without the generation.
+    /// In the form of stat(2), without the generation.
     pub(crate) fn without_generation(&self) -> Self {
         match self {
             Self::File { device, inode, .. } => Self::File {
@@ -51,8 +51,8 @@ impl fmt::Display for Thing {
     }
 }
 
-/// Calls by one name on one thing; apart, those that read from it while they are counted at
-/// the file that they write to.
+/// Calls with one name on one object; calls that read from it, but are counted for the file that
+/// they write to, are separate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) thing: Thing,
@@ -78,11 +78,11 @@ impl fmt::Display for Row {
     }
 }
 
-/// What one side has counted.
+/// The counts of one side.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) rows: BTreeMap<Key, Row>,
-    /// Every path under which a file was met.
+    /// Every path under which a file was seen.
     pub(crate) names: BTreeMap<Thing, BTreeSet<String>>,
     /// Files that got a second name, without their generation.
     pub(crate) linked: BTreeSet<Thing>,
@@ -107,7 +107,7 @@ impl Tally {
         }
     }
 
-    /// The same with other things for these.
+    /// The same with other objects in place of these.
     pub(crate) fn translated(&self, thing: impl Fn(&Thing) -> Thing) -> Self {
         let mut translated = Self::default();
         for (key, row) in &self.rows {
@@ -127,22 +127,22 @@ impl Tally {
     }
 }
 
-/// Which of its arguments says on what a call acts.
+/// The argument that identifies the object of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActsOn {
-    /// The descriptor at this place.
+    /// The descriptor at this position.
     Descriptor(usize),
-    /// The descriptor at the first place; it reads from that at the second.
+    /// The descriptor at the first position; it reads from the one at the second.
     Copies(usize, usize),
     /// The descriptor that it returns.
     Returned,
     /// The file that is mapped at its first argument.
     Mapping,
-    /// Nothing, or it is compared by its name only.
+    /// None, or the call is compared only by its name.
     Nothing,
 }
 
-/// The calls that are compared file by file; by their manual pages.
+/// The calls that are compared file by file, according to their manual pages.
 pub(crate) fn acts_on(call: &str) -> ActsOn {
     match call {
         "read" | "pread64" | "readv" | "preadv" | "preadv2" | "write" | "pwrite64" | "writev"
@@ -153,7 +153,7 @@ pub(crate) fn acts_on(call: &str) -> ActsOn {
         | "aio.pwrite" | "aio.fsync" => ActsOn::Descriptor(0),
         "mmap" => ActsOn::Descriptor(4),
         "ioctl(FICLONE)" => ActsOn::Copies(0, 2),
-        // At the file whose mapping it makes writable.
+        // Counted for the file whose mapping it makes writable.
         "mprotect(shared)" => ActsOn::Mapping,
         "sendfile" => ActsOn::Copies(0, 1),
         "splice" | "copy_file_range" => ActsOn::Copies(2, 0),
@@ -162,7 +162,7 @@ pub(crate) fn acts_on(call: &str) -> ActsOn {
     }
 }
 
-/// The calls that return how many bytes they have moved.
+/// Calls that return the number of bytes moved.
 fn moves(call: &str) -> bool {
     matches!(
         call,

@@ -1,8 +1,8 @@
-//! What `strace` saw of a run of `workloads/random`, file by file.
+//! strace's view of a run of `workloads/random`, file by file.
 //!
-//! `strace` shows which path a descriptor had when a call began. That is no identity: names
-//! change and are used again. So descriptors are followed from the note in which the program
-//! tells what each stands for to their close, through forks and threads.
+//! `strace` shows the path of a descriptor at the start of a call. That is not an identity: names
+//! change and are reused. So descriptors are followed from the note in which the program reports
+//! the file of each, to their close, through forks and threads.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -11,13 +11,13 @@ use std::rc::Rc;
 use crate::lines::{Call, calls, descriptor};
 use crate::tally::{ActsOn, Row, Tally, Thing, acts_on};
 
-/// What a descriptor stands for.
+/// The file of a descriptor.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     thing: Option<Thing>,
-    /// Calls before it was told.
+    /// Calls before it was reported.
     waiting: Vec<(String, bool, Row)>,
-    /// What `-y` showed last.
+    /// The last output of `-y`.
     path: String,
 }
 
@@ -26,13 +26,13 @@ type Table = Rc<RefCell<BTreeMap<i32, Entry>>>;
 #[derive(Debug, Default)]
 struct Witness {
     tables: HashMap<u32, Table>,
-    /// The last shared mapping of a file that each thread has made: its address, and the file.
+    /// The last shared file mapping of each thread: its address and its file.
     mapped: HashMap<u32, (String, Thing)>,
     counts: bool,
     tally: Tally,
 }
 
-/// What the trace says of the part that was observed.
+/// The trace of the observed part.
 pub(crate) fn witness(trace: &str) -> Tally {
     let calls = calls(trace);
     let mut moments: Vec<(usize, bool, &Call)> = calls
@@ -70,7 +70,7 @@ impl Witness {
         Rc::clone(self.tables.entry(thread).or_default())
     }
 
-    /// The descriptors that the call acts on, and whether it only reads from them.
+    /// The descriptors of the call, and whether it only reads from them.
     fn entered(&mut self, call: &Call) -> Vec<(i32, bool)> {
         if call.name.starts_with("clone") || call.name.ends_with("fork") {
             self.make_task(call);
@@ -87,7 +87,7 @@ impl Witness {
                 continue;
             };
             let mut table = table.borrow_mut();
-            // Without a path it is not open, or strace takes it for a number.
+            // Without a path it is not open, or strace mistakes it for a number.
             let Some(path) = path else {
                 on.extend(table.contains_key(&fd).then_some((fd, is_source)));
                 continue;
@@ -153,7 +153,7 @@ impl Witness {
         } else {
             self.count(&table, None, &call.name, false, row);
         }
-        // What a call that failed would have read from is not counted.
+        // The source of a failed call is not counted.
         for (fd, _) in on
             .iter()
             .filter(|(_, is_source)| *is_source && returned.is_some())
@@ -165,14 +165,14 @@ impl Witness {
         }
     }
 
-    /// The file whose shared mapping the call makes writable. The program maps, protects and
-    /// unmaps in one go.
+    /// The file whose shared mapping the call makes writable. The program maps, protects and unmaps
+    /// in sequence.
     fn made_writable(&mut self, call: &Call, table: &Table) -> Option<Thing> {
         if call.name == "mmap" && call.argument(3) == "MAP_SHARED" {
             self.mapped.remove(&call.thread);
             let (fd, _) = descriptor(call.argument(4))?;
             let entry = table.borrow().get(&fd)?.clone();
-            // Memory without a place in a file system is no file.
+            // Memory without a location in a file system is not a file.
             let thing = entry.thing.filter(|_| !entry.path.starts_with("/memfd:"));
             let thing = thing?;
             let address = call.result.clone()?;
@@ -187,7 +187,7 @@ impl Witness {
         (is_it && self.counts).then(|| thing.clone())
     }
 
-    /// Takes out descriptors that stand for nothing, or for something else, from now on.
+    /// Removes descriptors that refer to nothing, or to another file, from now on.
     fn close(&mut self, call: &Call, table: &Table) {
         let number = |at: usize| descriptor(call.argument(at)).map(|(fd, _)| fd);
         let range = match &call.name[..] {
@@ -248,7 +248,7 @@ impl Witness {
         }
     }
 
-    /// The program has told what a descriptor stands for.
+    /// The program has reported the file of a descriptor.
     fn told(&mut self, table: &Table, fd: i32, thing: Thing) {
         let mut table = table.borrow_mut();
         let entry = table.entry(fd).or_default();
@@ -264,7 +264,7 @@ impl Witness {
         entry.thing = Some(thing);
     }
 
-    /// A descriptor that was never told goes.
+    /// Closes a descriptor that was never reported.
     fn give_up(&mut self, entry: &Entry) {
         if entry.thing.is_some() {
             return;

@@ -1,4 +1,4 @@
-//! What the rows of every experiment have in common for a comparison.
+//! The common data of every experiment's rows, for a comparison.
 
 use super::super::Sides;
 use super::super::count::{Counts, Part, Scale};
@@ -9,20 +9,20 @@ use crate::sync;
 
 /// A row of any experiment.
 pub(super) struct Measured<'a> {
-    /// From 1, in its experiment.
+    /// Number in its experiment, from 1.
     pub(super) number: usize,
     pub(super) case: serde_json::Value,
     pub(super) label: String,
     pub(super) target: &'a str,
-    /// Seconds of each timing run; with `syncs`, of one sync of it.
+    /// Seconds of each timing run; with `syncs`, per sync.
     pub(super) samples_s: Vec<f64>,
     /// Elapsed seconds of all timing runs.
     pub(super) timed_s: f64,
     pub(super) interference: Interference,
     evidence: &'a Evidence,
-    /// Syncs of the observed run, where it was as long as its time and not as its work.
+    /// Syncs of the observed run, if it had a fixed duration instead of fixed work.
     syncs: Option<u64>,
-    /// Whether the access time moved: while it was due, and while it was fresh.
+    /// Whether the access time changed: while it was due, and while it was fresh.
     moved: Option<[bool; 2]>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Measured<'a> {
         self.target == other.target && self.case == other.case
     }
 
-    /// What the times are of.
+    /// What is timed.
     pub(super) fn unit(&self) -> &'static str {
         if self.syncs.is_some() { "sync" } else { "run" }
     }

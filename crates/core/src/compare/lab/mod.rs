@@ -16,11 +16,11 @@ use crate::stats;
 pub struct Pair<'a> {
     /// The files.
     pub names: Sides<String>,
-    /// What was in them.
+    /// Their contents.
     pub results: Sides<&'a LabResult>,
 }
 
-/// Compares two results; of several pairs of runs of the same two things, all pairs together.
+/// Compares two results; with several pairs of runs of the same two subjects, all pairs together.
 pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
     let Sides { base, new } = first.results;
     let mut conditions = Conditions::default();
@@ -91,13 +91,13 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
     comparison
 }
 
-/// The experiment of the same name.
+/// The experiment with the same name.
 fn same<'a>(result: &'a LabResult, as_this: &Experiment) -> Option<&'a Experiment> {
     let mut experiments = result.experiments.iter();
     experiments.find(|one| one.shared().id == as_this.shared().id)
 }
 
-/// What all experiments and rows together say.
+/// The verdict of all experiments and rows together.
 fn joined(found: &Rows) -> Judgement {
     let wholes = found.experiments.iter().map(|whole| whole.judgement);
     let all: Vec<Judgement> = wholes
@@ -122,7 +122,7 @@ fn in_words(experiment: &Experiment) -> String {
     }
 }
 
-/// Holds targets and settings of an experiment against each other.
+/// Compares targets and settings of an experiment.
 fn hold(conditions: &mut Conditions, base: &Experiment, new: &Experiment) {
     let (base, new) = (base.shared(), new.shared());
     for ours in base.targets {
@@ -153,15 +153,15 @@ struct Paired<'a> {
     /// CPUs of the machine.
     cpus: f64,
     rows: Vec<PairedRow<'a>>,
-    /// The same of further pairs of runs.
+    /// The same for further pairs of runs.
     further: Vec<Paired<'a>>,
 }
 
 struct PairedRow<'a> {
     base: Measured<'a>,
     new: Measured<'a>,
-    /// Logarithms of the factors, round by round; of several pairs of runs, pair by pair. `None`
-    /// when they cannot be had.
+    /// Logarithms of the factors, round by round; with several pairs of runs, pair by pair. `None`
+    /// when they are unavailable.
     rounds: Option<Vec<f64>>,
     counts: Counts,
 }
@@ -199,8 +199,8 @@ impl<'a> Paired<'a> {
         }
     }
 
-    /// With the same of further pairs of runs, if there are any: then the pairs take the place
-    /// of the rounds.
+    /// With the same data of further pairs of runs, if there are any: then the pairs replace the
+    /// rounds.
     fn with(mut self, further: Vec<Self>) -> Self {
         for row in &mut self.rows {
             if !further.is_empty() {
@@ -218,7 +218,7 @@ impl<'a> Paired<'a> {
         rows.find(|other| other.base.is_pair_of(&row.base))
     }
 
-    /// Everything that was measured for one side.
+    /// All measurements of one side.
     fn all<'b>(
         &'b self,
         side: impl Fn(&'b PairedRow<'a>) -> &'b Measured<'a>,
@@ -236,7 +236,7 @@ impl<'a> Paired<'a> {
         rows.filter_map(|row| row.rounds.clone()).collect()
     }
 
-    /// Whether the calls of any row differ in any pair of runs; `None` when none were seen.
+    /// Whether the calls of any row differ in any pair of runs; `None` when none were observed.
     fn calls_differ(&self) -> Option<bool> {
         let rows = self.pairs().flat_map(|pair| &pair.rows);
         let seen = rows.filter(|row| row.counts.calls_seen);
@@ -254,7 +254,7 @@ impl<'a> Paired<'a> {
         };
         let load = match (busy.base, busy.new) {
             (Some(base), Some(new)) => Load::of(base, new, self.cpus),
-            // Nothing is known that speaks against the same load.
+            // Nothing is known to contradict equal load.
             _ => Load::default(),
         };
         let basis = match self.further.as_slice() {
@@ -265,7 +265,7 @@ impl<'a> Paired<'a> {
         let among = Among::of(&rounds);
         let rows = self.rows.iter().map(|pair| {
             let estimate = || Estimate::row(pair.rounds.as_ref()?, &among, basis);
-            // One row is its experiment: it is judged once.
+            // One row is its whole experiment: it is judged once.
             let change = match misses.row {
                 Some(misses) if rounds.len() > 1 => estimate().map(|row| row.change(misses)),
                 _ => time.filter(|_| pair.rounds.is_some()),
@@ -307,7 +307,7 @@ impl<'a> Paired<'a> {
         }
     }
 
-    /// Rows with times that cannot be judged, and why.
+    /// Rows whose times cannot be judged, and why.
     fn missing(&self) -> impl Iterator<Item = Gap> {
         self.rows.iter().filter_map(|pair| {
             let runs = pair.base.samples_s.len().min(pair.new.samples_s.len());
@@ -324,8 +324,8 @@ impl<'a> Paired<'a> {
 }
 
 impl PairedRow<'_> {
-    /// Takes the samples of further pairs of runs, and the middle factor of each pair for the
-    /// rounds. A row that not all of them have keeps its samples, and has no rounds.
+    /// Adds the samples of further pairs of runs; the median factor of each pair replaces the
+    /// rounds. A row missing in some pair keeps its samples, and has no rounds.
     fn repeat(&mut self, others: Option<Vec<&PairedRow<'_>>>) {
         let Some(others) = others else {
             self.rounds = None;
@@ -353,7 +353,7 @@ fn judgement(time: Option<time::Change>) -> Judgement {
     time.map_or(Judgement::NotJudged, |time| time.judgement())
 }
 
-/// CPUs that others kept busy while these rows were timed, on average.
+/// CPUs kept busy by others while these rows were timed, on average.
 fn others<'a>(rows: impl Iterator<Item = &'a Measured<'a>>) -> Option<f64> {
     let mut sums = (0.0, 0.0);
     for row in rows.filter(|row| row.timed_s > 0.0) {
@@ -363,7 +363,7 @@ fn others<'a>(rows: impl Iterator<Item = &'a Measured<'a>>) -> Option<f64> {
     (sums.1 > 0.0).then(|| sums.0 / sums.1)
 }
 
-/// With which probability each interval may miss, so that all together miss in 3 %.
+/// The error probability of each interval, so that the total error is 3 %.
 struct Misses {
     whole: f64,
     /// `None` when no experiment has several rows.

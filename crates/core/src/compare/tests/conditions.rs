@@ -3,7 +3,7 @@
 use super::*;
 use crate::compare::Weight;
 
-/// What differs when `change` was done to the second of two equal results.
+/// The differing conditions after `change` was applied to the second of two equal results.
 fn differing(change: impl FnOnce(&mut LabResult)) -> Vec<(String, Weight)> {
     let base = result(vec![row(Mode::Flush, 1, &[1.0, 1.0])]);
     let mut new = base.clone();

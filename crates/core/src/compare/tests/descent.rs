@@ -62,9 +62,9 @@ fn every_stratum_has_its_ratio() {
         measure(&runs, "bytes written"),
         (exactly(1000), exactly(4000), Some(4.0))
     );
-    // What one run did not see has no ratio.
+    // A figure missing in one run has no ratio.
     assert_eq!(measure(&runs, "bytes dirtied"), (exactly(8192), None, None));
-    // What neither has any of is left out.
+    // Figures that neither run has are left out.
     let has = |what: &str| runs.strata.iter().any(|one| one.what == what);
     assert!(has("reads") && !has("bytes read") && !has("flushes"));
 }
@@ -91,7 +91,7 @@ fn nothing_is_no_base_of_a_ratio_and_a_range_is_in_none() {
     assert_eq!((shared, ratio), (Some(Bounds::from((3, 9))), None));
 }
 
-/// Bytes of files that found no room in the tables are in no figure, so there is none.
+/// Bytes of files without room in the tables are in no figure, so there is none.
 #[test]
 fn bytes_that_are_not_all_are_missing_with_their_reason() {
     let mut base = with_calls(&[("write", 1)]);
@@ -107,7 +107,7 @@ fn bytes_that_are_not_all_are_missing_with_their_reason() {
 
 const MIB: u64 = 1 << 20;
 
-/// The same bytes out of a cold and out of a warm cache are not the same run.
+/// The same bytes from a cold and from a warm cache are not the same run.
 #[test]
 fn another_state_of_the_cache_is_named() {
     let run = |read_bytes, device_bytes| {
@@ -126,11 +126,11 @@ fn another_state_of_the_cache_is_named() {
     assert_eq!(named(&cold, &warm), Some((told("9.0 MiB"), told("0 B"))));
     assert_eq!(named(&warm, &cold), Some((told("0 B"), told("9.0 MiB"))));
     assert_eq!(named(&cold, &cold), None);
-    // Nine tenths of the one is what the other read; and little is nothing.
+    // One has nine tenths of the other's bytes; and small amounts do not count.
     assert_eq!(named(&cold, &run(8 * MIB, Some(8 * MIB))), None);
     assert_eq!(named(&run(MIB, Some(4096)), &run(MIB, Some(0))), None);
     assert_eq!(named(&cold, &run(8 * MIB, None)), None);
-    // Of a range the least of the one is held against the most of the other.
+    // For ranges, the minimum of one is compared with the maximum of the other.
     let mut shared = run(8 * MIB, None);
     shared.bytes.device_read_bytes_shared = Some(Bounds::from((2 * MIB, 9 * MIB)));
     let least = "at least 2.0 MiB read from the device".to_owned();
@@ -190,7 +190,7 @@ fn findings_go_come_and_stay_by_rule_and_file() {
     );
 }
 
-/// A run that cannot say what is wrong with it says nothing of what is no longer wrong.
+/// A run with incomplete findings cannot show that a finding is gone.
 #[test]
 fn incomplete_findings_are_not_compared() {
     let mut base = result();
@@ -226,7 +226,7 @@ fn changed_files_are_those_whose_work_differs() {
         written("/srv/same", 1, 0.1),
         written("/srv/fewer", 9, 0.1),
         written("/srv/gone", 0, 0.1),
-        // Opened by nobody, read by nobody.
+        // Neither opened nor read.
         file("/srv/idle"),
     ];
     new.files = vec![written("/srv/same", 1, 9.0), written("/srv/fewer", 2, 0.1)];

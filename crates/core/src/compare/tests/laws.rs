@@ -1,11 +1,11 @@
-//! What must hold for any two results.
+//! Laws for any two results.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::compare::{Change, Judgement};
 
-/// Rows with as many times each.
+/// Rows with the same number of times each.
 fn any_rows() -> impl Strategy<Value = Vec<Vec<f64>>> {
     let times = proptest::collection::vec((1_u32..1_000_000).prop_map(f64::from), 2..8);
     proptest::collection::vec(times, 1..6)
@@ -66,7 +66,7 @@ proptest! {
         }
     }
 
-    /// What is called slower is called slower too when it is slower still.
+    /// A result judged slower is also judged slower when it is slower still.
     #[test]
     fn more_of_it_is_found_as_well(rows in any_rows(), tenths in 1_u32..50, more in 1_u32..50) {
         let by = |tenths: u32| -> Vec<Vec<f64>> {
@@ -74,7 +74,7 @@ proptest! {
             rows.iter().map(|row| row.iter().map(|time| time * factor).collect()).collect()
         };
         let is_slower = |tenths| compared_rows(&rows, &by(tenths)).judgement == Judgement::Slower;
-        // The same run made slower is the easiest case there is.
+        // The same run made slower is the simplest case.
         prop_assert!(is_slower(tenths) && is_slower(tenths + more));
     }
 }

@@ -35,7 +35,7 @@ fn only_what_is_slower_by_as_much_exceeds() {
     assert_eq!(exceeded(1.2, 5.0), both);
     assert_eq!(exceeded(1.2, 25.0), [""; 0]);
     assert_eq!(exceeded(0.5, 5.0), [""; 0]);
-    // Within what two runs differ by anyway.
+    // Within the normal difference between two runs.
     assert_eq!(exceeded(1.02, 1.0), [""; 0]);
 }
 
@@ -51,7 +51,7 @@ fn how_much_is_said_with_its_interval() {
     assert_eq!(exceeded.counts, None);
 }
 
-/// What may be slower by 5 %, of these two rows.
+/// Possible slowdowns by 5 %, for these two rows.
 fn undecided(base: &[&[f64]], new: &[&[f64]], percent: f64) -> Vec<String> {
     let mut comparison = times(base, new);
     comparison.fail_on(Limit { percent });
@@ -69,15 +69,15 @@ fn a_limit_that_the_noise_hides_is_open() {
     let other = [1.9, 0.9, 1.2, 1.3, 1.0];
     assert_eq!(undecided(&[&NOISY], &[&other], 10.0)[0], whole);
     assert_eq!(undecided(&[&NOISY], &[&other], 10_000.0), [""; 0]);
-    // What reaches the limit is not open besides.
+    // A value that reaches the limit is not also undecided.
     assert_eq!(undecided(&[&[1.0; 5]], &[&[1.2; 5]], 5.0), [""; 0]);
-    // One run each was timed, and says nothing.
+    // A single timed run each shows nothing.
     assert_eq!(undecided(&[&[1.0]], &[&[1.0]], 5.0), [whole]);
-    // What has no time has none to fail on.
+    // A row without times cannot fail.
     assert_eq!(undecided(&[&[]], &[&[]], 5.0), [""; 0]);
 }
 
-/// 25 steady rows and one that looks five times as slow, with noise that hides whether it is.
+/// 25 steady rows and one that seems five times as slow, with noise that can hide it.
 #[test]
 fn a_row_that_looks_slower_leaves_the_limit_open() {
     let steady: &[f64] = &[1.0; 5];
@@ -93,7 +93,7 @@ fn a_row_that_looks_slower_leaves_the_limit_open() {
     assert_eq!(lab.experiments[0].verdict, Some(Verdict::Same));
     assert_eq!(lab.rows[7].verdict, Some(Verdict::Inconclusive));
     assert_eq!(comparison.verdict, Some(Verdict::Inconclusive));
-    // Faster by as much, it leaves the verdict open but no limit.
+    // If it is faster by as much, the verdict is undecided but no limit is exceeded.
     assert_eq!(undecided(&new, &base, 10.0), [""; 0]);
 }
 

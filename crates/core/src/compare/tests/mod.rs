@@ -59,7 +59,7 @@ fn environment() -> Environment {
 
 /// A row of `mode` with records of `size_bytes` that took these times. It made one `write`.
 fn row(mode: Mode, size_bytes: u64, times_s: &[f64]) -> BufferingRow {
-    // The interval of a row is not used here, and drawing it takes time.
+    // The interval of a row is not used here, and computing it takes time.
     let timing = stats::median(times_s).map(|median_s| Timing {
         samples_s: times_s.to_vec(),
         median_s,
@@ -131,7 +131,7 @@ fn result(rows: Vec<BufferingRow>) -> LabResult {
     }
 }
 
-/// The rows of a result made by [`result`].
+/// The rows of a result from [`result`].
 fn rows_of(result: &mut LabResult) -> &mut Vec<BufferingRow> {
     match &mut result.experiments[0] {
         Experiment::Buffering(buffering) => &mut buffering.rows,

@@ -1,4 +1,4 @@
-//! Rows whose difference is known.
+//! Rows with a known difference.
 
 use super::*;
 use crate::compare::{Change, Judgement, Part};
@@ -36,8 +36,8 @@ fn equal_rows_do_not_differ() {
     assert_eq!(lab.rows[0].numbers, Sides { base: 1, new: 1 });
 }
 
-/// Without noise only the 1 % of either run is left: ln 1.01 twice makes a deviation of
-/// 0.014072, and Student's 97 % point for 1,000 degrees is 2.173.
+/// Without noise only the 1 % of either run remains: ln 1.01 twice makes a deviation of 0.014072,
+/// and Student's 97 % point for 1,000 degrees is 2.173.
 #[test]
 fn what_no_sample_shows_is_left() {
     let change = whole(&times(&[&[1.0; 5]], &[&[1.1; 5]]));
@@ -90,7 +90,7 @@ fn slower_and_faster_are_found() {
     );
 }
 
-/// 2 % is a difference that no interval around it is narrow enough for.
+/// 2 % is below the smallest difference that is reported, however narrow the interval.
 #[test]
 fn less_than_three_per_cent_is_no_difference() {
     let comparison = times(&[&[1.0; 30]], &[&[1.029; 30]]);
@@ -157,7 +157,7 @@ fn rows_without_time_have_their_counts_compared() {
     assert!(comparison.missing.is_empty());
     assert_eq!(comparison.calls_differ, Some(true));
     let counts = &comparison.lab.unwrap().rows[0].counts;
-    // No fsync and a count of none are the same.
+    // No fsync and a count of 0 are equal.
     assert_eq!(counts.len(), 1);
     assert_eq!(
         (counts[0].part, counts[0].what.as_str()),
@@ -172,7 +172,7 @@ fn rows_without_time_have_their_counts_compared() {
     );
 }
 
-/// How often a program asks its ring whether something has happened is no difference of calls.
+/// How often a program polls its ring is not a difference of calls.
 #[test]
 fn calls_that_wait_are_apart() {
     let base = result(vec![row(Mode::Flush, 1, &STEADY)]);
@@ -238,7 +238,7 @@ fn rows_of_one_side_are_listed() {
     assert_eq!(compared(&new, &base).unpaired.new, ["buffering: 2 rows"]);
 }
 
-/// The same times with others on one of two CPUs during the second run: nothing can be told.
+/// The same times with others on one of two CPUs during the second run: inconclusive.
 #[test]
 fn a_busier_machine_hides_what_a_quiet_one_shows() {
     let slow = scaled(&STEADY, 1.3);

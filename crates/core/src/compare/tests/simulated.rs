@@ -1,9 +1,9 @@
-//! How often two runs of the same thing are called different, and how often a change is found.
+//! How often two runs of the same subject are judged different, and how often a change is found.
 //!
-//! Runs are drawn with noise on every level at which a shared machine has it: of one sample,
-//! with now and then one that is hit by something else; of a round, in which all rows share what
-//! the machine does; of a row, whose file lies elsewhere in each run; and of a whole run, which
-//! finds the machine in another state. Noise of rounds goes over into each other.
+//! Runs are simulated with noise on every level of a shared machine: of one sample, some of which
+//! are disturbed; of a round, in which all rows share the state of the machine; of a row, whose
+//! file is placed elsewhere in each run; and of a whole run, which finds the machine in another
+//! state. The noise of consecutive rounds is correlated.
 
 use super::*;
 use crate::compare::{Change, Judgement};
@@ -20,7 +20,7 @@ struct Machine {
     run: f64,
 }
 
-/// Nobody else there.
+/// No other programs.
 const QUIET: Machine = Machine {
     sample: 0.03,
     round: 0.008,
@@ -28,7 +28,7 @@ const QUIET: Machine = Machine {
     run: 0.008,
 };
 
-/// Others come and go.
+/// Other programs come and go.
 const NOISY: Machine = Machine {
     sample: 0.25,
     round: 0.10,
@@ -36,10 +36,10 @@ const NOISY: Machine = Machine {
     run: 0.10,
 };
 
-/// One sample in so many takes half as long again.
+/// One sample in this many takes 50 % longer.
 const HIT: f64 = 0.02;
 
-/// A generator of the family of `SplitMix64` (Steele, Lea and Flood 2014).
+/// A generator of the `SplitMix64` family (Steele, Lea and Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -66,7 +66,7 @@ fn run(random: &mut Random, machine: Machine, rows: usize, factor: f64) -> Vec<V
     let mut state = machine.round * random.normal();
     let rounds: Vec<f64> = (0..5)
         .map(|_| {
-            // Half of a round's state is the one before: variance stays as it is.
+            // Half of a round's state comes from the previous one: the variance stays constant.
             state = 0.5 * state + 0.75_f64.sqrt() * machine.round * random.normal();
             state
         })
@@ -92,7 +92,7 @@ fn one_pair(seed: u64, machine: Machine, rows: usize, factor: f64) -> Comparison
     times(&base, &new)
 }
 
-/// Pairs of which this is the judgement.
+/// Pairs with this judgement.
 fn found(machine: Machine, rows: usize, factor: f64, judgement: Judgement) -> u64 {
     let pairs = (0..PAIRS).map(|seed| one_pair(seed, machine, rows, factor));
     pairs.filter(|pair| pair.judgement == judgement).count() as u64
@@ -120,7 +120,7 @@ fn ten_per_cent_are_found_on_a_quiet_machine() {
     assert!(faster * 20 >= PAIRS * 19, "{faster} of {PAIRS}");
 }
 
-/// What is said to have been visible is, in 19 of 20.
+/// A change reported as detectable is detected in 19 of 20 pairs.
 #[test]
 fn what_is_called_visible_is_seen() {
     for machine in [QUIET, NOISY] {
@@ -133,7 +133,7 @@ fn what_is_called_visible_is_seen() {
     }
 }
 
-/// Several pairs of runs of one row, made in turn.
+/// Several interleaved pairs of runs of one row.
 fn several_pairs(seed: u64, machine: Machine, factor: f64, count: usize) -> Comparison {
     let mut random = Random(seed);
     let mut side = |factor: f64| {
@@ -145,7 +145,7 @@ fn several_pairs(seed: u64, machine: Machine, factor: f64, count: usize) -> Comp
     lab(&pairs[0], &pairs[1..])
 }
 
-/// Where one pair tells nothing, many tell whether it is 10 %.
+/// Where one pair is inconclusive, several can detect 10 %.
 #[test]
 fn ten_per_cent_are_found_on_a_noisy_machine_in_many_pairs() {
     let found = |factor: f64, judgement: Judgement| {
@@ -158,7 +158,7 @@ fn ten_per_cent_are_found_on_a_noisy_machine_in_many_pairs() {
     assert!(slower * 20 >= PAIRS * 19, "{slower} of {PAIRS}");
 }
 
-/// Few pairs promise no more than they hold, either.
+/// A few pairs do not promise more than they deliver, either.
 #[test]
 fn what_few_pairs_call_visible_is_seen() {
     for count in [4, 10] {
@@ -172,7 +172,7 @@ fn what_few_pairs_call_visible_is_seen() {
         };
         let seen = (0..PAIRS).filter(|&seed| visible(seed).judgement == Judgement::Slower);
         let seen = seen.count() as u64;
-        // Of 2,000 it is 95 %.
+        // 95 % of 2,000.
         assert!(seen * 10 >= PAIRS * 9, "{count} pairs: {seen} of {PAIRS}");
     }
 }

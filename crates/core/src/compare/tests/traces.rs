@@ -6,7 +6,7 @@ use crate::evidence::CallCount;
 use crate::trace::fixture::{call, file, result};
 use crate::trace::{CallRow, FileCall, FileKind, FileRow, TimedRun, TimedRuns, TraceResult};
 
-/// A run that made these calls.
+/// A run with these calls.
 fn made(calls: &[(&str, u64, u64)]) -> TraceResult {
     let mut run = result();
     for &(name, count, bytes) in calls {
@@ -110,7 +110,7 @@ fn lives_of_a_path_are_summed() {
     );
 }
 
-/// Two paths that look the same because their bytes are no text are two.
+/// Two paths that look the same because their bytes are invalid text are different.
 #[test]
 fn paths_that_are_no_text_are_told_apart() {
     let named = |hex: &str| FileRow {
@@ -248,7 +248,7 @@ fn a_busy_machine_hides_what_an_idle_one_shows() {
     let mut loaded = trace(names(), &busy(&steady, 0.0), &busy(&new, 2.0));
     assert_eq!(loaded.judgement, Judgement::NoDifference);
     assert_eq!(loaded.verdict, Some(Verdict::Inconclusive));
-    // What the noise can hide does not keep the limit.
+    // A slowdown that the noise can hide does not keep the limit.
     loaded.fail_on(Limit { percent: 10.0 });
     let found = loaded.fail_on.unwrap();
     assert_eq!(found.exceeded, []);
@@ -264,7 +264,7 @@ fn times_that_are_the_same_keep_the_limit() {
     assert_eq!(same.verdict, Some(Verdict::Same));
     let found = same.fail_on.unwrap();
     assert_eq!((found.exceeded.len(), found.undecided.len()), (0, 0));
-    // Runs on both sides that are too few to judge by do not keep it either.
+    // Too few runs on both sides do not keep it either.
     let mut few = trace(names(), &timed(&[1.0]), &timed(&steady));
     few.fail_on(Limit { percent: 10.0 });
     assert_eq!(few.verdict, None);

@@ -1,4 +1,4 @@
-//! What each operation makes of a tree.
+//! The effect of each operation on a tree.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::record::{
 };
 
 impl Tree {
-    /// Applies an operation; one that failed changes nothing.
+    /// Applies an operation; a failed one changes nothing.
     ///
     /// # Errors
-    /// When no file system could have done it, or the tree would be too large; it may be
-    /// changed in part then.
+    /// When no file system could have done it, or the tree would be too large; the tree may then be
+    /// partly changed.
     pub fn apply(&mut self, operation: &Operation) -> Result<(), Refused> {
         if operation.outcome.is_err() {
             return Ok(());
@@ -131,7 +131,7 @@ impl Tree {
         changed.unwrap_or(Ok(())).map_err(|TooLong| too_long())
     }
 
-    /// The contents of a regular file that is about to change.
+    /// The contents of a regular file about to change.
     fn file(&mut self, operation: u64, id: FileId) -> Option<&mut Contents> {
         self.known(operation, id, FileKind::Regular);
         if self
@@ -149,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// A node is there before it is used.
+    /// A node must exist before it is used.
     fn known(&mut self, operation: u64, id: FileId, kind: FileKind) {
         if let Entry::Vacant(vacant) = self.nodes.entry(id) {
             vacant.insert(Arc::new(Node::empty(kind, None)));
@@ -171,7 +171,7 @@ impl Tree {
             Place::Root => {
                 self.root.get_or_insert(id);
             }
-            // A directory that is mounted twice keeps its first place.
+            // A directory that is mounted twice keeps its first location.
             Place::Name(_) if is_directory && !is_new && self.has_place(id) => {}
             Place::Name(name) => return self.name(operation, name, id),
             Place::Nowhere => {}
@@ -202,7 +202,7 @@ impl Tree {
         Ok(())
     }
 
-    /// A node begins its life. If it had names already, something was missed meanwhile.
+    /// A node is created. If it already had names, an event was missed in between.
     fn begin(&mut self, operation: u64, id: FileId, node: Node) -> Result<(), String> {
         if self.has_place(id) {
             self.misfit(operation, "creates a node that already exists");
@@ -234,7 +234,7 @@ impl Tree {
         let had = self.entry(from.parent, &from.name);
         self.expect(operation, had == Some(id), "renames", from);
         let other = self.entry(to.parent, &to.name);
-        // rename(2): two names of one file are left alone.
+        // rename(2): two names of one file are left unchanged.
         if from == to || other == Some(id) {
             return Ok(());
         }
@@ -250,14 +250,14 @@ impl Tree {
         }
     }
 
-    /// More of a node that was found.
+    /// Additional state of a found node.
     fn before(&mut self, operation: u64, id: FileId, was: &Was) -> Result<(), String> {
         let Some(node) = self.node_mut(id) else {
             self.misfit(operation, "refers to a node that was not listed before");
             return Ok(());
         };
         match (was, &mut node.body) {
-            // Nobody changed the owner, so that no bits of the mode are taken away.
+            // The program did not change the owner, so no mode bits are cleared.
             (Was::Attribute(Attribute::Owner { user, group }), _) => {
                 node.attributes.user = *user;
                 node.attributes.group = *group;
@@ -330,8 +330,8 @@ impl Tree {
     }
 }
 
-/// The permission bits that an access control list sets: those of owner, of mask or else group, and
-/// of others (`include/uapi/linux/posix_acl_xattr.h`; `posix_acl_equiv_mode` in `fs/posix_acl.c`).
+/// The permission bits set by an access control list: those of owner, of mask or else group, and of
+/// others (`include/uapi/linux/posix_acl_xattr.h`; `posix_acl_equiv_mode` in `fs/posix_acl.c`).
 fn mode_of_acl(value: &[u8]) -> Option<u32> {
     const ENTRY_BYTES: usize = 8;
     const OWNER: u16 = 0x01;
@@ -353,8 +353,8 @@ fn mode_of_acl(value: &[u8]) -> Option<u32> {
     Some(of(OWNER)? << 6 | of(MASK).or(of(GROUP))? << 3 | of(OTHERS)?)
 }
 
-/// chown(2) takes the bits away that would hand the new owner's rights out
-/// (fs/open.c, `chown_common`; `setattr_should_drop_sgid`, fs/attr.c).
+/// chown(2) clears the bits that would grant the new owner's rights (fs/open.c, `chown_common`;
+/// `setattr_should_drop_sgid`, fs/attr.c).
 fn without_privileges(mode: u32) -> u32 {
     const GROUP_EXECUTES: u32 = 0o010;
     let dropped = if mode & GROUP_EXECUTES == 0 {

@@ -1,28 +1,28 @@
-//! What a tree takes.
+//! The memory of a tree.
 
 use super::{Body, Node, Tree};
 use crate::record::{Attribute, Change, Exceeded};
 
-/// What an element of a map takes besides what is in it, bytes: an extent, a name, a node.
+/// Overhead of a map element, bytes: an extent, a name, a node.
 const EXTENT: u64 = 64;
 const NAME: u64 = 96;
 const NODE: u64 = size_of::<Node>() as u64 + 64;
 
 impl Tree {
-    /// Charges what an operation adds at most. When that comes to the limit the tree is
-    /// counted, as operations take away too.
+    /// Adds the most that an operation can need. When that reaches the limit the real memory is
+    /// computed, since operations also free memory.
     pub(super) fn charge(&mut self, change: &Change) -> Result<(), Exceeded> {
         self.memory_bytes = self.memory_bytes.saturating_add(added_bytes(change));
         if self.limits.check_memory(self.memory_bytes).is_err() {
             self.memory_bytes = self.counted_bytes();
-            // Else it would be counted again after few operations.
+            // Otherwise it would be computed again after a few operations.
             self.limits
                 .check_memory(self.memory_bytes.saturating_mul(2))?;
         }
         Ok(())
     }
 
-    /// What it takes, bytes, about.
+    /// Its memory, bytes, approximately.
     fn counted_bytes(&self) -> u64 {
         self.nodes.values().map(|node| node_bytes(node)).sum()
     }
@@ -43,7 +43,7 @@ fn node_bytes(node: &Node) -> u64 {
     NODE + body + extended.sum::<u64>()
 }
 
-/// What the tree has more at most: a node, a name of it, and what they hold.
+/// The maximum growth of the tree: a node, a name of it, and their contents.
 fn added_bytes(change: &Change) -> u64 {
     let pieces = change.payload().map_or(0, |payload| payload.pieces.len());
     let name = change.other_name().or(change.name());
@@ -56,6 +56,6 @@ fn added_bytes(change: &Change) -> u64 {
             } => name.len() + value.as_ref().map_or(0, Vec::len),
             _ => 0,
         };
-    // What is written cuts an extent in two.
+    // A write splits an extent in two.
     2 * NODE + 2 * NAME + text as u64 + (pieces as u64 + 2) * EXTENT
 }

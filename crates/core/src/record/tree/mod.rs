@@ -1,9 +1,9 @@
-//! The tree that a log's operations make, held in memory: small, and exact.
+//! The tree that results from a log's operations, held in memory: small, and exact.
 //!
-//! Applied to what was found, operations give nodes with their names, lengths, attributes and
-//! contents, these as [`Contents`] that refer to the log. A log is untrusted input: what no file
-//! system could have is refused ([`Impossible`]), and what does not fit to what was before is
-//! counted.
+//! Starting from the found nodes, operations yield nodes with their names, lengths, attributes and
+//! contents ([`Contents`], which refer to the log). A log is untrusted input: states impossible in
+//! a file system are refused ([`Impossible`]), and operations inconsistent with the previous state
+//! are counted.
 
 mod apply;
 mod memory;
@@ -19,13 +19,13 @@ use std::sync::Arc;
 use super::{Contents, Exceeded, FileKind, Limits, Name, Time};
 use crate::op::FileId;
 
-/// Deepest directory, counted from the root; `PATH_MAX` allows for half of it.
+/// Maximum depth of directories below the root; `PATH_MAX` allows half of it.
 pub(super) const DEEPEST: usize = 4096;
 
-/// What does not fit is counted; so many are told.
+/// Inconsistent operations are counted; this many are described.
 const TOLD: usize = 16;
 
-/// A tree, and the nodes that have no name in it.
+/// A tree, and the nodes without a name in it.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
     /// Shared between copies of a tree until one of them changes it.
@@ -34,51 +34,51 @@ pub struct Tree {
     misfits: Vec<String>,
     misfit_count: u64,
     limits: Limits,
-    /// What it takes at most, bytes: what was added since it was counted, and what it had then.
+    /// Upper bound of its memory, bytes: the last computed value plus additions since then.
     memory_bytes: u64,
 }
 
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
-    /// What it says about itself.
+    /// Its attributes.
     pub attributes: Attributes,
-    /// What it holds.
+    /// Its contents.
     pub body: Body,
-    /// Names that it has in this tree.
+    /// Number of its names in this tree.
     pub links: u64,
-    /// Of a directory: the one name that it has.
+    /// For a directory: its only name.
     name: Option<Name>,
 }
 
-/// What a node holds.
+/// The contents of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// A regular file: bytes.
     File(Contents),
     /// A directory: names.
     Directory(BTreeMap<Vec<u8>, FileId>),
-    /// A symbolic link: what it says; `None` when the log does not have that.
+    /// A symbolic link: its target; `None` when the log does not have it.
     Symlink(Option<Vec<u8>>),
-    /// A device: its number; 0 for a FIFO, a socket and what is none of these.
+    /// A device: its number; 0 for a FIFO, a socket and other kinds.
     Special {
         /// As `st_rdev` is encoded.
         device_number: u64,
     },
 }
 
-/// What a node says about itself, as far as the log knows.
+/// The attributes of a node, as far as the log knows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// The twelve low bits of the mode, where they are known.
+    /// The twelve low bits of the mode, if known.
     pub mode: Option<u32>,
     /// Owner that was set.
     pub user: Option<u32>,
     /// Group that was set.
     pub group: Option<u32>,
-    /// Time of modification that was set, and not changed by a write since.
+    /// Modification time that was set and not changed by a later write.
     pub modified: Option<Time>,
     /// Extended attributes that were set; `None` for one that was removed.
     pub extended: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
@@ -90,18 +90,18 @@ pub struct Attributes {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("operation {operation} ({call}) is impossible: {what}")]
 pub struct Impossible {
-    /// Its place in the log.
+    /// Its position in the log.
     pub operation: u64,
     /// The system call.
     pub call: String,
-    /// Why.
+    /// The reason.
     pub what: String,
 }
 
 /// Why an operation was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It cannot be.
+    /// The operation is impossible.
     #[error(transparent)]
     Impossible(#[from] Impossible),
     /// The tree would be too large.
@@ -110,7 +110,7 @@ pub enum Refused {
 }
 
 impl Tree {
-    /// An empty one that may take so much memory; what it expands to is not its matter.
+    /// An empty tree with this memory limit; the limit of expanded bytes does not apply.
     pub fn within(limits: Limits) -> Self {
         Self {
             limits,
@@ -118,12 +118,12 @@ impl Tree {
         }
     }
 
-    /// The directory that paths begin at, if the log told of one.
+    /// The root of all paths, if the log recorded one.
     pub fn root(&self) -> Option<FileId> {
         self.root
     }
 
-    /// A node that the log told of.
+    /// A node in the log.
     pub fn node(&self, id: FileId) -> Option<&Node> {
         self.nodes.get(&id).map(Arc::as_ref)
     }
@@ -132,12 +132,12 @@ impl Tree {
         self.nodes.get_mut(&id).map(Arc::make_mut)
     }
 
-    /// All nodes, also those without a name, in no order.
+    /// All nodes, including those without a name, unordered.
     pub fn nodes(&self) -> impl Iterator<Item = (FileId, &Node)> {
         self.nodes.iter().map(|(id, node)| (*id, node.as_ref()))
     }
 
-    /// The names in a directory, in the order of their bytes; none of what is no directory.
+    /// The names in a directory, in byte order; none for other nodes.
     pub fn entries(&self, directory: FileId) -> impl Iterator<Item = (&[u8], FileId)> {
         let names = match self.nodes.get(&directory).map(|node| &node.body) {
             Some(Body::Directory(names)) => Some(names),
@@ -147,7 +147,7 @@ impl Tree {
         names.map(|(name, node)| (name.as_slice(), *node))
     }
 
-    /// Where an absolute path leads, without following symbolic links.
+    /// The target of an absolute path, without following symbolic links.
     pub fn resolve(&self, path: &[u8]) -> Option<FileId> {
         let mut names = path.split(|byte| *byte == b'/');
         names.try_fold(self.root?, |at, name| match name {
@@ -164,7 +164,7 @@ impl Tree {
         }
     }
 
-    /// Bytes of the log that the files in the tree have: of a file with two names once.
+    /// Bytes of the log in the tree's files; a file with two names counts once.
     pub fn stored_bytes(&self) -> u64 {
         let named = self.nodes.values().filter(|node| node.links > 0);
         named.fold(0, |sum: u64, node| match &node.body {
@@ -173,8 +173,8 @@ impl Tree {
         })
     }
 
-    /// Operations that do not fit to what was before, such as the removal of a name that was
-    /// not there: how many, and the first of them in words. A complete log has none.
+    /// Operations inconsistent with the previous state, such as the removal of a missing name: how
+    /// many, and descriptions of the first ones. A complete log has none.
     pub fn misfits(&self) -> (u64, &[String]) {
         (self.misfit_count, &self.misfits)
     }

@@ -1,4 +1,4 @@
-//! Names that nodes get and lose.
+//! Adding and removing names of nodes.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::op::FileId;
 use crate::record::{FileKind, Name};
 
 impl Tree {
-    /// Gives a node a name. Who had it loses it.
+    /// Gives a node a name. A node that had the name loses it.
     pub(super) fn put(&mut self, name: &Name, node: FileId) -> Result<(), String> {
         if !name.is_possible() {
             return Err(format!(
@@ -50,7 +50,7 @@ impl Tree {
         }
     }
 
-    /// Takes a name away; gives the node that had it.
+    /// Removes a name; returns the node that had it.
     pub(super) fn take(&mut self, name: &Name) -> Option<FileId> {
         let parent = self.node_mut(name.parent)?;
         let Body::Directory(names) = &mut parent.body else {
@@ -68,7 +68,7 @@ impl Tree {
         }
     }
 
-    /// A directory that is named without having been found is one all the same.
+    /// A node with names in it is a directory, even if it was not recorded as found.
     fn directory(&mut self, id: FileId) -> &mut Node {
         let node = self
             .nodes
@@ -77,7 +77,7 @@ impl Tree {
         Arc::make_mut(node)
     }
 
-    /// No directory is in itself, and none is deeper than can be.
+    /// No directory is inside itself, and none exceeds the maximum depth.
     fn check_depth(&self, parent: FileId, moved: Option<FileId>) -> Result<(), String> {
         let mut at = Some(parent);
         for _ in 0..DEEPEST {

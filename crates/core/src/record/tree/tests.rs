@@ -107,7 +107,7 @@ fn tree_of(changes: Vec<Change>) -> Result<Tree, Refused> {
     Ok(tree)
 }
 
-/// All paths; recursive, so that a circle would not end.
+/// All paths; recursive, so that a cycle would not end.
 fn paths(tree: &Tree) -> Vec<String> {
     fn below(tree: &Tree, directory: FileId, path: &str, all: &mut Vec<String>) {
         for (name, node) in tree.entries(directory) {
@@ -363,7 +363,7 @@ fn any_change() -> impl Strategy<Value = Change> {
 }
 
 proptest! {
-    /// Recursion over the tree ends, and links are counted right.
+    /// The recursion over the tree ends, and links are counted correctly.
     #[test]
     fn whatever_a_log_says_the_tree_is_one(changes in prop::collection::vec(any_change(), 0..60)) {
         let mut tree = tree_of(vec![root()]).unwrap();
@@ -386,7 +386,7 @@ proptest! {
     }
 }
 
-/// What a file was, and what the program wrote since.
+/// The previous contents of a file, and the program's later writes.
 #[test]
 fn what_was_before_is_part_of_the_tree() {
     let before = |inode, was| Change::Before {

@@ -6,40 +6,40 @@ use crate::evidence::{DeviceCounts, RequestCount};
 use crate::noun::counted;
 use crate::trace::{CallGroup, CallRow, TraceResult};
 
-/// A budget and what the run used of it.
+/// A budget and the run's use of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<'a> {
     /// The budget.
     pub budget: &'a Budget,
-    /// What was used; `None` when it was not seen.
+    /// The use; `None` when it was not observed.
     pub used: Option<Amount>,
-    /// The most that it may be, where other programs shared the disk; `used` is the least then.
+    /// The maximum, if other programs shared the disk; `used` is then the minimum.
     pub at_most: Option<Amount>,
-    /// What follows.
+    /// The verdict.
     pub outcome: Outcome,
 }
 
 /// Whether a budget was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was.
+    /// It was kept.
     Kept,
-    /// It was not.
+    /// It was exceeded.
     Exceeded,
-    /// It cannot be told, and why.
+    /// Undecidable, and why.
     Unknown(String),
 }
 
-/// What of a run was seen, as far as it decides about budgets.
+/// How completely a run was observed, as far as budgets depend on it.
 pub struct Sight<F> {
-    /// Whether the back end sees a call by its name: that none was seen of a call that it does
-    /// not see means nothing.
+    /// Whether the back end observes a call by its name: a count of 0 for an unobserved call means
+    /// nothing.
     pub sees: F,
-    /// Whether calls are missing, nobody knows how many.
+    /// Whether an unknown number of calls is missing.
     pub hides_calls: bool,
 }
 
-/// Holds a run against its budgets.
+/// Judges a run by its budgets.
 pub fn judge<'a>(
     result: &TraceResult,
     budgets: &'a [Budget],
@@ -74,7 +74,7 @@ fn outcome(
     if !keeps(budget, least, 0) {
         return Outcome::Exceeded;
     }
-    // The clock loses no events; all else may be more than was seen.
+    // The clock loses no events; everything else may be more than observed.
     if budget.of == Of::Wall {
         return Outcome::Kept;
     }
@@ -97,7 +97,7 @@ fn outcome(
     ))
 }
 
-/// A lost event is at most one call more; its bytes and its time can be anything.
+/// A lost event is at most one more call; its bytes and time can be anything.
 fn keeps_whatever_was_lost(result: &TraceResult, budget: &Budget, used: Amount) -> bool {
     match (result.lost_events, used) {
         (0, _) => keeps(budget, used, 0),
@@ -121,7 +121,7 @@ fn keeps(budget: &Budget, used: Amount, lost: u64) -> bool {
     }
 }
 
-/// The least and the most that was used, or why that is not known.
+/// Minimum and maximum of the use, or why they are unknown.
 fn used(result: &TraceResult, budget: &Budget) -> Result<(Amount, Amount), String> {
     let measure = budget.measure;
     match &budget.of {
@@ -136,7 +136,7 @@ fn used(result: &TraceResult, budget: &Budget) -> Result<(Amount, Amount), Strin
     }
 }
 
-/// What is never shared with others.
+/// Values that are never shared with other programs.
 fn exactly(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
     match &budget.of {
         Of::Call(name) => calls(result, budget.measure, |row| row.name == *name),

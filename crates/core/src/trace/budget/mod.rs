@@ -1,4 +1,4 @@
-//! Budgets: limits that a run must keep, such as `fsync<=10`.
+//! Budgets: limits for a run, such as `fsync<=10`.
 
 mod judge;
 mod parse;
@@ -13,32 +13,32 @@ pub use parse::{BudgetError, parse};
 /// One limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// What is limited.
+    /// The subject of the limit.
     pub of: Of,
-    /// What of it is counted.
+    /// Its measure.
     pub measure: Measure,
-    /// Whether the limit itself may be reached.
+    /// Whether the limit itself is allowed.
     pub inclusive: bool,
-    /// The limit, of the kind that the measure has.
+    /// The limit, in the type of the measure.
     pub limit: Amount,
 }
 
-/// What a budget limits.
+/// The subject of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Of {
     /// One system call, or `io_uring.<operation>`.
     Call(String),
-    /// Calls that read, copies inside the kernel among them.
+    /// Calls that read, including copies inside the kernel.
     Reads,
-    /// Calls that write, copies inside the kernel among them.
+    /// Calls that write, including copies inside the kernel.
     Writes,
     /// Calls that make data durable.
     Syncs,
     /// Calls that open by path.
     Opens,
-    /// Requests that read from the device.
+    /// Reads from the device.
     DeviceReads,
-    /// Requests that write to the device, of every cause.
+    /// Writes to the device, of every cause.
     DeviceWrites,
     /// Cache flushes of the device.
     Flushes,
@@ -49,7 +49,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// Everything but the calls, with the name as typed.
+    /// Everything except calls, with the name as typed.
     pub const NAMED: [(&'static str, Self); 9] = [
         ("reads", Self::Reads),
         ("writes", Self::Writes),
@@ -62,7 +62,7 @@ impl Of {
         ("wall", Self::Wall),
     ];
 
-    /// What can be counted of it, the first when nothing is said.
+    /// Its possible measures; the first is the default.
     pub fn measures(&self) -> &'static [Measure] {
         use Measure::{Bytes, Calls, Errors, Time};
         match self {
@@ -85,14 +85,14 @@ impl Of {
     }
 }
 
-/// What is counted.
+/// A measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Calls, or requests of a device.
+    /// Number of calls, or of device requests.
     Calls,
     /// Bytes moved.
     Bytes,
-    /// Time inside, of all threads together.
+    /// Time inside, summed over all threads.
     Time,
     /// Calls that failed.
     Errors,
@@ -113,7 +113,7 @@ impl Measure {
     }
 }
 
-/// A limit, or what was used of it.
+/// A limit, or the use of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Amount {
     /// Calls, requests or errors.
@@ -135,7 +135,7 @@ impl fmt::Display for Amount {
 }
 
 impl fmt::Display for Budget {
-    /// As typed, with the measure where it is not the usual one: `fsync.time <= 100 ms`.
+    /// As typed, with the measure if it is not the default: `fsync.time <= 100 ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.of.name())?;
         if self.of.measures().first() != Some(&self.measure) {

@@ -17,7 +17,7 @@ const TIMES: [(&str, f64); 6] = [
     ("min", 60.0),
 ];
 
-/// Why a text is no budget.
+/// Why a text is not a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BudgetError {
     /// Neither `<=` nor `<`.
@@ -25,40 +25,40 @@ pub enum BudgetError {
         "`{text}` is not a budget: it has no `<=` or `<`; write fsync<=10 or writes.bytes<=1MiB"
     )]
     NoLimit {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// Nothing of that name.
+    /// Unknown name.
     #[error("`{name}` is neither a system call nor one of {known}{hint}", known = names(), hint = did_you_mean(nearest.as_deref()))]
     Unknown {
-        /// What was given.
+        /// The text.
         name: String,
-        /// What it is most like.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// A measure that this thing does not have.
+    /// A measure that this subject does not have.
     #[error("`{name}` has no {measure}; it has {known}", measure = measure.as_str(), known = known.join(", "))]
     Measure {
-        /// What is limited.
+        /// The subject.
         name: String,
-        /// What was asked of it.
+        /// The given measure.
         measure: Measure,
-        /// What it has.
+        /// Its measures.
         known: Vec<&'static str>,
     },
-    /// A limit that is no whole number.
+    /// A limit that is not a whole number.
     #[error("`{limit}` is not a number of calls; write a whole number such as 10")]
     Count {
-        /// What was given.
+        /// The text.
         limit: String,
     },
-    /// A limit that is no size.
+    /// A limit that is not a size.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// A limit that is no time.
+    /// A limit that is not a time.
     #[error("`{limit}` is not a time; write 100us, 20ms, 1.5s or 2min")]
     Time {
-        /// What was given.
+        /// The text.
         limit: String,
     },
 }
@@ -71,10 +71,10 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
-/// Reads one budget: `<name>[.<measure>] <= <limit>`, or `<` for less than the limit.
+/// Parses one budget: `<name>[.<measure>] <= <limit>`, or `<` for less than the limit.
 ///
-/// The name is one of [`Of::NAMED`] or one of `calls`; the measure is `calls`, `bytes`,
-/// `time` or `errors`. Blanks do not matter.
+/// The name is one of [`Of::NAMED`] or one of `calls`; the measure is `calls`, `bytes`, `time` or
+/// `errors`. Blanks are ignored.
 pub fn parse<'a>(
     text: &str,
     calls: impl IntoIterator<Item = &'a str>,
@@ -105,7 +105,7 @@ pub fn parse<'a>(
     })
 }
 
-/// The name, and the measure behind its last dot.
+/// The name, and the measure after its last dot.
 fn split(what: &str) -> (&str, Option<Measure>) {
     let found = what.rsplit_once('.').and_then(|(name, last)| {
         let measure = Measure::ALL
@@ -125,7 +125,7 @@ fn find<'a>(name: &str, calls: impl IntoIterator<Item = &'a str>) -> Result<Of, 
     if calls.contains(&name) {
         return Ok(Of::Call(name.to_owned()));
     }
-    // Names that people limit come before names that are only spelt alike.
+    // Named subjects take precedence over calls that are only spelt similarly.
     let usual = calls.iter().copied();
     let usual = usual.filter(|call| CallGroup::of(call).is_some());
     let usual = Of::NAMED.iter().map(|(known, _)| *known).chain(usual);

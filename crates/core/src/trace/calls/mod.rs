@@ -1,8 +1,8 @@
-//! Every call by which a program can reach files: what it does to them, and how it is seen.
+//! Every call by which a program can access files: its effect on them, and how it is observed.
 //!
-//! One table, [`GROUPS`], has each system call and each io_uring operation and libaio once. What a
-//! call is for ([`super::direction()`], [`super::CallGroup`], [`super::timeline::Purpose`]) and
-//! what a run leaves unfollowed ([`unfollowed`]) come from it.
+//! One table, [`GROUPS`], contains each system call, io_uring opcode and libaio operation once. The
+//! purposes of a call ([`super::direction()`], [`super::CallGroup`], [`super::timeline::Purpose`])
+//! and the gaps it leaves ([`unfollowed`]) come from it.
 
 mod table;
 
@@ -14,24 +14,24 @@ use crate::op::Gap;
 
 pub use table::GROUPS;
 
-/// What a call does to files.
+/// The effect of a call on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
-    /// Bytes of a file to the program.
+    /// Moves bytes of a file to the program.
     Reads,
-    /// Bytes of the program to a file.
+    /// Moves bytes of the program to a file.
     Writes,
-    /// Bytes of one file to another, inside the kernel.
+    /// Moves bytes of one file to another, inside the kernel.
     Copies,
-    /// Makes data durable, or asks for it.
+    /// Makes data durable, or requests it.
     Syncs,
-    /// Gives a descriptor for a name.
+    /// Opens a name as a descriptor.
     Opens,
-    /// Gives a descriptor back.
+    /// Closes a descriptor.
     Closes,
-    /// Makes a file's pages memory of the program, or memory writable.
+    /// Maps a file's pages into the program, or makes memory writable.
     Maps,
-    /// Changes a file's length or the space it has.
+    /// Changes a file's length or its allocated space.
     Resizes,
     /// Changes names.
     Names,
@@ -39,17 +39,17 @@ pub enum Effect {
     Attributes,
     /// Reads names or attributes.
     Looks,
-    /// Acts on a descriptor, on pages in memory or on where names begin, and changes no file.
+    /// Acts on a descriptor, on pages in memory or on the start of paths, and changes no file.
     Handles,
-    /// Changes which file systems are where.
+    /// Changes mounts.
     Mounts,
-    /// Lets the kernel itself write to a file from then on.
+    /// Makes the kernel itself write to a file from then on.
     Delegates,
-    /// Hands operations to a queue of the kernel, or fetches their results.
+    /// Submits operations to a kernel queue, or fetches their results.
     Queues,
-    /// Sleeps until something happens that is no file's business.
+    /// Sleeps for reasons other than files.
     Waits,
-    /// Nothing.
+    /// No effect.
     Nothing,
 }
 
@@ -58,34 +58,34 @@ pub enum Effect {
 pub enum Counted {
     /// By its name only.
     ByName,
-    /// At its file.
+    /// For its file.
     AtFile,
 }
 
-/// What becomes of a call in the history and in the operation log.
+/// The treatment of a call in the history and in the operation log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Following {
-    /// It changes nothing that either is about.
+    /// It changes nothing that they record.
     NotNeeded,
-    /// Both have it.
+    /// Both record it.
     Both,
-    /// The history has it; the log is incomplete with it, for this reason.
+    /// The history records it; the log is incomplete after it, for this reason.
     HistoryOnly(&'static str),
-    /// Neither has it; both are incomplete with it, for this reason.
+    /// Neither records it; both are incomplete after it, for this reason.
     Neither(&'static str),
 }
 
-/// Calls that are alike in all of this.
+/// Calls that share all of this.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
-    /// What they do to files.
+    /// Their effect on files.
     pub effect: Effect,
     /// Where they are counted.
     pub counted: Counted,
-    /// Whether what they do is followed.
+    /// Whether their effect is followed.
     pub following: Following,
     /// Their names, separated by white space: system calls, `io_uring.<operation>`,
-    /// `aio.<operation>`, and requests that are told by their arguments, `ioctl(FICLONE)`.
+    /// `aio.<operation>`, and requests identified by their arguments, `ioctl(FICLONE)`.
     pub calls: &'static str,
 }
 
@@ -102,18 +102,17 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Group>> = LazyLock::new(
     entries.collect()
 });
 
-/// The group of a call by its name; `None` for a name that nobody classified.
+/// The group of a call by its name; `None` for an unclassified name.
 pub fn group(name: &str) -> Option<&'static Group> {
     BY_NAME.get(name).copied()
 }
 
-/// What a call does to files by its name.
+/// The effect of a call on files, by its name.
 pub fn effect(name: &str) -> Option<Effect> {
     group(name).map(|group| group.effect)
 }
 
-/// What is missing in the history of a run that made these calls: calls that succeeded and are
-/// not followed, by name.
+/// The history's gaps in a run with these calls: successful calls that are not followed, by name.
 pub fn unfollowed(rows: &[SyscallRow]) -> Vec<Gap> {
     gaps(rows, |following| match following {
         Following::Neither(why) => Some(why),
@@ -121,7 +120,7 @@ pub fn unfollowed(rows: &[SyscallRow]) -> Vec<Gap> {
     })
 }
 
-/// What is missing in the operation log of a run that made these calls.
+/// The operation log's gaps in a run with these calls.
 pub fn unrecorded(rows: &[SyscallRow]) -> Vec<Gap> {
     gaps(rows, |following| match following {
         Following::Neither(why) | Following::HistoryOnly(why) => Some(why),
@@ -147,7 +146,7 @@ fn gaps(rows: &[SyscallRow], why: impl Fn(Following) -> Option<&'static str>) ->
         .collect()
 }
 
-/// Of a call that is in no table: newer than this program.
+/// For a call that is in no table: newer than this program.
 const UNKNOWN: Following = Following::Neither("this iostrata does not know the call");
 
 #[cfg(test)]

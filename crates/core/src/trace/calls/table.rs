@@ -22,7 +22,7 @@ const fn group(
     }
 }
 
-/// All groups, by what their calls do to files.
+/// All groups, ordered by the effect of their calls on files.
 pub const GROUPS: &[Group] = &[
     group(
         Effect::Reads,
@@ -61,7 +61,7 @@ pub const GROUPS: &[Group] = &[
         HistoryOnly("what an io_uring operation moves without a buffer is not recorded"),
         "io_uring.splice",
     ),
-    // Files hold the same as before: only where it lies on the disk is shared.
+    // File contents are unchanged: only their location on the disk is shared.
     group(Effect::Copies, AtFile, NotNeeded, "ioctl(FIDEDUPERANGE)"),
     // From memory to a pipe.
     group(Effect::Copies, AtFile, NotNeeded, "vmsplice"),
@@ -102,7 +102,7 @@ pub const GROUPS: &[Group] = &[
         HistoryOnly("which pages of the file the memory stands for since then is not recorded"),
         "remap_file_pages",
     ),
-    // Of memory that no file's pages are, or that nobody can store to.
+    // Memory that contains no file pages, or that cannot be stored to.
     group(
         Effect::Maps,
         ByName,
@@ -195,7 +195,7 @@ pub const GROUPS: &[Group] = &[
         Neither("names below it stand for other files since then"),
         "mount umount2 move_mount pivot_root",
     ),
-    // Not attached to where names lead until move_mount, or without effect on names.
+    // Not attached to any path until move_mount, or without effect on names.
     group(
         Effect::Mounts,
         ByName,

@@ -1,4 +1,4 @@
-//! Directories in which names were changed.
+//! Directories whose names changed.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use super::names::{Path, moved, parent};
 use super::pending::Pending;
 use crate::trace::DirectoryRow;
 
-/// Directories that are kept apart; of the others the changes are counted.
+/// Maximum number of separate directories; changes in others are counted.
 const ROOM: usize = 8192;
 
 #[derive(Debug, Default)]
@@ -16,14 +16,14 @@ struct Directory {
     pending: Pending,
     /// File system of a file in it.
     device: Option<u32>,
-    /// When its latest sync that succeeded began, nanoseconds; 0 for none.
+    /// Start of its latest successful sync, nanoseconds; 0 for none.
     covered_ns: u64,
-    /// The process of the run that made it, and when it had.
+    /// The process of the run that created it, and when.
     made_by: Option<(u32, u64)>,
 }
 
 impl Directory {
-    /// Whether anything happened to the names in it.
+    /// Whether any name in it changed.
     fn has_changed(&self) -> bool {
         let row = &self.row;
         row.made + row.renamed + row.removed + row.syncs > 0
@@ -50,7 +50,7 @@ impl Directories {
         self.directories.get_mut(path)
     }
 
-    /// A name in `path` was changed, which `count` counts.
+    /// A name in `path` changed, which `count` counts.
     pub(super) fn change(
         &mut self,
         path: &[u8],
@@ -68,7 +68,7 @@ impl Directories {
         }
     }
 
-    /// A process made a directory; the call ended at `ended_ns`.
+    /// A process created a directory; the call ended at `ended_ns`.
     pub(super) fn made(&mut self, path: &[u8], process: u32, ended_ns: u64) {
         if let Some(directory) = self.get(path) {
             directory.made_by = Some((process, ended_ns));
@@ -82,14 +82,14 @@ impl Directories {
         }
     }
 
-    /// Whether the run made it: nothing in it is older than the run.
+    /// Whether the run created it: nothing in it is older than the run.
     pub(super) fn is_own(&self, path: &[u8]) -> bool {
         self.directories
             .get(path)
             .is_some_and(|directory| directory.made_by.is_some())
     }
 
-    /// A directory got another name: so did all below it.
+    /// A directory got another name, which changes all paths below it.
     pub(super) fn moved(&mut self, from: &[u8], to: &[u8]) {
         for (old, new) in moved(&self.directories, from, to) {
             if let Some(directory) = self.directories.remove(&old) {
@@ -98,7 +98,7 @@ impl Directories {
         }
     }
 
-    /// A directory was synced; the call began at `started_ns` and succeeded.
+    /// A successful sync of a directory; the call began at `started_ns`.
     pub(super) fn synced(&mut self, path: &[u8], started_ns: u64) {
         if let Some(directory) = self.get(path) {
             directory.row.syncs += 1;
@@ -107,21 +107,21 @@ impl Directories {
         }
     }
 
-    /// A file whose contents were not durable replaced another one by a rename.
+    /// A rename replaced a file by one whose contents were not durable.
     pub(super) fn renamed_unsynced(&mut self, path: &[u8], times: u64) {
         if let Some(directory) = self.directories.get_mut(path) {
             directory.row.renamed_unsynced += times;
         }
     }
 
-    /// When the latest sync of a directory that succeeded began, nanoseconds; 0 for none.
+    /// Start of the latest successful sync of a directory, nanoseconds; 0 for none.
     pub(super) fn covered_ns(&self, path: &[u8]) -> u64 {
         self.directories
             .get(path)
             .map_or(0, |directory| directory.covered_ns)
     }
 
-    /// The rows; `whole_ns` gives the start of the latest sync of a whole file system,
+    /// The rows; `whole_ns` returns the start of the latest sync of a whole file system,
     /// `reported_ns` the end of a process's latest report.
     pub(super) fn finish(
         mut self,
@@ -151,8 +151,8 @@ impl Directories {
         rows
     }
 
-    /// Directories that the run made and left empty, whose maker reported something after that,
-    /// and in whose parent nothing was synced since.
+    /// Directories that the run created and left empty, whose creator later reported something, and
+    /// whose parent was not synced since.
     fn empty_and_reported(&self, reported_ns: impl Fn(u32) -> u64) -> Vec<Path> {
         let is_lost = |path: &Path, directory: &Directory| {
             directory.made_by.is_some_and(|(process, ended_ns)| {

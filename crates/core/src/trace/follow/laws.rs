@@ -9,7 +9,7 @@ use super::*;
 use crate::record::RENAME_EXCHANGE;
 use crate::trace::NodeSeen;
 
-/// What a thread does, and how long it takes.
+/// The action of a thread, and its duration.
 #[derive(Debug, Clone)]
 struct Planned {
     file: u64,
@@ -49,8 +49,8 @@ fn events_of(thread: usize, planned: &[Planned]) -> Vec<Event> {
     events
 }
 
-/// In the order of their ends; with `late`, writes come only just before the next step of
-/// their thread that is none, as the kernel side sends them.
+/// In the order of their ends; with `late`, writes come only just before their thread's next step
+/// of another kind, as the kernel side sends them.
 fn in_order(threads: &[Vec<Event>], late: bool) -> Vec<Event> {
     let mut keyed: Vec<(u64, usize, usize, Event)> = Vec::new();
     for (thread, events) in threads.iter().enumerate() {

@@ -1,12 +1,12 @@
-//! Which files a process has mapped so that stores change them.
+//! Files that a process has mapped so that stores change them.
 
 use std::collections::HashMap;
 
 use crate::op::FileId;
 
-/// Files of one process that are remembered.
+/// Maximum number of files of one process.
 const FILES: usize = 1 << 10;
-/// Processes that are remembered.
+/// Maximum number of processes.
 const PROCESSES: usize = 1 << 10;
 
 /// The mappings of all processes.
@@ -24,8 +24,8 @@ impl Mappings {
         }
     }
 
-    /// `msync` does not say which file: any that the process has mapped. A process that has
-    /// mapped none has inherited its mappings.
+    /// `msync` does not identify a file: it may be any that the process has mapped. A process
+    /// without mappings of its own has inherited them.
     pub(super) fn of(&self, process: u32) -> Vec<FileId> {
         match self.0.get(&process) {
             Some(files) => files.clone(),

@@ -1,9 +1,8 @@
 //! Follows the history event by event, and keeps the facts about durability for each file.
 //!
-//! Events come nearly in order: one that follows from another comes after it, those of
-//! different threads that overlap in time come in any order, and a run of writes comes when
-//! it ends, which may be long after its last write. So what a sync covered is decided by
-//! the times in the events alone.
+//! Events come nearly in order: an event that depends on another comes after it, concurrent events
+//! of different threads come in any order, and a run of writes comes when it ends, possibly long
+//! after its last write. So the times in the events alone decide what a sync covered.
 
 mod directories;
 #[cfg(test)]
@@ -37,53 +36,53 @@ use names::{Name, Names, Path, is_nameless, parent};
 use reports::Reports;
 use whole::Whole;
 
-/// Files that are known by name.
+/// Maximum number of files known by name.
 const NAMED: usize = 1 << 16;
-/// Files whose history is kept: some 1.5 kB each.
+/// Maximum number of files with a history: some 1.5 kB each.
 const CHANGED: usize = 1 << 15;
-/// Paths looked for in vain that are counted apart.
+/// Maximum number of missing paths counted separately.
 const SEARCHED: usize = 1 << 13;
 /// `ENOENT` and `ENOTDIR` (include/uapi/asm-generic/errno-base.h).
 const NOT_FOUND: [i32; 2] = [2, NOT_DIRECTORY];
 /// `ENOTDIR`
 const NOT_DIRECTORY: i32 = 20;
 
-/// What is missing when files found no room, as [`Gap::what`].
+/// The gap when files found no room, as [`Gap::what`].
 pub const HISTORY: &str = "history of some files";
 
-/// What was followed.
+/// The result of following.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Followed {
     /// Files that were changed or synced.
     pub files: BTreeMap<FileId, Box<FileHistory>>,
     /// Last name of each file that was renamed.
     pub renamed_to: BTreeMap<FileId, Vec<u8>>,
-    /// Directories in which names were changed.
+    /// Directories whose names changed.
     pub directories: Vec<DirectoryRow>,
-    /// Paths looked for in vain.
+    /// Paths that were looked up and do not exist.
     pub not_found: Vec<NotFound>,
-    /// Events that were followed.
+    /// Number of events followed.
     pub events: u64,
-    /// What found no room.
+    /// Data that found no room.
     pub left_out: LeftOut,
 }
 
-/// What found no room, so that memory stays bounded.
+/// Data that found no room, so that memory stays bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Files whose history was not kept, or given up after they had been removed. A file
-    /// that comes back later is counted again.
+    /// Files whose history was not kept, or was dropped after their removal. A file that comes back
+    /// later is counted again.
     pub files: u64,
     /// Names that were not kept.
     pub names: u64,
     /// Changes of names in directories that were not kept.
     pub name_changes: u64,
-    /// Vain searches for paths that were not kept.
+    /// Failed lookups of paths that were not kept.
     pub searches: u64,
 }
 
 impl LeftOut {
-    /// What is missing of the history; `None` when nothing is.
+    /// The gap in the history; `None` without one.
     pub fn gap(&self) -> Option<Gap> {
         let lost = self.files + self.names + self.name_changes;
         (lost > 0).then(|| {
@@ -99,26 +98,26 @@ impl LeftOut {
     }
 }
 
-/// A file that has been named.
+/// A file with a name.
 #[derive(Debug)]
 struct Known {
     path: Path,
-    /// Whether it was another one when the file was named.
+    /// Whether it was another name when the file was named.
     moved: bool,
     kind: FileKind,
     size_bytes: u64,
-    /// What was known about its name before it took it.
+    /// The previous state of its name.
     before: Option<Name>,
 }
 
-/// Follows one run. Memory grows with the files, not with the events.
+/// Follows one run. Memory grows with the number of files, not of events.
 #[derive(Debug, Default)]
 pub struct Follower {
     names: Names,
     known: HashMap<FileId, Known>,
-    /// Each apart: a table that grows has its entries twice, and these are large.
+    /// Boxed: a growing table holds its entries twice, and these are large.
     lives: HashMap<FileId, Box<Life>>,
-    /// Files that were removed, oldest first: the first to go when room is needed.
+    /// Removed files, oldest first: the first to go when room is needed.
     removed: VecDeque<FileId>,
     directories: Directories,
     whole: Whole,
@@ -182,7 +181,7 @@ impl Follower {
         }
     }
 
-    /// What happened to one file.
+    /// An event of one file.
     fn changed(&mut self, call: &Call, change: &Change) {
         let span = Span::of(call);
         match *change {
@@ -238,7 +237,7 @@ impl Follower {
         }
     }
 
-    /// Gives the state of a file to `change`, if there is room for it.
+    /// Passes the state of a file to `change`, if there is room for it.
     fn with(&mut self, file: FileId, change: impl FnOnce(&mut Life)) {
         let known = self.known.get(&file);
         let length = known.map(|known| known.size_bytes);
@@ -259,7 +258,7 @@ impl Follower {
         }
     }
 
-    /// Gives up the file that was removed first. Says whether there was one.
+    /// Drops the file that was removed first. Returns whether there was one.
     fn forget_removed(&mut self) -> bool {
         let Some(old) = self.removed.pop_front() else {
             return false;
@@ -295,7 +294,7 @@ impl Follower {
                     *known = at_ns.max(*known);
                 }
             }
-            // Of an msync nobody has said which file it was.
+            // An msync does not identify its file.
             (Durability::Range { .. }, None) if call.outcome.is_ok() => {
                 self.mapping_synced(call.process);
             }
@@ -316,7 +315,8 @@ impl Follower {
     }
 
     fn searched(&mut self, path: &[u8], error: i32) {
-        // O_DIRECTORY and a trailing slash find what is there, and is no directory (openat(2)).
+        // O_DIRECTORY and a trailing slash find an existing name that is not a directory
+        // (openat(2)).
         if error == NOT_DIRECTORY
             && matches!(self.names.get(path), Some(Name::File(_) | Name::Present))
         {
@@ -335,7 +335,7 @@ impl Follower {
         }
     }
 
-    /// Ends and hands over.
+    /// Ends and returns the result.
     pub fn finish(mut self) -> Followed {
         let mut followed = Followed {
             events: self.events,

@@ -1,4 +1,4 @@
-//! Which file has which name, as far as the run showed it.
+//! The file of each name, as far as the run showed it.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::op::FileId;
 
-/// A path as it is shared between those who need it.
+/// A shared path.
 pub(super) type Path = Arc<[u8]>;
 
-/// Bytes of paths that are kept: some 100,000 of them.
+/// Maximum bytes of paths: some 100,000 of them.
 const ROOM_BYTES: usize = 16 << 20;
 
-/// What is known about a name.
+/// The state of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     /// It belongs to this file.
     File(FileId),
-    /// It is in use; by which file is not known.
+    /// It is in use; the file is unknown.
     Present,
     /// It is not in use.
     Absent,
@@ -33,19 +33,19 @@ pub(super) enum Name {
 pub(super) struct Names {
     by_path: BTreeMap<Path, Name>,
     bytes: usize,
-    /// Names known not to be in use, at least.
+    /// Lower bound of the names known not to be in use.
     absent: usize,
     /// Names that found no room.
     pub(super) left_out: u64,
 }
 
 impl Names {
-    /// What is known about a path.
+    /// The state of a path.
     pub(super) fn get(&self, path: &[u8]) -> Option<Name> {
         self.by_path.get(path).copied()
     }
 
-    /// Sets a name, and gives what was known before.
+    /// Sets a name, and returns its previous state.
     pub(super) fn set(&mut self, path: &Path, name: Name) -> Option<Name> {
         self.absent += usize::from(name == Name::Absent);
         if let Some(place) = self.by_path.get_mut(path) {
@@ -60,7 +60,7 @@ impl Names {
         None
     }
 
-    /// Forgets names that are not in use, when they are many.
+    /// Forgets names that are not in use, when there are many.
     fn make_room(&mut self, bytes: usize) -> bool {
         if self.absent < self.by_path.len() / 4 {
             return false;
@@ -71,7 +71,7 @@ impl Names {
         self.bytes + bytes <= ROOM_BYTES
     }
 
-    /// A directory got another name: so did all below it. Gives the files that moved, with
+    /// A directory got another name, which changes all paths below it. Returns the moved files with
     /// their new paths.
     pub(super) fn move_below(&mut self, from: &[u8], to: &[u8]) -> Vec<(FileId, Path)> {
         let mut files = Vec::new();
@@ -95,7 +95,7 @@ impl Names {
     }
 }
 
-/// The paths of a directory and of all below it, before and after it got another name.
+/// The paths of a directory and of everything below it, before and after it got another name.
 pub(super) fn moved<T>(all: &BTreeMap<Path, T>, from: &[u8], to: &[u8]) -> Vec<(Path, Path)> {
     let is_below = |path: &&Path| path.get(from.len()).is_none_or(|&byte| byte == b'/');
     all.range::<[u8], _>((Bound::Included(from), Bound::Unbounded))
@@ -109,7 +109,7 @@ pub(super) fn moved<T>(all: &BTreeMap<Path, T>, from: &[u8], to: &[u8]) -> Vec<(
         .collect()
 }
 
-/// The directory that a path is in.
+/// The directory of a path.
 pub(super) fn parent(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|&byte| byte == b'/') {
         Some(0) => b"/",
@@ -118,7 +118,7 @@ pub(super) fn parent(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether the kernel made up the name, for a file that has none (`d_mark_tmpfile`, `fs/dcache.c`).
+/// Whether the kernel made up the name, for a file without one (`d_mark_tmpfile`, `fs/dcache.c`).
 pub(super) fn is_nameless(path: &[u8], file: FileId) -> bool {
     let name = path.rsplit(|&byte| byte == b'/').next();
     name.and_then(|name| name.strip_prefix(b"#")) == Some(file.inode.to_string().as_bytes())

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 
 use super::Span;
 
-/// Changes that are kept apart. Older ones are joined, as if all had ended with the last
-/// of them: so more counts as not covered than may be, never less.
+/// Maximum number of separate changes. Older ones are joined, as if all had ended with the last of
+/// them: so more may count as not covered than is true, never less.
 const APART: usize = 16;
 
-/// Changes since the last sync that covers all before it, and how much each changed: bytes, or
+/// Changes since the last sync that covers everything before it, and the amount of each: bytes, or
 /// names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pending(VecDeque<(Span, u64)>);
 
 impl Pending {
-    /// One more.
+    /// Adds a change.
     pub(super) fn add(&mut self, span: Span, amount: u64) {
         self.0.push_back((span, amount));
         if self.0.len() > APART
@@ -27,14 +27,14 @@ impl Pending {
         }
     }
 
-    /// A sync that began at `began_ns` made durable what had ended by then. Says whether a
+    /// A sync that began at `began_ns` covered changes that had ended by then. Returns whether a
     /// change was under way at that moment.
     pub(super) fn cover(&mut self, began_ns: u64) -> bool {
         self.0.retain(|(span, _)| span.ended_ns > began_ns);
         self.0.iter().any(|(span, _)| span.started_ns < began_ns)
     }
 
-    /// What is not covered: bytes, or names.
+    /// The uncovered amount: bytes, or names.
     pub(super) fn amount(&self) -> u64 {
         let amounts = self.0.iter().map(|(_, amount)| *amount);
         amounts.fold(0, u64::saturating_add)
@@ -71,7 +71,7 @@ mod tests {
         }
         assert_eq!(pending.0.len(), APART);
         assert_eq!(pending.amount(), 1000);
-        // The joined ones end at 985: a sync that began before covers none of them.
+        // The joined ones end at 985: an earlier sync covers none of them.
         pending.cover(984);
         assert_eq!(pending.amount(), 1000);
         pending.cover(985);

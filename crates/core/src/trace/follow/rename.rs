@@ -1,4 +1,4 @@
-//! Names that are made, moved and removed.
+//! Names that are created, moved and removed.
 
 use super::names::{Name, Path, parent};
 use super::{Follower, Span, shared};
@@ -6,11 +6,11 @@ use crate::op::{Call, FileId};
 use crate::record::RENAME_EXCHANGE;
 use crate::trace::{DirectoryRow, FileKind, NameChange, NameHolder};
 
-/// `EEXIST` (include/uapi/asm-generic/errno-base.h): what `RENAME_NOREPLACE` and `link` say
+/// `EEXIST` (include/uapi/asm-generic/errno-base.h): the result of `RENAME_NOREPLACE` and `link`
 /// when the name is in use.
 const EXISTS: i32 = 17;
 
-/// What a rename does with the file that has the new name.
+/// The effect of a rename on the file that has the new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// It is replaced.
@@ -22,7 +22,7 @@ enum Kind {
 }
 
 impl Follower {
-    /// A name is that of a file which was used by another one, as a step tells that follows.
+    /// A name belongs to a file that was used under another one, as a later step shows.
     pub fn is_at(&mut self, path: &[u8], file: FileId) {
         if self.known.contains_key(&file) && file_of(self.names.get(path)) != Some(file) {
             self.names.set(&shared(path), Name::File(file));
@@ -42,8 +42,8 @@ impl Follower {
             } => {
                 let kind = match call.name {
                     _ if flags & RENAME_EXCHANGE != 0 => Kind::Exchanged,
-                    // What needs no flag is done by rename and renameat; the one that is
-                    // left besides RENAME_EXCHANGE is RENAME_NOREPLACE (rename(2)).
+                    // Without flags it is rename or renameat; the only flag left besides
+                    // RENAME_EXCHANGE is RENAME_NOREPLACE (rename(2)).
                     "renameat2" => Kind::Fresh,
                     _ => Kind::Replacing,
                 };
@@ -165,7 +165,7 @@ impl Follower {
         }
     }
 
-    /// What is below a directory moves with it.
+    /// Everything below a directory moves with it.
     fn move_below(&mut self, span: Span, moved: Option<FileId>, from: &[u8], to: &[u8]) {
         let kind = moved.and_then(|file| self.known.get(&file).map(|known| known.kind));
         if kind == Some(FileKind::Regular) {
@@ -184,7 +184,8 @@ impl Follower {
         self.directories.moved(from, to);
     }
 
-    /// What has the name `to`, as `new` says, and when the run had removed what had it.
+    /// The file that has the name `to`, according to `new`, and when the run had removed its
+    /// previous file.
     fn target_of(&self, new: Option<Name>, to: &[u8], kind: Kind) -> (NameHolder, Option<u64>) {
         match new {
             Some(Name::File(file)) if self.is_own(file) => (NameHolder::Own, None),

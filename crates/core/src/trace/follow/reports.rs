@@ -1,21 +1,21 @@
-//! What processes report to the outside, and which files they had changed by then.
+//! Reports of processes to the outside, and the files that they had changed by then.
 
 use std::collections::HashMap;
 
 use super::{Follower, Span};
 use crate::op::{Call, FileId};
 
-/// Files of one process that are remembered between two reports: who changes more of them before
-/// it says a word does not speak of each.
+/// Maximum number of files of one process between two reports: a report after more changes does not
+/// concern each of them.
 const FILES: usize = 256;
-/// Processes that are remembered.
+/// Maximum number of processes.
 const PROCESSES: usize = 1 << 12;
 
 #[derive(Debug, Default)]
 struct Process {
-    /// When its latest report ended, nanoseconds; 0 for none.
+    /// End of its latest report, nanoseconds; 0 for none.
     last_ns: u64,
-    /// Files that it changed since.
+    /// Files that it has changed since then.
     changed: Vec<FileId>,
 }
 
@@ -31,8 +31,8 @@ impl Reports {
         Some(self.0.entry(process).or_default())
     }
 
-    /// A process changed a file, or gave it a name. Says whether it has made a report since that
-    /// began: a run of writes may come late.
+    /// A process changed a file, or gave it a name. Returns whether it has made a report since the
+    /// change began: a run of writes may come late.
     pub(super) fn changed(&mut self, process: u32, file: FileId, span: Span) -> bool {
         let Some(known) = self.of(process) else {
             return false;
@@ -43,7 +43,7 @@ impl Reports {
         known.last_ns > span.started_ns
     }
 
-    /// A process made a report. Gives the files that it had changed since the last one.
+    /// A process made a report. Returns the files that it had changed since the last one.
     pub(super) fn reported(&mut self, process: u32, span: Span) -> Vec<FileId> {
         self.of(process).map_or_else(Vec::new, |known| {
             known.last_ns = known.last_ns.max(span.ended_ns);
@@ -51,14 +51,14 @@ impl Reports {
         })
     }
 
-    /// When the latest report of a process ended, nanoseconds; 0 for none.
+    /// End of the latest report of a process, nanoseconds; 0 for none.
     pub(super) fn last_ns(&self, process: u32) -> u64 {
         self.0.get(&process).map_or(0, |known| known.last_ns)
     }
 }
 
 impl Follower {
-    /// What a process did to a file is what it may speak of next, or has spoken of already.
+    /// The changed file may be the subject of the next report, or of an earlier one.
     pub(super) fn may_be_reported(&mut self, call: &Call, file: FileId) {
         let span = Span::of(call);
         if self.reports.changed(call.process, file, span) {

@@ -1,28 +1,28 @@
-//! What the syncs of one file achieved.
+//! The effect of the syncs of one file.
 //!
-//! A run of writes is reported when it ends, so a sync by another thread may come first. The
-//! latest syncs are kept, and judged anew when a change turns out to belong before them.
+//! A run of writes is reported when it ends, so a sync by another thread may come first. The latest
+//! syncs are kept, and judged again when a change turns out to precede them.
 
 use std::collections::VecDeque;
 
 use super::Span;
 use crate::trace::FileHistory;
 
-/// Syncs that can still be judged anew.
+/// Number of syncs that can still be judged again.
 const KEPT: usize = 16;
 
-/// What a change did to the length of a file.
+/// The effect of a change on the length of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Growth {
     /// It is as long as before.
     Steady,
     /// It is longer, or shorter.
     Resized,
-    /// Unknown; or something other than contents changed, which only `fsync` makes durable.
+    /// Unknown; or a change other than of contents, which only `fsync` makes durable.
     Unclear,
 }
 
-/// What a sync was good for.
+/// The usefulness of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// Nothing had changed since the last sync.
@@ -31,9 +31,9 @@ enum Verdict {
     Untouched,
     /// The length had changed.
     Growing,
-    /// Contents had changed, the length had not.
+    /// Contents had changed, but not the length.
     Steady,
-    /// Not to be told.
+    /// Unknown.
     Unclear,
 }
 
@@ -50,7 +50,7 @@ struct Seen {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Syncs {
     latest: VecDeque<Seen>,
-    /// The one that ended last of those no longer kept.
+    /// Of the syncs no longer kept, the one with the latest end.
     forgotten: Option<Span>,
     change_ns: Option<u64>,
     resized_ns: Option<u64>,
@@ -58,8 +58,8 @@ pub(super) struct Syncs {
 }
 
 impl Syncs {
-    /// Start of the latest sync that had ended at `moment_ns`, of the file itself or of
-    /// `whole`, all of its file system. `None` when there was none.
+    /// Start of the latest sync that had ended at `moment_ns`, of the file itself or of its `whole`
+    /// file system. `None` without one.
     pub(super) fn complete_at(&self, moment_ns: u64, whole: Option<Span>) -> Option<u64> {
         let spans = self.latest.iter().map(|seen| seen.span);
         spans
@@ -70,7 +70,7 @@ impl Syncs {
             .max()
     }
 
-    /// Whether syncs at `moment_ns` are no longer known one by one.
+    /// Whether single syncs at `moment_ns` are no longer known.
     pub(super) fn is_forgotten(&self, moment_ns: u64) -> bool {
         self.forgotten.is_some_and(|span| span.ended_ns > moment_ns)
     }
@@ -101,9 +101,9 @@ impl Syncs {
         }
     }
 
-    /// The latest change before a sync at `moment_ns` that is in the journal, which the sync has
-    /// then made the file system write: of `fdatasync`, one of the length (`ext4_sync_file`,
-    /// `fs/ext4/fsync.c`; `xfs_file_fsync`, `fs/xfs/xfs_file.c`).
+    /// The latest change before a sync at `moment_ns` that is in the journal, which the sync
+    /// therefore made the file system write: for `fdatasync`, a change of the length
+    /// (`ext4_sync_file`, `fs/ext4/fsync.c`; `xfs_file_fsync`, `fs/xfs/xfs_file.c`).
     pub(super) fn journalled(&self, moment_ns: u64, data_only: bool) -> Option<u64> {
         let changed_ns = if data_only {
             self.resized_ns
@@ -113,7 +113,7 @@ impl Syncs {
         changed_ns.filter(|&at_ns| at_ns <= moment_ns)
     }
 
-    /// A sync that succeeded. `is_mapped`: stores may change the file, which nobody sees.
+    /// A successful sync. `is_mapped`: stores, which are not observed, may change the file.
     pub(super) fn synced(
         &mut self,
         span: Span,
@@ -180,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Syncs of nothing, steady ones, growing ones.
+    /// Syncs without changes, with the same length, with growth.
     fn counts(history: &FileHistory) -> (u64, u64, u64) {
         (
             history.syncs_of_nothing.count,
@@ -201,7 +201,7 @@ mod tests {
         syncs.changed(span(30, 31), Growth::Steady, &mut history);
         sync(&mut syncs, &mut history, 40, false);
         syncs.changed(span(50, 51), Growth::Steady, &mut history);
-        sync(&mut syncs, &mut history, 60, true); // steady, but fdatasync already
+        sync(&mut syncs, &mut history, 60, true); // same length, but already fdatasync
         sync(&mut syncs, &mut history, 70, false);
         syncs.changed(span(80, 81), Growth::Unclear, &mut history);
         sync(&mut syncs, &mut history, 90, false);

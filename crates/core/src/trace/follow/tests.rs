@@ -1,4 +1,4 @@
-//! Histories of runs, written down event by event.
+//! Histories of runs, written event by event.
 
 use super::*;
 use crate::record::Description;
@@ -134,8 +134,8 @@ pub(super) fn looked(path: &str) -> Did {
     Did::Changed(Change::Attempted { paths })
 }
 
-/// A follower that knows the directory `/d` (1), the old file `/d/old` (2, 100 bytes) and
-/// the new one `/d/new` (3); it is then shown the steps, ten nanoseconds apart.
+/// A follower that knows the directory `/d` (1), the old file `/d/old` (2, 100 bytes) and the new
+/// one `/d/new` (3); it then gets the steps, ten nanoseconds apart.
 fn follow(steps: &[Did]) -> Followed {
     let mut follower = Follower::default();
     name(&mut follower, 1, "/d", FileKind::Directory, 4096);
@@ -181,7 +181,7 @@ fn files_below_a_renamed_directory_have_its_name_in_their_last_one() {
     name(&mut follower, 3, "/d/m/b", FileKind::Regular, 0);
     follower.event(&event(1, wrote(2, 0, 10)));
     follower.event(&event(2, renamed("/d/m", "/d/n")));
-    // Changed only after that: its name was another one when it was first used, all the same.
+    // Changed only after that: nevertheless it had another name at first use.
     follower.event(&event(3, wrote(3, 0, 10)));
     let followed = follower.finish();
     assert_eq!(followed.renamed_to[&id(2)], b"/d/n/a");
@@ -278,7 +278,7 @@ fn a_name_that_was_removed_and_created_anew_is_seen() {
     follower.event(&event(40, opened(4, true, false)));
     let followed = follower.finish();
     assert_eq!(followed.files[&id(3)].recreated.first_ns, [10]);
-    // What the run itself had made is no loss.
+    // Contents that the run itself created are not a loss.
     assert!(!followed.files[&id(4)].recreated.is_any());
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Span;
 
-/// The latest syncs of whole file systems that succeeded.
+/// The latest successful syncs of whole file systems.
 #[derive(Debug, Default)]
 pub(super) struct Whole {
     everything: Option<Span>,
@@ -25,7 +25,7 @@ impl Whole {
         }
     }
 
-    /// The latest that covers a file system; without `device`, that covers all.
+    /// The latest that covers a file system; without `device`, one that covers all.
     pub(super) fn of(&self, device: Option<u32>) -> Option<Span> {
         let one = device.and_then(|device| self.devices.get(&device).copied());
         later(self.everything, one)

@@ -1,8 +1,8 @@
 //! Which requests without a file belong to the run: journal, commits, metadata, flushes.
 //!
-//! A journal commits for all who changed something, and a device flushes for all at once. So
-//! such a request is the run's for certain when one of its tasks submitted it, or when nobody
-//! else used the disk. Where the run changed nothing, it left nothing to commit.
+//! A journal commits for all who changed something, and a device flush serves all at once. So such
+//! a request certainly belongs to the run only when one of its tasks submitted it, or when no other
+//! program used the disk. A run without changes left nothing to commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,20 +16,20 @@ use crate::op::Gap;
 /// The storage that a run used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Storage {
-    /// Disks (kernel `dev_t`) under each file system (`s_dev`) on which a file of the run lies.
-    /// One that is not listed has no disk that can be told.
+    /// Disks (kernel `dev_t`) under each file system (`s_dev`) that contains a file of the run. One
+    /// that is not listed has no known disk.
     pub disks: BTreeMap<u32, Vec<u32>>,
-    /// The same of file systems that somebody changed meanwhile.
+    /// The same for file systems that any program changed meanwhile.
     pub changed: BTreeMap<u32, Vec<u32>>,
     /// Types of the file systems of the run on each disk.
     pub kinds: BTreeMap<u32, BTreeSet<String>>,
-    /// Disks that lie below another one of the run, such as the disk that holds a loop device's
-    /// image: what goes to the upper one is repeated there.
+    /// Disks below another disk of the run, such as the disk that holds a loop device's image:
+    /// requests to the upper one are repeated there.
     pub below: BTreeSet<u32>,
 }
 
 impl Storage {
-    /// Disks whose requests are looked at.
+    /// The disks in question.
     pub(super) fn all_disks(&self) -> Vec<u32> {
         let disks: BTreeSet<u32> = self.disks.values().flatten().copied().collect();
         disks.into_iter().collect()
@@ -43,10 +43,10 @@ impl Storage {
     }
 }
 
-/// What the requests without a file are to the run, by disk.
+/// The run's claim to requests without a file, by disk.
 pub(super) struct Claims {
     by_disk: BTreeMap<u32, Claim>,
-    /// Disks from which others read.
+    /// Disks that other programs read.
     read_by_others: BTreeSet<u32>,
 }
 
@@ -72,7 +72,7 @@ impl Claims {
         }
     }
 
-    /// Puts the requests of the run in its evidence, with a gap where they are no exact counts.
+    /// Adds the requests of the run to its evidence, with a gap if they are not exact counts.
     pub(super) fn count(&self, raw: &RawEvidence, own: &Charge, evidence: &mut Evidence) {
         let range = |phase| device_range(raw, own, phase, |disk, cause| self.of(disk, cause));
         let split = |range: Option<DeviceRange>| match range {
@@ -104,7 +104,7 @@ fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: 
     let by_rows = changed_by_rows(raw, seen, &systems);
     let is_below = storage.below.contains(&disk);
     let Some(sharing) = told(raw, storage, disk) else {
-        // Below, the requests of the disk above come again, whoever else there is.
+        // The disk below repeats the requests of the disk above, whoever else uses it.
         return if is_below && !by_rows {
             Claim::None
         } else {
@@ -114,8 +114,8 @@ fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: 
     let touched = systems
         .iter()
         .any(|device| sharing.tree_changed.contains(device));
-    // To read a file may change when it was last read. Below a loop device that is no reason to
-    // count its requests twice.
+    // Reading a file may change its access time. Below a loop device that is no reason to count its
+    // requests twice.
     if !by_rows && (is_below || !touched) {
         Claim::None
     } else if used_by_others(raw, storage, own, sharing, disk) {
@@ -125,7 +125,7 @@ fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: 
     }
 }
 
-/// Who used the disk, if every change of the file systems on it is seen.
+/// Who used the disk, if every change of its file systems is observed.
 fn told<'a>(raw: &'a RawEvidence, storage: &Storage, disk: u32) -> Option<&'a Sharing> {
     let kinds = storage.kinds.get(&disk)?;
     let sharing = raw.sharing.as_ref()?;
@@ -133,10 +133,10 @@ fn told<'a>(raw: &'a RawEvidence, storage: &Storage, disk: u32) -> Option<&'a Sh
     kinds.iter().all(is_told).then_some(sharing)
 }
 
-/// Whether the run made pages dirty, synced, wrote, created or removed files there.
+/// Whether the run dirtied pages, synced, wrote, created or removed files there.
 fn changed_by_rows(raw: &RawEvidence, seen: &Seen, systems: &BTreeSet<u32>) -> bool {
     let dirtied = raw.cache.iter().flatten().any(|row| {
-        // The pages of a disk itself are those of no file system.
+        // The pages of a disk itself belong to no file system.
         row.dirtied_bytes > 0 && (row.metadata || systems.contains(&row.file.device))
     });
     let called = raw.syscalls.iter().flatten().any(|row| {

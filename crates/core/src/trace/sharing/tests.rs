@@ -2,7 +2,7 @@ use super::*;
 use crate::evidence::{CacheRow, SyscallRow};
 use crate::op::FileId;
 
-/// The run's file system, on a disk of its own.
+/// The run's file system, on a separate disk.
 const SYSTEM: u32 = 70;
 const DISK: u32 = 7;
 /// Another file system on the same disk.
@@ -47,8 +47,8 @@ fn synced() -> SyscallRow {
     }
 }
 
-/// One data request, two of the journal, one flush, a read of metadata: of a run that synced a
-/// file, alone.
+/// One data request, two of the journal, one flush, a metadata read: from a run that synced a file,
+/// alone.
 fn raw() -> RawEvidence {
     RawEvidence {
         syscalls: Some(vec![synced()]),
@@ -76,7 +76,7 @@ fn storage() -> Storage {
     }
 }
 
-/// The least and the most of the data, journal, flushes and reads.
+/// Minimum and maximum of the data, journal, flushes and reads.
 type Counted = ([u64; 4], [u64; 4]);
 
 #[track_caller]
@@ -125,7 +125,7 @@ fn whoever_else_changes_the_disk_makes_it_a_range() {
         shared_by(|it| it.others_wrote = [DISK].into()),
         (LEAST, ALL)
     );
-    // On another disk, whoever does what.
+    // On another disk, whoever uses it.
     assert_eq!(shared_by(|it| it.others_changed = [99].into()), (ALL, ALL));
     assert_eq!(shared_by(|it| it.others_wrote = [99].into()), (ALL, ALL));
 }
@@ -164,7 +164,7 @@ fn who_changes_nothing_has_nothing_committed() {
     raw.sharing.as_mut().unwrap().tree_changed.clear();
     raw.sharing.as_mut().unwrap().others_changed = [SYSTEM].into();
     assert_eq!(counted(&raw, &storage()), (LEAST, LEAST));
-    // Pages that it made dirty are a change.
+    // Pages that it dirtied are a change.
     raw.cache = Some(vec![CacheRow {
         file: FILE,
         metadata: false,
@@ -186,7 +186,7 @@ fn where_nothing_tells_it_is_a_range() {
     assert_eq!(counted(&raw(), &other_kind), (LEAST, ALL));
 }
 
-/// The image's own requests come again on the disk that holds it.
+/// The image's own requests are repeated on the disk that holds it.
 #[test]
 fn below_a_loop_device_nothing_is_counted_again() {
     const BELOW: u32 = 254;
@@ -201,7 +201,7 @@ fn below_a_loop_device_nothing_is_counted_again() {
     storage.disks.insert(LIBRARIES, vec![BELOW]);
     storage.changed.insert(LIBRARIES, vec![BELOW]);
     storage.kinds.insert(BELOW, ["ext4".to_owned()].into());
-    // Without the disk below being known as that, both would count.
+    // If the disk below were not known as such, both would count.
     assert_eq!(counted(&raw, &storage), (ALL, ALL));
     raw.sharing.as_mut().unwrap().tree_changed.insert(LIBRARIES);
     assert_eq!(counted(&raw, &storage).1, [1, 2, 18, 1]);

@@ -1,6 +1,6 @@
-//! Sums up single calls, for a back end that sees them one by one.
+//! Sums single calls, for a back end that sees them one by one.
 //!
-//! The meaning is that of the kernel side (`bpf/calls.h`, `bpf/history.h`): the same program
+//! The meaning is the same as on the kernel side (`bpf/calls.h`, `bpf/history.h`): the same program
 //! gives the same rows and the same history under both.
 
 mod moments;
@@ -21,11 +21,11 @@ pub use thread::Used;
 /// Bytes that a call moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Where it began; only of a regular file, and only when it is known.
+    /// Their offset; only for a regular file, and only if known.
     pub offset: Option<u64>,
-    /// Whether what was written was durable when the call returned.
+    /// Whether the bytes written were durable when the call returned.
     pub durable: bool,
 }
 
@@ -40,21 +40,21 @@ pub struct Ended {
     pub file: Option<FileId>,
     /// The file it read from, when `file` is the one it wrote to.
     pub source: Option<FileId>,
-    /// `None` for calls that do not return the bytes they moved.
+    /// `None` for calls that do not return the number of bytes moved.
     pub transfer: Option<Transfer>,
-    /// What the history has of it. Runs of writes are made here.
+    /// Its entry in the history. Runs of writes are built here.
     pub did: Option<Did>,
 }
 
 impl Ended {
-    /// 0 when what it returned is no number of bytes.
+    /// 0 when its result is not a number of bytes.
     fn moved_bytes(&self) -> u64 {
         let moves = direction(self.call.name).is_some();
         self.call.outcome.ok().filter(|_| moves).unwrap_or(0)
     }
 }
 
-/// A row: number, file, and whether the file is the one read from.
+/// A row: number, file, and whether the file is the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     number: u32,
@@ -62,7 +62,7 @@ struct Key {
     is_source: bool,
 }
 
-/// What was summed up.
+/// The sums.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tallied {
     /// One row for each call and file.
@@ -75,7 +75,7 @@ pub struct Tallied {
     pub unnamed_files: u64,
 }
 
-/// Sums up the calls of one run.
+/// Sums the calls of one run.
 #[derive(Debug)]
 pub struct Tally {
     most_rows: usize,
@@ -91,7 +91,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Keeps at most `most_rows` pairs of call and file, and as many names. Calls beyond are
+    /// Keeps at most `most_rows` pairs of call and file, and as many names. Calls beyond that are
     /// summed without their file, and counted.
     pub fn new(most_rows: usize) -> Self {
         Self {
@@ -108,7 +108,7 @@ impl Tally {
         }
     }
 
-    /// Whether a name is still to be given with [`Self::name`].
+    /// Whether [`Self::name`] must still give a name.
     pub fn is_new(&self, file: FileId) -> bool {
         !self.names.contains_key(&file)
     }
@@ -127,7 +127,7 @@ impl Tally {
         self.names.insert(named.file, named);
     }
 
-    /// A file that was opened without a name has got one, and is called by it.
+    /// A file that was opened without a name has got one, and is shown under it.
     pub fn name_again(&mut self, file: FileId, path: &[u8]) {
         if let Some(named) = self.names.get_mut(&file) {
             path.clone_into(&mut named.path);
@@ -141,8 +141,8 @@ impl Tally {
             .insert(thread, Thread::new(thread, process, parent, started_ns));
     }
 
-    /// A thread continues under another ID: it executed a program while it was not the first of its
-    /// process, and took the number of the first.
+    /// A thread continues under another id: it executed a program while it was not the first of its
+    /// process, and took the id of the first.
     pub fn renumber(&mut self, from: u32, to: u32, ended_ns: u64) {
         let Some(mut thread) = self.threads.remove(&from) else {
             return;
@@ -188,8 +188,8 @@ impl Tally {
         self.follow(ended);
     }
 
-    /// An operation that another call submitted has ended: it is counted, but it is no call of its
-    /// thread, and in no run of writes.
+    /// An operation submitted by another call has ended: it is counted, but it is not a call of its
+    /// thread, and is in no run of writes.
     pub fn operation(&mut self, ended: Ended) {
         let file = ended.file.and_then(|file| self.names.get(&file));
         self.moments.call(&ended, file);
@@ -244,7 +244,7 @@ impl Tally {
         }
     }
 
-    /// Ends and hands over. Threads that were not ended outlived the observation.
+    /// Ends and returns the sums. Threads that have not ended outlived the observation.
     pub fn finish(mut self) -> Tallied {
         let mut left: Vec<u32> = self.threads.keys().copied().collect();
         left.sort_unstable();

@@ -6,7 +6,7 @@ use super::{Ended, NamedFile};
 use crate::trace::timeline::{CallMoment, Moments, Purpose, moment_of};
 use crate::trace::{FileKind, answers};
 
-/// Sums up calls by the moment of their end.
+/// Sums calls by the moment of their end.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     /// Of the first thread, nanoseconds of `CLOCK_MONOTONIC`.
@@ -49,7 +49,7 @@ impl Clock {
         }
     }
 
-    /// Requests are not seen call by call.
+    /// Requests are not observed call by call.
     pub(super) fn finish(self) -> Moments {
         Moments {
             calls: self.sums.into_values().collect(),

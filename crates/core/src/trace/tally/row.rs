@@ -5,10 +5,11 @@ use crate::evidence::SyscallRow;
 use crate::op::FileId;
 use crate::trace::Shape;
 
-/// Powers of two of nanoseconds that are told apart: the last one has all from 2^39 ns (9 min).
+/// Number of histogram buckets, in powers of two of nanoseconds: the last one has all from 2^39 ns
+/// (9 min).
 pub(super) const TIME_BUCKETS: usize = 40;
 
-/// Calls by one name on one file.
+/// Calls with one name on one file.
 #[derive(Debug)]
 pub(super) struct Sum {
     name: &'static str,
@@ -55,7 +56,7 @@ impl Sum {
             .add(offset, bytes, previous_end);
     }
 
-    /// Blocked times are not seen call by call.
+    /// Blocked times are not observed call by call.
     pub(super) fn into_row(self, file: Option<FileId>, is_source: bool) -> SyscallRow {
         SyscallRow {
             name: self.name,

@@ -108,7 +108,7 @@ fn a_transfer_is_judged_by_the_one_before_it_in_the_same_thread() {
     assert_eq!((shape.furthest_bytes, shape.sizes[2]), (15, 2));
 }
 
-/// Writes to `FILE` and in turn to as many other files, whose inodes are equal modulo 64.
+/// Writes to `FILE` alternating with as many other files, whose inodes are equal modulo 64.
 fn in_turn_with(others: u64) -> u64 {
     let mut tally = Tally::new(100);
     for round in 0..3 {
@@ -307,7 +307,7 @@ fn a_thread_keeps_its_sums_under_its_new_number() {
 }
 
 proptest! {
-    /// Whatever the calls, none is lost and every sum adds up.
+    /// Whatever the calls, none is lost and every sum is consistent.
     #[test]
     fn sums_add_up(
         calls in prop::collection::vec((0_u64..6, 0_u64..3, 0_u64..100, any::<bool>()), 0..200),

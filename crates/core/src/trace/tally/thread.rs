@@ -1,17 +1,17 @@
-//! The state kept for a thread: where its transfers ended, and its run of writes.
+//! The state of a thread: the ends of its transfers, and its run of writes.
 
 use super::Ended;
 use crate::op::{Call, FileId};
 use crate::trace::{Did, Direction, Event, Task, Writes};
 
-/// Pairs of call and file whose last transfer is remembered for each thread; a further one takes
-/// the place of the one used longest ago. The kernel side has as many (`SLOTS`, `bpf/maps.h`).
+/// Pairs of call and file whose last transfer is remembered for each thread; another one replaces
+/// the least recently used. The kernel side has as many (`SLOTS`, `bpf/maps.h`).
 const SLOTS: usize = 8;
 
-/// First number of the rows of files that were read from (`SOURCE_BASE`, `bpf/wire.h`).
+/// First number of the rows of source files (`SOURCE_BASE`, `bpf/wire.h`).
 const SOURCE_BASE: u32 = 512 + 128 + 32;
 
-/// What a thread had used when it ended.
+/// The usage of a thread at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Used {
     /// Its name (`comm`).
@@ -24,7 +24,7 @@ pub struct Used {
     pub major_faults: u64,
 }
 
-/// The last transfer by one call on one file.
+/// The last transfer of one call on one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
     number: u32,
@@ -34,14 +34,14 @@ struct Slot {
     used: u64,
 }
 
-/// Writes that follow each other in one file.
+/// Consecutive writes to one file.
 #[derive(Debug)]
 struct Run {
     call: Call,
     writes: Writes,
 }
 
-/// One thread that is observed.
+/// One observed thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) task: Task,
@@ -64,8 +64,8 @@ impl Thread {
         }
     }
 
-    /// Adds the call to the thread's sums, and remembers where its transfer ended. Returns
-    /// where the transfer before it had ended.
+    /// Adds the call to the thread's sums, and remembers the end of its transfer. Returns the end
+    /// of the previous transfer.
     pub(super) fn account(&mut self, ended: &Ended) -> Option<u64> {
         let previous_end = self.slot(ended.number, ended.file).end;
         self.task.calls += 1;
@@ -92,7 +92,7 @@ impl Thread {
         previous_end
     }
 
-    /// The slot of this call and file; what was in the one used longest ago is forgotten for it.
+    /// The slot of this call and file; it replaces the contents of the least recently used one.
     fn slot(&mut self, number: u32, file: Option<FileId>) -> &mut Slot {
         let is_its = |slot: &Slot| (slot.number, slot.file) == (number, file);
         let fresh = Slot {
@@ -120,8 +120,8 @@ impl Thread {
         slot
     }
 
-    /// Lengthens the run of writes by this call. Returns the run that it ends, if the call
-    /// writes to another file, or by another name.
+    /// Extends the run of writes by this call. Returns the run that it ends, if the call writes to
+    /// another file, or has another name.
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
         let one = written(ended)?;
         let goes_on = self.run.as_ref().is_some_and(|run| {
@@ -142,7 +142,7 @@ impl Thread {
         before
     }
 
-    /// The run of writes, which is over.
+    /// The finished run of writes.
     pub(super) fn end_run(&mut self) -> Option<Event> {
         self.run.take().map(|Run { call, writes }| Event {
             call,

@@ -1,4 +1,4 @@
-//! When calls were made and requests issued.
+//! Times of calls and requests.
 //!
 //! A back end adds to *moments*: the first are 131 µs long, and from then on each is a 2,048th to
 //! a 4,096th of the time since the start. So a run of any length has its moments in little
@@ -22,7 +22,7 @@ const PER_DOUBLING: u32 = 1 << (FIRST_MOMENTS_POWER - 1);
 /// what comes later is added to the very last.
 const DOUBLINGS: u32 = 16;
 
-/// Moments there can be.
+/// Maximum number of moments.
 pub const MOMENTS: u32 = (1 << FIRST_MOMENTS_POWER) + DOUBLINGS * PER_DOUBLING;
 
 /// The moment of a time, nanoseconds since the start.
@@ -39,7 +39,7 @@ pub fn moment_of(since_start_ns: u64) -> u32 {
     u32::try_from(moment).unwrap_or(MOMENTS).min(MOMENTS - 1)
 }
 
-/// When a moment begins, nanoseconds since the start.
+/// The start of a moment, nanoseconds since the start.
 pub fn begins_ns(moment: u32) -> u64 {
     let first = 1 << FIRST_MOMENTS_POWER;
     if moment < first {
@@ -57,7 +57,7 @@ pub fn begins_ns(moment: u32) -> u64 {
 pub struct CallMoment {
     /// [`moment_of`] their ends.
     pub moment: u32,
-    /// What they were for.
+    /// Their purpose.
     pub purpose: Purpose,
     /// Calls.
     pub count: u64,
@@ -74,7 +74,7 @@ pub struct RequestMoment {
     pub moment: u32,
     /// Disk, kernel `dev_t`.
     pub disk: u32,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
     /// Requests.
     pub count: u64,
@@ -82,14 +82,14 @@ pub struct RequestMoment {
     pub bytes: u64,
 }
 
-/// What a back end saw over time.
+/// A back end's observation over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moments {
     /// Calls on files.
     pub calls: Vec<CallMoment>,
-    /// Requests of the tree's files, and those without a file; `None` when not seen.
+    /// Requests for the tree's files, and those without a file; `None` when not observed.
     pub requests: Option<Vec<RequestMoment>>,
-    /// What is not in them.
+    /// Gaps.
     pub missing: Vec<Gap>,
 }
 
@@ -101,12 +101,12 @@ pub struct Timeline {
     pub bucket_s: f64,
     /// Calls on files by purpose, at their end.
     pub calls: Vec<CallSeries>,
-    /// Device requests by cause, when they were issued; `null` when not seen.
+    /// Device requests by cause, at their issue; `null` when not observed.
     pub requests: Option<Vec<RequestSeries>>,
-    /// Flushes that the device was asked for; `null` when not seen.
+    /// Flushes requested from the device; `null` when not observed.
     pub flushes: Option<Vec<u64>>,
-    /// Whether requests without a file (journal, commit, metadata, flushes) may be other
-    /// programs'.
+    /// Whether requests without a file (journal, commit, metadata, flushes) may belong to other
+    /// programs.
     #[serde(default)]
     pub shared: bool,
 }
@@ -121,7 +121,7 @@ pub struct CallSeries {
     pub counts: Vec<u64>,
     /// Bytes they moved.
     pub bytes: Vec<u64>,
-    /// Time inside, seconds. A call that took longer than a bucket is in that of its end.
+    /// Time inside, seconds. A call longer than a bucket is in that of its end.
     pub time_s: Vec<f64>,
 }
 
@@ -137,9 +137,9 @@ pub struct RequestSeries {
     pub bytes: Vec<u64>,
 }
 
-/// Folds what was seen of a run of so many nanoseconds, with the requests to `disks`. `claim`
-/// tells what those without a file are to the run.
-/// `None` when no call on a file was made and no request issued.
+/// Folds the observation of a run of this many nanoseconds, with the requests to `disks`. `claim`
+/// returns the run's claim to requests without a file. `None` when no call on a file was made and
+/// no request issued.
 pub fn timeline(
     seen: &Moments,
     wall_ns: u64,
@@ -147,7 +147,7 @@ pub fn timeline(
     claim: impl Fn(u32, Cause) -> Claim,
 ) -> Option<Timeline> {
     let claim_of = |one: &RequestMoment| match one.cause {
-        // Those of files, but for the file system's own trees.
+        // Only files, without the file system's own trees.
         Cause::Read | Cause::Data => Claim::All,
         cause => claim(one.disk, cause),
     };
@@ -197,7 +197,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    /// As long as the longest moment of the run, which holds every shorter one whole.
+    /// As long as the longest moment of the run, so that every shorter one is in one bucket.
     fn of(wall_ns: u64) -> Self {
         let last = moment_of(wall_ns);
         let length_ns = if last + 1 < MOMENTS {
@@ -215,7 +215,7 @@ impl Buckets {
     fn sum(&self, of: impl Iterator<Item = (u32, u64)>) -> Vec<u64> {
         let mut sums = vec![0; self.count];
         for (moment, value) in of {
-            // What ended after the end was measured is in the last bucket.
+            // Calls that ended after the measured end are in the last bucket.
             let bucket = usize::try_from(begins_ns(moment) / self.length_ns);
             let sum: &mut u64 = &mut sums[bucket.unwrap_or(usize::MAX).min(self.count - 1)];
             *sum = sum.saturating_add(value);

@@ -1,17 +1,17 @@
-//! What calls on files are for, as a timeline tells them apart.
+//! The purposes of calls on files in a timeline.
 
 use serde::{Deserialize, Serialize};
 
 use crate::trace::calls::{Effect, effect};
 
-/// What a call on files is for.
+/// The purpose of a call on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Bytes of a file to the program.
+    /// Moves bytes of a file to the program.
     Read,
-    /// Bytes to a file; copies inside the kernel are among them.
+    /// Moves bytes to a file, including copies inside the kernel.
     Write,
     /// Durability, or the start of write-back.
     Sync,
@@ -23,7 +23,7 @@ impl Purpose {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Metadata];
 
-    /// What a call is for by its name. `None` for calls that are not on files.
+    /// The purpose of a call by its name. `None` for calls that are not on files.
     pub fn of(name: &str) -> Option<Self> {
         match effect(name)? {
             Effect::Reads => Some(Self::Read),
@@ -45,8 +45,8 @@ impl Purpose {
         }
     }
 
-    /// Whether it counts only on regular files and disks: a read from a pipe waits for
-    /// somebody, not for storage.
+    /// Whether it counts only on regular files and disks: a read from a pipe waits for a writer,
+    /// not for storage.
     pub fn moves(self) -> bool {
         matches!(self, Self::Read | Self::Write)
     }

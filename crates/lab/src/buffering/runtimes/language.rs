@@ -1,4 +1,4 @@
-//! The runtimes whose user-space buffers are looked for.
+//! The language runtimes whose user-space buffers are measured.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,20 +10,19 @@ pub(in crate::buffering) struct Language {
     pub(super) name: &'static str,
     /// The program's file name and text.
     pub(super) source: (&'static str, &'static str),
-    /// The ways of writing that are shown: each in the language's own words, and the program's
-    /// last argument.
+    /// The ways of writing, each in the language's own terms, and the program's last argument.
     pub(super) apis: &'static [(&'static str, &'static str)],
     program: Program,
 }
 
-/// How a source becomes a program that runs.
+/// How a source becomes a running program.
 #[derive(Debug)]
 enum Program {
     /// An interpreter reads it.
     Script(&'static str),
-    /// A compiler, these its first words, makes a file that is executed.
+    /// A compiler, whose command begins with these words, builds an executable.
     Compiled(&'static [&'static str]),
-    /// A compiler makes classes for a virtual machine.
+    /// A compiler builds classes for a virtual machine.
     Java,
 }
 
@@ -80,14 +79,14 @@ pub(in crate::buffering) const LANGUAGES: [Language; 7] = [
 ];
 
 impl Language {
-    /// Whether its programs take seconds: Go compiles its standard library, because
-    /// nothing is left in the user's own cache; Java starts a compiler and a virtual
-    /// machine for each program.
+    /// Whether its programs take seconds: Go compiles its standard library, because its cache is
+    /// not kept in the user's directory; Java starts a compiler and a virtual machine for each
+    /// program.
     pub(super) fn is_slow(&self) -> bool {
         matches!(self.name, "Go" | "Java")
     }
 
-    /// The compiler's command line in `dir`, where the source is.
+    /// The compiler's command line in `dir`, which contains the source.
     pub(super) fn compile(&self, dir: &Path) -> Option<Vec<OsString>> {
         let (words, output): (&[&str], _) = match self.program {
             Program::Script(_) => return None,
@@ -99,9 +98,9 @@ impl Language {
         Some(command)
     }
 
-    /// Variables for the compiler: nothing is written outside `dir`, nothing is downloaded.
+    /// Variables for the compiler: it must write nothing outside `dir` and download nothing.
     pub(super) fn compile_environment(&self, dir: &Path) -> Vec<(OsString, OsString)> {
-        // Go's programs work elsewhere. The name of the working directory may lead elsewhere by now.
+        // Go's programs run elsewhere. The path of the working directory may lead elsewhere by now.
         let here = format!("/proc/{}/cwd", std::process::id());
         let absolute = Path::new(&here).join(dir);
         let inside = |name: &str| absolute.join(name).into_os_string();
@@ -125,7 +124,7 @@ impl Language {
         variables
     }
 
-    /// How the program is started, up to its own arguments.
+    /// The command of the program, up to its own arguments.
     pub(super) fn start(&self, dir: &Path) -> Vec<OsString> {
         match self.program {
             Program::Script(interpreter) => {
@@ -133,7 +132,7 @@ impl Language {
             }
             Program::Compiled(_) => vec![dir.join("buffers").into()],
             Program::Java => {
-                // The first compiler alone: the programs are too short for the second.
+                // Only the first compiler stage: the programs are too short for the second.
                 let words = ["java", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1", "-cp"];
                 let rest = [dir.as_os_str().to_owned(), "Buffers".into()];
                 words.map(OsString::from).into_iter().chain(rest).collect()

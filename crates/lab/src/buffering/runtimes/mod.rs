@@ -1,5 +1,5 @@
-//! What the language runtimes found on this machine buffer, read off the system
-//! calls of tiny programs.
+//! The buffering of the language runtimes on this machine, derived from the system calls of tiny
+//! programs.
 
 mod language;
 
@@ -19,7 +19,7 @@ use crate::tool::{self, Trouble, first_line, or_gap};
 pub(super) use language::LANGUAGES;
 use language::Language;
 
-/// Runs the programs of every runtime that is installed; the others are missing.
+/// Runs the programs of every installed runtime; the others are listed as missing.
 pub(super) fn fill(
     table: &mut Vec<RuntimeBuffer>,
     session: &mut Session<'_>,
@@ -48,7 +48,7 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// A program that is ready to be run.
+/// A program ready to run.
 struct Prepared {
     language: &'static Language,
     version: String,
@@ -108,7 +108,7 @@ fn row(
     };
     let three = run("three")?;
     let ten = run("ten")?;
-    // Three calls for three writes: there is no buffer to fill.
+    // Three calls for three writes: there is no buffer.
     let fill = if three.len() < 3 {
         run("fill")?
     } else {
@@ -130,7 +130,7 @@ fn row(
     Ok(row)
 }
 
-/// Runs one program and gives the calls on its file, and the number of lost events.
+/// Runs one program; returns the calls on its file, and the number of lost events.
 fn calls(
     session: &mut Session<'_>,
     prepared: &Prepared,
@@ -176,7 +176,7 @@ fn calls(
     Ok((calls, observation.raw.losses.total()))
 }
 
-/// An engine's failure ends the run, one of the observer or the kernel only this runtime.
+/// A failure of the engine ends the run, one of the observer or the kernel only this runtime.
 fn trouble(error: LabError) -> Trouble {
     match error {
         LabError::Engine(error) => error.into(),

@@ -12,7 +12,7 @@ use iostrata_tracer::kernel::{
 
 use super::{buffer_bytes, sync};
 
-/// One `read` and one `write` a buffer, up to the end of the file.
+/// One `read` and one `write` per buffer, to the end of the file.
 pub(super) fn read_write(mut from: &File, mut to: &File, case: &Case) -> io::Result<()> {
     let mut buffer = AlignedBuffer::fresh(buffer_bytes(case)?)?;
     loop {
@@ -51,8 +51,8 @@ pub(super) fn readv_writev(mut from: &File, mut to: &File, case: &Case) -> io::R
     }
 }
 
-/// `pread` and `pwrite` past the page cache. The last block is written whole, because
-/// `O_DIRECT` takes no part of one, and the file is then cut to its length.
+/// `pread` and `pwrite` with direct I/O. The last block is written completely, because `O_DIRECT`
+/// accepts no partial one, and the file is then truncated to its length.
 pub(super) fn direct(from: &File, to: &File, case: &Case) -> io::Result<()> {
     let mut buffer = AlignedBuffer::fresh(buffer_bytes(case)?)?;
     let block = usize::try_from(DIRECT_ALIGNMENT_BYTES).unwrap_or(usize::MAX);
@@ -73,7 +73,7 @@ pub(super) fn direct(from: &File, to: &File, case: &Case) -> io::Result<()> {
     Ok(())
 }
 
-/// Byte by byte through the C library, which opens with `"w"`: an existing file is emptied.
+/// Byte by byte through the C library, which opens with `"w"`: an existing file is truncated.
 pub(super) fn characters(from: &Path, to: &Path, case: &Case) -> io::Result<()> {
     let mut from = Stdio::open(from, StdioMode::Read)?;
     let mut to = Stdio::open(to, StdioMode::Write)?;
@@ -89,7 +89,7 @@ pub(super) fn characters(from: &Path, to: &Path, case: &Case) -> io::Result<()> 
     to.close()
 }
 
-/// Makes what another program wrote durable.
+/// Makes another program's writes durable.
 pub(super) fn sync_path(path: &Path, case: &Case) -> io::Result<()> {
     if case.durable {
         sync(&File::open(path)?, case)?;

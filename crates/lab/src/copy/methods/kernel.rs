@@ -11,7 +11,7 @@ use super::cut;
 /// Most bytes that one call moves: `MAX_RW_COUNT` in include/linux/fs.h, for pages of 4 KiB.
 const MOST_BYTES: usize = 0x7fff_f000;
 
-/// What a pipe may hold without privilege: /proc/sys/fs/pipe-max-size by default (pipe(7)).
+/// Largest pipe buffer without privileges: default of /proc/sys/fs/pipe-max-size (pipe(7)).
 const PIPE_BYTES: usize = 1 << 20;
 
 /// `sendfile` from file to file.
@@ -19,13 +19,13 @@ pub(super) fn sendfile(from: &File, to: &File, _: &Case) -> io::Result<()> {
     until_nothing(|| rustix::fs::sendfile(to, from, None, MOST_BYTES))
 }
 
-/// `copy_file_range`. What it does is the file system's to say: share blocks, or copy pages.
+/// `copy_file_range`. The file system decides what it does: share blocks, or copy pages.
 pub(super) fn copy_file_range(from: &File, to: &File, _: &Case) -> io::Result<()> {
     until_nothing(|| rustix::fs::copy_file_range(from, None, to, None, MOST_BYTES))
 }
 
-/// Shares the source's blocks (`ioctl_ficlone(2)`). A longer file is cut first: the source's
-/// last part of a block can only be shared with a file's last (`generic_remap_check_len`,
+/// Shares the source's blocks (`ioctl_ficlone(2)`). A longer file is truncated first: the source's
+/// partial last block can only be shared with a file's last (`generic_remap_check_len`,
 /// `fs/remap_range.c`).
 pub(super) fn reflink(from: &File, to: &File, case: &Case) -> io::Result<()> {
     if case.destination == Destination::Existing {
@@ -37,7 +37,7 @@ pub(super) fn reflink(from: &File, to: &File, case: &Case) -> io::Result<()> {
 /// From the source into a pipe and out of it.
 pub(super) fn splice(from: &File, to: &File, _: &Case) -> io::Result<()> {
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC)?;
-    // A smaller pipe, where the limit is lower, only takes more calls.
+    // A smaller pipe, where the limit is lower, only needs more calls.
     let held = fcntl_setpipe_size(&writer, PIPE_BYTES).unwrap_or(PIPE_BYTES);
     let flags = SpliceFlags::empty();
     until_nothing(|| {
@@ -55,7 +55,7 @@ pub(super) fn splice(from: &File, to: &File, _: &Case) -> io::Result<()> {
     })
 }
 
-/// Calls until nothing is moved any more: the end of the file.
+/// Calls repeated until nothing is moved: the end of the file.
 fn until_nothing(mut call: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<()> {
     loop {
         match call() {

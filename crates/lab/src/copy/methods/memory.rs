@@ -1,4 +1,4 @@
-//! Copies by mappings, and by requests of `io_uring`.
+//! Copies through mappings, and through `io_uring` requests.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -9,10 +9,10 @@ use iostrata_tracer::kernel::{AlignedBuffer, Mapping, MappingMut, Ring, RingErro
 
 use super::buffer_bytes;
 
-/// Most requests under way.
+/// Maximum number of requests under way.
 const DEPTH: usize = 8;
 
-/// Most memory of all buffers, unless one alone is larger.
+/// Maximum memory of all buffers, unless one alone is larger.
 const BUFFERS_BYTES: usize = 64 << 20;
 
 /// Both files mapped. The copy gets its length first: there is nothing to map in an empty file.
@@ -26,7 +26,7 @@ pub(super) fn mmap_memcpy(from: &File, to: &File, case: &Case) -> io::Result<()>
     Ok(())
 }
 
-/// The source mapped, and written as it stands.
+/// The source mapped, and written from the mapping.
 pub(super) fn mmap_write(from: &File, mut to: &File, _: &Case) -> io::Result<()> {
     let source = Mapping::of(from)?;
     to.write_all(source.as_slice())
@@ -43,7 +43,7 @@ pub(super) fn io_uring(from: &File, to: &File, case: &Case) -> io::Result<()> {
     ring.copy(from.as_fd(), to.as_fd(), case.size_bytes, &mut buffers)
 }
 
-/// A ring that is not to be had is an operation that this kernel does not know.
+/// An unavailable ring is reported as an operation that this kernel does not support.
 fn refused(error: RingError) -> io::Error {
     match error {
         RingError::Io(error) => error,

@@ -19,15 +19,15 @@ use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
 pub(super) use program::start_and_end;
 
-/// A file to copy, and where to. Nothing is opened before it begins: a copy goes from path to
-/// path, as that of `cp` does.
+/// A file to copy, and its destination. Nothing is opened before the start: a copy goes from path
+/// to path, like that of `cp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CopyJob {
-    /// How.
+    /// The method.
     pub case: Case,
-    /// The source, as large as the case says.
+    /// The source, with the case's size.
     pub from: OsString,
-    /// The copy. It must not exist, or must, as the case says.
+    /// The destination. It must exist or must not exist, as the case requires.
     pub to: OsString,
 }
 
@@ -99,7 +99,7 @@ impl Task for CopyJob {
     }
 }
 
-/// Opens a file to be read past the page cache.
+/// Opens a file for reads that bypass the page cache.
 pub(super) fn open_direct(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -107,7 +107,7 @@ pub(super) fn open_direct(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens the copy, for reading too because a shared mapping needs that (mmap(2), `EACCES`).
+/// Opens the copy, for reading too, because a shared mapping requires that (mmap(2), `EACCES`).
 fn create(path: &Path, case: &Case, flags: OFlag) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(flags.bits());
@@ -118,7 +118,7 @@ fn create(path: &Path, case: &Case, flags: OFlag) -> io::Result<File> {
     options.open(path)
 }
 
-/// Cuts off what a longer file had behind the copy, and syncs as the case says.
+/// Truncates what a longer file had after the copy, and syncs as the case requires.
 fn finish(to: &File, case: &Case) -> io::Result<()> {
     if case.destination == Destination::Existing {
         cut(to, case)?;
@@ -126,7 +126,7 @@ fn finish(to: &File, case: &Case) -> io::Result<()> {
     sync(to, case)
 }
 
-/// Makes a longer file as long as the source.
+/// Truncates a longer file to the length of the source.
 fn cut(to: &File, case: &Case) -> io::Result<()> {
     if to.metadata()?.len() > case.size_bytes {
         to.set_len(case.size_bytes)?;

@@ -1,4 +1,4 @@
-//! `cp`, the program that people would use.
+//! `cp`, the program that users would run.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,7 +11,7 @@ use iostrata_tracer::kernel::die_with_parent;
 use super::buffered::sync_path;
 use crate::engine::{Failure, FailureKind};
 
-/// Starts `cp`, waits for it, and syncs the copy as the case says.
+/// Starts `cp`, waits for it, and syncs the copy as the case requires.
 pub(super) fn copy(case: &Case, from: &Path, to: &Path) -> Result<(), Failure> {
     let arguments = [OsStr::new("--"), from.as_os_str(), to.as_os_str()];
     let output = run(&arguments)?;
@@ -54,7 +54,7 @@ fn run(arguments: &[&OsStr]) -> Result<Output, Failure> {
 
 fn failed(output: &Output) -> Failure {
     let said = String::from_utf8_lossy(&output.stderr);
-    // The text that the C library gives ENOSPC in the C locale.
+    // The C library's text for ENOSPC in the C locale.
     let kind = if said.contains("No space left on device") {
         FailureKind::NoSpace
     } else {

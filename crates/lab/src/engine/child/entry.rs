@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{Command, Kind, Message};
 
-/// Exit code of a child whose input made no sense, as `EX_SOFTWARE` in sysexits.h.
+/// Exit code of a child with invalid input, as `EX_SOFTWARE` in sysexits.h.
 const EXIT_PROTOCOL: i32 = 70;
 
-/// A job, with the name by which it is known.
+/// A job, with its name.
 #[derive(Deserialize)]
 struct Named {
     name: String,

@@ -1,4 +1,4 @@
-//! What can go wrong between the engine and its workload process.
+//! Failures between the engine and its workload process.
 
 use std::collections::TryReserveError;
 use std::io;
@@ -7,11 +7,11 @@ use nix::sys::signal::Signal;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Why the workload could not do its job, as told by the child.
+/// Why the workload could not do its job, as reported by the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// What kind of trouble.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The kernel's error number, if the kernel refused.
     pub errno: Option<i32>,
@@ -19,7 +19,7 @@ pub struct Failure {
     pub message: String,
 }
 
-/// Kinds of trouble a caller may want to tell apart.
+/// Kinds of failure that a caller may want to distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -27,13 +27,13 @@ pub enum FailureKind {
     NoSpace,
     /// Read-only file system, or no permission.
     Denied,
-    /// The kernel or the file system does not know the operation.
+    /// The kernel or the file system does not support the operation.
     Unsupported,
     /// Not enough memory for the record.
     Memory,
-    /// Anything else the kernel said.
+    /// Any other kernel error.
     Io,
-    /// The child was asked for something that it cannot do.
+    /// The job or command is impossible for the child.
     Job,
 }
 
@@ -76,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// A job or command that makes no sense to this child.
+    /// A job or command that this child cannot interpret.
     pub(crate) fn job(message: impl Into<String>) -> Self {
         Self {
             kind: FailureKind::Job,
@@ -104,7 +104,7 @@ pub enum EngineError {
     Start {
         /// Program.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// It was killed.
@@ -112,7 +112,7 @@ pub enum EngineError {
     Killed {
         /// Signal number.
         signal: i32,
-        /// What it was doing.
+        /// The work it was doing.
         doing: &'static str,
     },
     /// It ended without an answer.
@@ -120,13 +120,13 @@ pub enum EngineError {
     Ended {
         /// Exit code.
         code: i32,
-        /// What it was doing.
+        /// The work it was doing.
         doing: &'static str,
     },
-    /// It could not do the work and said why.
+    /// It could not do the work, and reported why.
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// It said something that is not part of the protocol.
+    /// It sent something that is not part of the protocol.
     #[error("unexpected reply from the workload process: {0}")]
     Protocol(String),
     /// The pipe to it failed.

@@ -1,4 +1,4 @@
-//! The job of becoming another program.
+//! The job of executing another program.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,14 +13,14 @@ use super::{Failure, Job, Task};
 /// Exit code of a program that could not be executed, as env(1) gives it.
 const EXIT_CANNOT_EXECUTE: i32 = 127;
 
-/// Becomes another program at `go`.
+/// Executes another program at `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExecJob {
     /// Program and arguments; a program without `/` is looked up in `PATH`.
     pub argv: Vec<OsString>,
     /// Variables added to the environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// File that takes standard error. Standard input and output are `/dev/null`.
+    /// File for standard error. Standard input and output are `/dev/null`.
     pub stderr: OsString,
 }
 
@@ -57,8 +57,8 @@ fn become_program(job: &ExecJob) -> Failure {
         .stdout(process::Stdio::null())
         .stderr(stderr)
         .exec();
-    // A failed exec has already replaced the standard streams, so the pipe to the
-    // parent is gone: the reason goes where the program's own errors would.
+    // A failed exec has already replaced the standard streams, so the pipe to the parent is gone:
+    // the reason goes where the program's own errors would.
     drop(writeln!(
         io::stderr(),
         "cannot execute {}: {error}",

@@ -1,6 +1,6 @@
-//! What a workload process can be asked to do.
+//! The jobs of a workload process.
 //!
-//! Paths travel as `OsString`: they are bytes, and need not be UTF-8.
+//! Paths are sent as `OsString`: they are bytes, and need not be UTF-8.
 
 use std::io;
 
@@ -13,25 +13,25 @@ use super::Failure;
 
 /// Work that a child does for its parent, in one step or several.
 pub trait Job: Serialize + DeserializeOwned {
-    /// How the child knows it.
+    /// The name by which the child finds it.
     const NAME: &'static str;
-    /// What a step gives.
+    /// The report of a step.
     type Report: Serialize + DeserializeOwned;
 }
 
-/// The child's side of a job: it, prepared.
+/// The child's side of a job, after preparation.
 pub(crate) trait Task: Sized + 'static {
-    /// What it does.
+    /// The job.
     type Job: Job;
 
-    /// Does what is not to be measured.
+    /// Prepares, which is not measured.
     fn prepare(job: Self::Job) -> Result<Self, Failure>;
 
     /// Does the next step.
     fn go(&mut self) -> Result<<Self::Job as Job>::Report, Failure>;
 }
 
-/// A task as the child meets it: by the name of its job.
+/// A task as the child finds it: by the name of its job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -41,7 +41,7 @@ pub(crate) struct Kind {
 type Prepared = Result<Box<dyn Steps>, Failure>;
 
 impl Kind {
-    /// The one of a task.
+    /// The entry of a task.
     pub(crate) const fn of<T: Task>() -> Self {
         Self {
             name: T::Job::NAME,
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// A [`Task`] whose reports are written down.
+/// A [`Task`] whose reports are serialised.
 pub(super) trait Steps {
     /// Does the next step.
     fn step(&mut self) -> io::Result<Result<Value, Failure>>;
@@ -80,7 +80,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// This work and another after it.
+    /// The sum of this work and another after it.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self {
             sample: Sample {

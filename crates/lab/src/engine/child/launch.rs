@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{Command, EngineError, ExecJob, Job, Message};
 use crate::engine::Process;
 
-/// How often a waiting parent asks whether it was interrupted.
+/// Interval at which a waiting parent checks for an interruption.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
 /// How workload processes are started.
@@ -26,13 +26,13 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// This very program again, with the hidden subcommand that calls
+    /// This program itself, with the hidden subcommand that calls
     /// [`child_main`](crate::child_main).
     pub fn this_program(subcommand: &str) -> Self {
         Self::program("/proc/self/exe", [subcommand])
     }
 
-    /// Any program that ends up in [`child_main`](crate::child_main).
+    /// Any program that calls [`child_main`](crate::child_main).
     pub fn program(
         program: impl Into<PathBuf>,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -59,7 +59,7 @@ impl Launcher {
         start_as(self.command(), job, stop)
     }
 
-    /// The same with this very directory as working directory, wherever its path leads by now.
+    /// The same with exactly this directory as working directory, wherever its path leads by now.
     pub fn start_in<J: Job>(
         &self,
         directory: BorrowedFd<'_>,
@@ -67,7 +67,7 @@ impl Launcher {
         stop: &dyn Fn() -> bool,
     ) -> Result<Workload<J>, EngineError> {
         let mut command = self.command();
-        // The child changes to it before it executes anything: it still has the descriptor.
+        // The child changes to it before its exec: it still has the descriptor.
         command.current_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
         start_as(command, job, stop)
     }
@@ -98,14 +98,14 @@ fn start_as<J: Job>(
     }
 }
 
-/// A job, with the name by which the child knows it.
+/// A job, with the name by which the child finds it.
 #[derive(Serialize)]
 struct Named<'a, J> {
     name: &'static str,
     job: &'a J,
 }
 
-/// A workload process that is prepared. Killed and waited for when dropped.
+/// A prepared workload process. Killed and reaped when dropped.
 #[derive(Debug)]
 pub struct Workload<J> {
     process: Process,
@@ -121,7 +121,7 @@ impl<J: Job> Workload<J> {
         self.process.id()
     }
 
-    /// Lets it do its next step and waits for the report.
+    /// Starts its next step and waits for the report.
     pub fn go(&mut self, stop: &dyn Fn() -> bool) -> Result<J::Report, EngineError> {
         self.send(&Command::Go, "work")?;
         match self.receive("work", stop)? {
@@ -179,7 +179,7 @@ impl<J: Job> Workload<J> {
             .map_err(|error| EngineError::Protocol(format!("{} ({error})", line.trim_end())))
     }
 
-    /// Waits for a process that closed its pipe and says how it ended.
+    /// Waits for a process that closed its pipe and reports how it ended.
     fn why_gone(&mut self, doing: &'static str) -> EngineError {
         self.process
             .child()
@@ -189,7 +189,7 @@ impl<J: Job> Workload<J> {
 }
 
 impl Workload<ExecJob> {
-    /// Lets it become the program of its job and waits for the end of that.
+    /// Lets it execute the program of its job and waits for the end of the program.
     pub fn go_exec(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
         self.send(&Command::Go, "execute a program")?;
         self.process.wait(stop)

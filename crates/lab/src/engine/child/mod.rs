@@ -1,9 +1,9 @@
 //! The process that does an experiment's work, and the pipe to it.
 //!
-//! One JSON line a message. The parent sends a [`Job`]; the child prepares and
-//! says `ready`; the parent, which may attach an observer now, sends `go`; the
-//! child works and answers with a report; `exit`, or the end of the input,
-//! ends it. A job of several steps takes one `go` for each.
+//! Each message is one JSON line. The parent sends a [`Job`]; the child prepares and sends `ready`;
+//! the parent, which may now attach an observer, sends `go`; the child works and answers with a
+//! report; `exit`, or the end of the input, ends it. A job with several steps takes one `go` for
+//! each.
 
 mod entry;
 mod error;
@@ -22,7 +22,7 @@ pub(crate) use job::{Kind, Task};
 pub use launch::{Launcher, Workload};
 pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
 
-/// What the child says.
+/// Messages of the child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Message<R> {
@@ -34,7 +34,7 @@ enum Message<R> {
     Failed(Failure),
 }
 
-/// What the parent says after the job.
+/// Messages of the parent after the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Command {

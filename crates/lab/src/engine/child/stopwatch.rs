@@ -14,7 +14,7 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Starts. The clock is read last, so that no time of the stopwatch itself is in the sample.
+    /// Starts. The clock is read last, so that the sample contains no time of the stopwatch itself.
     pub(crate) fn start() -> Result<Self, Failure> {
         let usage = usage()?;
         Ok(Self {
@@ -23,7 +23,7 @@ impl Stopwatch {
         })
     }
 
-    /// What passed since the start. The clock is read first.
+    /// Time and usage since the start. The clock is read first.
     pub(crate) fn stop(self) -> Result<Work, Failure> {
         let ended_ns = monotonic_ns();
         let usage = usage()?;
@@ -43,7 +43,7 @@ impl Stopwatch {
     }
 }
 
-/// What this process used, and programs that it started and waited for.
+/// The usage of this process, and of programs that it started and waited for.
 #[derive(Default)]
 struct Used {
     user_s: f64,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-/// What an event is, as the letter that the format has for it.
+/// The kind of an event, as the letter in the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// A slice of a thread.
@@ -42,16 +42,16 @@ pub(super) struct Event<'a> {
     pub(super) name: &'a str,
     pub(super) process: u32,
     pub(super) thread: u32,
-    /// When, nanoseconds of `CLOCK_MONOTONIC`; names have none.
+    /// Its time, nanoseconds of `CLOCK_MONOTONIC`; names have none.
     pub(super) at_ns: Option<u64>,
-    /// How long, of [`Phase::Complete`], nanoseconds.
+    /// The duration of [`Phase::Complete`], nanoseconds.
     pub(super) took_ns: Option<u64>,
-    /// What belongs together of [`Phase::Begin`] and [`Phase::End`].
+    /// Joins a [`Phase::Begin`] with its [`Phase::End`].
     pub(super) id: Option<u64>,
     pub(super) args: Map<String, Value>,
 }
 
-/// The JSON while it is written.
+/// The JSON in progress.
 pub(super) struct Events<'a> {
     output: &'a mut dyn Write,
     is_first: bool,
@@ -66,8 +66,8 @@ impl<'a> Events<'a> {
         })
     }
 
-    /// Adds one. Times are written digit by digit: a float has too few for nanoseconds of a
-    /// machine that has been up for months.
+    /// Adds an event. Times are written digit by digit: a float has too few digits for the
+    /// nanoseconds of a machine that has been up for months.
     pub(super) fn add(&mut self, event: &Event<'_>) -> io::Result<()> {
         let separator = if self.is_first { "\n" } else { ",\n" };
         self.is_first = false;
@@ -105,7 +105,7 @@ impl<'a> Events<'a> {
     }
 }
 
-/// Arguments of an event: what is unknown is left out.
+/// Arguments of an event: unknown values are left out.
 #[derive(Debug, Default)]
 pub(super) struct Args(Map<String, Value>);
 

@@ -41,7 +41,7 @@ pub(super) fn write(
         }) {
             continue;
         }
-        // Requests of io_uring and libaio are under way beside their thread's calls.
+        // Requests of io_uring and libaio run concurrently with their thread's calls.
         let is_beside = operation.call.contains('.')
             || last.is_some_and(|last| operation.started_ns < last.ended_ns);
         if is_beside {
@@ -62,13 +62,13 @@ pub(super) fn write(
     Ok(())
 }
 
-/// What an operation is in time.
+/// The time of an operation.
 enum At {
     /// A call, from its start to its end.
     Call,
     /// A moment.
     Instant,
-    /// State that the log tells: nothing happened then.
+    /// State that the log describes: nothing happened then.
     Nowhere,
 }
 
@@ -98,7 +98,7 @@ fn event(logged: &Logged, phase: Phase) -> Event<'_> {
     }
 }
 
-/// A slice that need not lie within, or beside, the others of its thread.
+/// A slice that may overlap others of its thread.
 fn pair(logged: &Logged, id: u64, events: &mut Events<'_>) -> io::Result<()> {
     let mut begin = event(logged, Phase::Begin);
     begin.id = Some(id);

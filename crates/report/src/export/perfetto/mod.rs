@@ -1,7 +1,7 @@
 //! A run as Chrome trace events, which ui.perfetto.dev opens ("Trace Event Format", Google, 2016).
 //!
-//! An event has the time that the result or the log has for it. What a result holds only as sums
-//! over buckets of time is a counter.
+//! An event has its time from the result or the log. Data that a result holds only as sums over
+//! buckets of time is a counter.
 
 mod event;
 mod log;
@@ -18,7 +18,7 @@ use event::Events;
 /// with the number of operations.
 ///
 /// # Errors
-/// When `output` takes no more.
+/// When `output` accepts no more bytes.
 pub fn write(
     result: Option<&TraceResult>,
     operations: &mut dyn Iterator<Item = Logged>,

@@ -1,5 +1,5 @@
-//! What a result of `trace` holds of time: when threads lived, sums over buckets, and the first
-//! moments of what happened to each file.
+//! The times in a result of `trace`: lifetimes of threads, sums over buckets, and the first moments
+//! of occurrences on each file.
 
 use std::io;
 
@@ -11,11 +11,11 @@ use super::event::{Args, Event, Events, Phase};
 use crate::export::ticks;
 use crate::fields::json_name;
 
-/// What is of no single process has a process of its own, with a number that none can have
+/// Events without a process belong to a pseudo-process, with an id that no real one can have
 /// (`PID_MAX_LIMIT`, include/linux/threads.h).
 const WHOLE_RUN: u32 = 1 << 22;
 
-/// Its thread of what happened to files.
+/// Its thread for occurrences on files.
 const FILES: u32 = WHOLE_RUN + 1;
 
 pub(super) fn write(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
@@ -63,8 +63,8 @@ fn name(
     })
 }
 
-/// From start to end of a thread; without an end where it outlived the observation. A slice on
-/// its own track: one on the thread's would have to hold all calls of a log.
+/// From start to end of a thread; without an end if it outlived the observation. A slice on its own
+/// track: on the thread's track it would have to contain all calls of a log.
 fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Result<()> {
     let at_ns = |seconds: f64| result.started_ns.saturating_add(nanoseconds(seconds));
     let begin = Event {
@@ -159,7 +159,7 @@ fn counter(
     })
 }
 
-/// Dirty bytes are known at the end alone.
+/// Dirty bytes are known only at the end.
 fn dirty_at_exit(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
     let Some(bytes) = result.bytes.dirty_at_exit_bytes else {
         return Ok(());
@@ -168,7 +168,7 @@ fn dirty_at_exit(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()
     counter("dirty at exit: bytes", "bytes", bytes as f64, at_ns, events)
 }
 
-/// The first moments of what happened to each file. Which thread it was is not kept.
+/// The first moments of occurrences on each file. The thread is not recorded.
 fn moments(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
     let mut all: Vec<(u64, &'static str, &FileRow)> = Vec::new();
     for file in &result.files {
@@ -206,7 +206,7 @@ fn moments(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What has moments, by its name in the JSON.
+/// The occurrences with moments, by their name in the JSON.
 fn happened(history: &FileHistory) -> [(&'static str, &Happened); 10] {
     [
         ("acknowledged", &history.acknowledged),

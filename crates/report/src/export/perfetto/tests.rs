@@ -59,7 +59,7 @@ fn events(result: Option<&TraceResult>, operations: Vec<Logged>) -> Vec<Value> {
     events
 }
 
-/// The fields that the format wants of every event of its phase.
+/// The fields that the format requires for every event of its phase.
 fn check(event: &Value) {
     let phase = event["ph"].as_str().unwrap();
     assert!(event["name"].is_string(), "{event}");
@@ -112,7 +112,7 @@ fn a_call_is_a_slice_with_its_own_times() {
             },
         })
     );
-    // Those of a thread come one after the other.
+    // Slices of a thread follow one another.
     let mut ends: HashMap<u64, f64> = HashMap::new();
     for slice in of_phase(&events, "X") {
         let (start, took) = (
@@ -161,7 +161,7 @@ fn what_is_no_call_of_its_own_is_no_slice() {
     assert_eq!(told, [("i", "page fault"), ("X", "copy_file_range")]);
 }
 
-/// Slices of a thread have to nest; requests of a ring do not.
+/// Slices of a thread must nest; requests of a ring need not.
 #[test]
 fn requests_beside_a_call_are_no_slices_of_the_thread() {
     let events = events(
@@ -278,7 +278,7 @@ fn sums_over_buckets_are_rates_from_the_begin_of_the_bucket() {
             (event["name"].as_str().unwrap(), at, value.as_f64().unwrap())
         })
         .collect();
-    // 4 calls in 2 ms; bytes that never moved have no track.
+    // 4 calls in 2 ms; a counter that is always 0 has no track.
     assert_eq!(
         counters,
         [

@@ -1,4 +1,4 @@
-//! Metrics by name, as the format wants them: all samples of one together, after its help.
+//! Metrics by name, as the format requires: all samples of one together, after its help.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::fields::{Fields, Metric, Value};
 /// A label's name and value.
 pub(super) type Label<'l> = (&'l str, &'l str);
 
-/// All metrics, in the order in which they came first.
+/// All metrics, in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Families(Vec<Family>);
 
@@ -20,14 +20,14 @@ struct Family {
 }
 
 impl Families {
-    /// Adds every metric that the fields of a row have.
+    /// Adds every metric of a row's fields.
     pub(super) fn add_row<R>(&mut self, labels: &[Label<'_>], fields: &Fields<'_, R>, row: &R) {
         for (metric, value) in fields.metrics(row) {
             self.add(metric, labels, &value);
         }
     }
 
-    /// Adds a sample of the metric `iostrata_NAME`; what is unknown adds nothing.
+    /// Adds a sample of the metric `iostrata_NAME`; an unknown value adds nothing.
     pub(super) fn add(&mut self, (name, help): Metric, labels: &[Label<'_>], value: &Value<'_>) {
         let number = match value {
             Value::Count(Some(count)) => count.to_string(),
@@ -67,7 +67,7 @@ impl Families {
     }
 }
 
-/// The format escapes these three in the values of labels.
+/// The format requires escapes for these three in label values.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,8 +1,8 @@
 //! Results as metrics in the text exposition format, for the textfile collector of
 //! `node_exporter` (Prometheus documentation, "Exposition formats").
 //!
-//! All are gauges: a result is a run that has ended, and the next one begins anew. What is
-//! unknown has no sample.
+//! All are gauges: a result is a finished run, and the next one starts over. Unknown values have no
+//! sample.
 
 mod families;
 mod lab;
@@ -13,14 +13,14 @@ use std::io::{self, Write};
 use super::results::{Content, Source};
 use families::Families;
 
-/// Files of a trace that have metrics of their own: those with the most time. A database of
-/// metrics keeps a series for every path that ever was in it.
+/// Number of files of a trace with their own metrics: those with the most time. A metrics database
+/// keeps a series for every path that it ever received.
 pub const MOST_FILES: usize = 20;
 
-/// Writes the metrics of lab and trace results. Those of an operation log there are none of.
+/// Writes the metrics of lab and trace results. Operation logs have none.
 ///
 /// # Errors
-/// When `output` takes no more.
+/// When `output` accepts no more bytes.
 pub fn write(sources: &[Source<'_>], mut output: impl Write) -> io::Result<()> {
     let mut families = Families::default();
     for source in sources {

@@ -55,7 +55,7 @@ const REQUEST_SECONDS: Metric = (
     "From issue to completion of the requests",
 );
 
-/// What is exact has a sample; of what other programs may share, the least and the most.
+/// Exact values have a sample; values possibly shared with other programs have minimum and maximum.
 fn requests(families: &mut Families, label: Label<'_>, row: &Requested) {
     let phase = if row.after_exit {
         "after_exit"
@@ -85,7 +85,7 @@ fn add_range<N: Into<Value<'static>> + PartialEq>(
     }
 }
 
-/// A path can be another file's later, and two files can have had the same one.
+/// A path can belong to another file later, and two files can have had the same one.
 fn of_file(families: &mut Families, label: Label<'_>, row: &FileRow) {
     let (inode, generation) = (row.inode.to_string(), row.generation.to_string());
     let labels = [

@@ -12,7 +12,7 @@ pub(super) fn files<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     listed("files", "file", results, file(), |result| &result.files)
 }
 
-/// A call on a file: number of the result, that of the file, the file, the call.
+/// A call on a file: number of the result, number of the file, the file, the call.
 type CallOf<'a> = (u64, u64, &'a FileRow, &'a FileCall);
 
 fn calls_of<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = CallOf<'a>> + 'a {
@@ -29,7 +29,7 @@ fn of_run(result: &TraceResult) -> impl Iterator<Item = (&FileRow, u64)> {
     result.files.iter().zip(1..)
 }
 
-/// What names a call on a file.
+/// The identity of a call on a file.
 fn keys<'a>() -> Fields<'a, CallOf<'a>> {
     Fields::<CallOf<'a>>::new()
         .count("result", |row| row.0)
@@ -46,7 +46,7 @@ pub(super) fn file_calls<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("file_calls", columns, calls_of(results))
 }
 
-/// Transfers by the power of two of their bytes; those without any are left out.
+/// Number of transfers by the power of two of their bytes; empty buckets are left out.
 pub(super) fn transfer_sizes<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Size<'a> = (CallOf<'a>, u32, u64);
     let columns = Fields::<Size<'a>>::new()
@@ -63,7 +63,7 @@ pub(super) fn transfer_sizes<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("transfer_sizes", columns, rows)
 }
 
-/// Where in the program the calls came from.
+/// The call sites.
 pub(super) fn sites<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type SiteOf<'a> = (CallOf<'a>, u64, &'a Site);
     let columns = Fields::<SiteOf<'a>>::new()

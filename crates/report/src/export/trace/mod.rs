@@ -61,7 +61,7 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     ]
 }
 
-/// A table of a list that a result has: its number, the place in the list from 1, the rest.
+/// A table of a list in a result: the result's number, the index in the list from 1, the rest.
 fn listed<'a, T: 'a>(
     name: &'static str,
     place: &'static str,

@@ -8,8 +8,7 @@ use super::Numbered;
 use crate::export::table::Table;
 use crate::fields::Fields;
 
-/// Requests of one cause: the least and the most of each figure, which are the same where it is
-/// exact.
+/// Requests of one cause: minimum and maximum of each figure, which are equal for exact figures.
 pub(in crate::export) struct Requested {
     pub(in crate::export) after_exit: bool,
     pub(in crate::export) cause: &'static str,
@@ -26,12 +25,12 @@ fn exact<T: PartialEq + Copy>(figure: Option<(T, T)>) -> Option<T> {
         .map(|(least, _)| least)
 }
 
-/// The least and the most of what is not exact.
+/// Minimum and maximum of inexact figures.
 fn shared_of<T: PartialEq + Copy>(figure: Option<(T, T)>) -> (Option<T>, Option<T>) {
     figure.filter(|(least, most)| least != most).unzip()
 }
 
-/// Those of each run and each file, while it ran and after its end.
+/// The requests of each run and each file, while it ran and after its end.
 pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     /// Numbers of the result, and of the file; `None` for the whole run.
     type Row = (u64, Option<u64>, Requested);
@@ -60,7 +59,7 @@ pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("requests", columns, rows)
 }
 
-/// All that evidence has of them.
+/// All requests in the evidence.
 pub(in crate::export) fn requested(evidence: &Evidence) -> impl Iterator<Item = Requested> {
     let phases = [
         (false, evidence.device_range()),

@@ -1,4 +1,4 @@
-//! Where in their files the pages were that were resident at the end.
+//! The position of resident pages in their files at the end.
 
 use iostrata_core::cache::ResidencyMap;
 use iostrata_core::trace::FileRow;
@@ -7,7 +7,7 @@ use super::Numbered;
 use crate::export::table::Table;
 use crate::fields::Fields;
 
-/// A range of a map: result, file, its map, and which range.
+/// A range of a map: result, file, its map, and the range's index.
 type Range<'a> = (u64, u64, &'a FileRow, &'a ResidencyMap, usize);
 
 /// One row for each range of each map.

@@ -1,4 +1,4 @@
-//! When calls were made and requests issued, and how long calls took.
+//! Times of calls and requests, and durations of calls.
 
 use iostrata_core::trace::timeline::Timeline;
 use iostrata_core::trace::{CallRow, TraceResult};
@@ -7,7 +7,7 @@ use super::Numbered;
 use crate::export::table::Table;
 use crate::fields::{Fields, json_name};
 
-/// Calls by the power of two of the nanoseconds they took; those without any are left out.
+/// Number of calls by the power of two of their nanoseconds; empty buckets are left out.
 pub(super) fn call_times<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Took<'a> = (u64, &'a CallRow, u32, u64);
     let columns = Fields::<Took<'a>>::new()
@@ -25,7 +25,7 @@ pub(super) fn call_times<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("call_times", columns, rows)
 }
 
-/// What was counted in one bucket.
+/// The counts of one bucket.
 #[derive(Clone)]
 struct Counted {
     what: &'static str,
@@ -36,7 +36,7 @@ struct Counted {
     time_s: Option<f64>,
 }
 
-/// Buckets in which something was; all others are left out.
+/// Non-empty buckets.
 pub(super) fn timeline<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Bucket<'a> = (u64, &'a Timeline, Counted);
     let columns = Fields::<Bucket<'a>>::new()

@@ -1,4 +1,4 @@
-//! A result made by hand.
+//! A result built by hand.
 
 use iostrata_core::cache::{
     Action, CacheFile, CacheResult, Cached, Hold, HoldKind, Outcome, Process, ResidencyMap, SCHEMA,
@@ -57,8 +57,7 @@ pub(super) fn result(action: Action, files: Vec<CacheFile>) -> CacheResult {
     }
 }
 
-/// A file that is there in part, one that is there, an empty one, and one whose residency is
-/// unknown.
+/// A partly cached file, a cached one, an empty one, and one with unknown residency.
 pub(super) fn shown() -> CacheResult {
     let mut partly = file("/data/big.db", 64 << 20, Some(cached(40 << 20, 1 << 20)));
     let mut resident = vec![1 << 20; 40];
@@ -101,7 +100,7 @@ pub(super) fn shown() -> CacheResult {
     result
 }
 
-/// One gone, one that stays in part, one locked.
+/// One evicted, one that partly stays, one locked.
 pub(super) fn evicted() -> CacheResult {
     let mut gone = file("/data/gone", 8192, Some(cached(8192, 0)));
     gone.after = Some(cached(0, 0));

@@ -75,7 +75,7 @@ fn files(count: u64) -> String {
     counted(count, "file")
 }
 
-/// What was found beside regular files.
+/// Entries found besides regular files.
 pub(super) fn skipped(page: &mut Page, result: &CacheResult) {
     let skipped = &result.skipped;
     let parts = [

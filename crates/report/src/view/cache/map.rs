@@ -1,4 +1,4 @@
-//! Where in a file its resident pages are: a strip of characters.
+//! The position of resident pages in a file: a strip of characters.
 
 use iostrata_core::cache::{CacheResult, MapRange, ResidencyMap};
 
@@ -8,13 +8,13 @@ use crate::view::page::{Page, Tone};
 const LEGEND: &str = "█ the whole range is resident, ▁ to ▇ part of it, · none; d some of it is \
     dirty, w some is under write-back";
 
-/// Characters of a line at most: a power of two, so that lines begin at round places.
+/// Maximum characters of a line: a power of two, so that lines begin at round offsets.
 const LONGEST: usize = 64;
 
-/// Parts of a range, from little to nearly all.
+/// Filling levels of a range, from little to nearly all.
 const PARTS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
 
-/// Maps of the files that are not all alike.
+/// Maps of the files that are not uniform.
 pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     let maps = result.files.iter().filter_map(|file| {
         let map = file.map.as_ref()?;
@@ -36,7 +36,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     page.and_more(2, hidden, " maps", "--all-rows shows all");
 }
 
-/// Lines of the strip, each with where in the file it begins.
+/// Lines of the strip, each with its offset in the file.
 fn strip(page: &mut Page, map: &ResidencyMap) {
     let ranges: Vec<MapRange> = map.ranges().collect();
     let places = ranges.iter().map(|range| size(range.start_bytes));

@@ -1,4 +1,4 @@
-//! What `iostrata cache` found.
+//! The result of `iostrata cache`.
 
 mod files;
 mod heading;
@@ -11,7 +11,7 @@ use super::page::Page;
 use super::unseen;
 use crate::format::counted;
 
-/// Rows that are drawn unless all are asked for.
+/// Maximum rows drawn, unless all are requested.
 const MOST: usize = 20;
 
 /// Shows the result: every file, map and reason, or only the first ones.

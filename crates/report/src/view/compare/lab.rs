@@ -34,7 +34,7 @@ pub(super) fn draw(page: &mut Page, comparison: &Comparison, extent: Extent) {
     }
 }
 
-/// One experiment is told by the lines above.
+/// The lines above describe a single experiment.
 fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let wholes = comparison.lab.iter().flat_map(|lab| &lab.experiments);
     let wholes: Vec<&Whole> = wholes.collect();
@@ -54,7 +54,7 @@ fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
 fn table(page: &mut Page, names: &Names, rows: &[&Row]) {
     let mut columns = vec![Column::label("row", rows.iter().map(|row| names.name(row)))];
     columns.extend(row().columns(&[Group::Both, Group::Page], rows));
-    // Where no row has a ratio the times have its room, and what was detectable is told above.
+    // If no row has a ratio, the times get its room, and the detectable change is stated above.
     let all = columns.len();
     columns.retain(Column::has_meaning);
     if columns.len() < all {

@@ -1,4 +1,4 @@
-//! How two results differ: what is answered first, and the rest where it is asked for.
+//! How two results differ: the answer first, and the rest on request.
 
 mod lab;
 mod trace;
@@ -14,27 +14,27 @@ use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 
-/// Where text beside a name begins.
+/// Column of text next to a name.
 const TEXT_COLUMN: usize = 18;
 
-/// The condition that stands beside the names; [`PAGE_CACHE`] stands beside the times.
+/// The condition shown next to the names; [`PAGE_CACHE`] is shown next to the times.
 const COMMAND: &str = "command";
 const COMMAND_COLUMN: usize = 8;
 
-/// Of what may reach a limit so much stands on a screen: the rows below say the same of each.
+/// Maximum entries on a screen that may reach a limit: the rows below repeat each.
 const FEW_OPEN: usize = 3;
 
-/// How much is shown.
+/// The amount shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What fits a screen: of each list so many entries.
+    /// As much as fits a screen: this many entries of each list.
     Screen(usize),
     /// Everything.
     All,
 }
 
 impl Extent {
-    /// Entries of a list.
+    /// Maximum entries of a list.
     fn most(self) -> usize {
         match self {
             Self::Screen(most) => most,
@@ -97,7 +97,7 @@ pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
     }
 }
 
-/// The programs, where they were not called alike.
+/// The programs, if their command lines differ.
 fn commands(page: &mut Page, comparison: &Comparison) {
     let mut conditions = comparison.conditions.iter();
     if let Some(command) = conditions.find(|condition| condition.what == COMMAND) {
@@ -116,7 +116,7 @@ fn conditions(page: &mut Page, conditions: &[&Condition]) {
     }
 }
 
-/// What stands in one result only. Of two traces the lists of calls and files say so too.
+/// Entries of one result only. For two traces the lists of calls and files show them too.
 fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
     if comparison.trace.is_some() && !extent.is_all() {
         return;
@@ -133,7 +133,8 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
     }
 }
 
-/// What could not be compared. That of two traces the times are not judged stands first on the page.
+/// Parts that could not be compared. For two traces, that the times are not judged is first on the
+/// page.
 fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let gaps = comparison.missing.iter();
     let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES);
@@ -159,7 +160,7 @@ fn more(page: &mut Page, more: usize) {
     }
 }
 
-/// Counts, each with what it is of.
+/// Counts, each with its subject.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
     page.heading("counts", title);
     let mut columns = Vec::new();
@@ -172,7 +173,7 @@ fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], l
     more(page, left_out);
 }
 
-/// What reaches the limit that was asked for, and what may.
+/// Values that reach the requested limit, and those that may.
 fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Extent) {
     let title = limit(comparison, asked);
     if !asked.exceeded.is_empty() {

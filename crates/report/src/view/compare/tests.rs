@@ -56,7 +56,7 @@ fn all_of_traces_at_80_columns() {
     insta::assert_snapshot!(drawn(&fixture::trace(), 80, true));
 }
 
-/// What once stood under "no difference": an estimate that says nothing is not printed anywhere.
+/// A case previously shown under "no difference": a meaningless estimate is never printed.
 #[test]
 fn an_interval_without_end_has_no_figures() {
     let powerless = fixture::powerless();
@@ -72,7 +72,7 @@ fn an_interval_without_end_has_no_figures() {
     }
 }
 
-/// Hundreds of files, findings and rows are a screen at every width.
+/// Hundreds of files, findings and rows fit a screen at every width.
 #[test]
 fn a_screen_is_a_screen() {
     let mut trace = fixture::trace();
@@ -129,7 +129,7 @@ fn colour_only_repeats_the_words() {
     assert_eq!(plain, drawn(&fixture::lab(), 100, false));
 }
 
-/// Two traces with timed runs, of which one takes 1.2 times as long.
+/// Two traces with timed runs, one of them 1.2 times as long.
 fn timed(low_ratio: f64, high_ratio: f64, visible_ratio: f64) -> Comparison {
     let mut comparison = fixture::trace();
     let change = Change {

@@ -14,18 +14,18 @@ use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 use crate::view::trace::{distinct, severity};
 
-/// Columns of a path before it gets a line of its own.
+/// Maximum columns of a path before it gets a separate line.
 const PATH_COLUMNS: usize = 36;
 
-/// Paths get this share of the width where figures stand beside them, but no fewer columns.
+/// Paths get this share of the width next to figures, but no fewer columns.
 const PATH_SHARE: usize = 3;
 const PATH_LEAST: usize = 20;
 
-/// What a range is.
+/// The meaning of a range.
 const RANGE: &str =
     "x to y: the least and the most that was this run's; other programs used the same disk";
 
-/// Where a finding begins.
+/// Start column of a finding.
 const FINDING_COLUMN: usize = 16;
 
 pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
@@ -51,7 +51,7 @@ pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
     }
 }
 
-/// What went and what came, the worst first; what stayed is a number, or listed with all.
+/// Findings that went and came, most severe first; unchanged ones are a number, or listed with all.
 fn findings(page: &mut Page, found: &Findings, extent: Extent) {
     page.heading("findings", "findings");
     let lists = [("gone", &found.gone), ("came", &found.came)];

@@ -1,4 +1,4 @@
-//! The storage under a path, and what can be observed of it.
+//! The storage under a path, and what can be observed there.
 
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
@@ -58,7 +58,7 @@ fn answer(result: &DoctorResult) -> String {
     )
 }
 
-/// What the file system stands on, and where that ends.
+/// The layers under the file system, and where they end.
 fn below(stack: &Stack) -> Option<String> {
     let names = |chosen: &dyn Fn(&Layer) -> bool| {
         stack.layers.iter().filter(|layer| chosen(layer)).fold(
@@ -110,7 +110,7 @@ fn machine(environment: &Environment) -> String {
 }
 
 fn indented(layer: &Layer) -> String {
-    // Real stacks are never so deep; a file that says so is not let fill the memory.
+    // Real stacks are never this deep; a hostile file must not fill the memory.
     let depth = usize::try_from(layer.depth)
         .unwrap_or_default()
         .min(DEEPEST);
@@ -212,7 +212,7 @@ fn queue(queue: &Queue) -> String {
 }
 
 fn settings(page: &mut Page, settings: &[Setting]) {
-    // What is longer goes over its column.
+    // Longer text exceeds its column.
     let longest = |of: fn(&Setting) -> &str| {
         let lengths = settings.iter().map(|setting| of(setting).chars().count());
         let lengths = lengths.filter(|length| *length <= LONGEST_NAME);
@@ -275,7 +275,7 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
 const LABEL: usize = 12;
 /// Layers below this are not indented further.
 const DEEPEST: usize = 16;
-/// Longer names stand on a line of their own.
+/// Longer names are on a separate line.
 const LONGEST_NAME: usize = 36;
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, Table};
 
-/// The budgets that were not kept, or for which that cannot be told; nothing when all were
-/// kept.
+/// The budgets that were exceeded, or could not be judged; nothing when all were kept.
 pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {
     let failed: Vec<&Judged<'_>> = judged
         .iter()

@@ -1,4 +1,4 @@
-//! System calls: those that took most time, or all of them, then those of each file.
+//! System calls: those with the most time, or all of them, then those of each file.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::trace::{CallRow, FileGroup};
@@ -11,7 +11,7 @@ use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
 
-/// The first `most`, or as many as were asked for.
+/// The first `most`, or as many as requested.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     let calls = view.selection.calls(view.result);
     page.blank();

@@ -32,7 +32,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// What other programs did on the same disks, and what follows for the figures.
+/// The activity of other programs on the same disks, and its effect on the figures.
 fn others(result: &TraceResult) -> Option<String> {
     let requests = result.other_requests.filter(|count| *count > 0);
     let requests = requests.map(|count| {
@@ -54,7 +54,7 @@ fn others(result: &TraceResult) -> Option<String> {
     ))
 }
 
-/// Bytes that a device moved: exactly, between two figures, or not measured.
+/// Bytes that a device moved: exactly, as a range, or not measured.
 #[derive(Clone, Copy)]
 pub(crate) struct Device {
     exact: Option<u64>,
@@ -76,12 +76,12 @@ pub(crate) fn device_read(bytes: &Descent) -> Device {
 }
 
 impl Device {
-    /// All that may be the run's.
+    /// Everything that may be the run's.
     pub(crate) fn most(self) -> Option<u64> {
         self.exact.or(self.shared.map(|bounds| bounds.at_most))
     }
 
-    /// What is certainly the run's.
+    /// The part that is certainly the run's.
     pub(crate) fn least(self) -> Option<u64> {
         self.exact.or(self.shared.map(|bounds| bounds.at_least))
     }
@@ -95,7 +95,7 @@ impl Device {
     }
 }
 
-/// Bytes of calls, which are those on files that found room in the tables.
+/// Bytes of calls, on files that found room in the tables.
 pub(crate) fn of_calls(result: &TraceResult, bytes: u64) -> String {
     let at_least = if result.other_calls > 0 {
         "at least "
@@ -176,7 +176,7 @@ fn at_exit(view: &View<'_>) -> String {
             size(bytes)
         ),
     };
-    // Certainly for it.
+    // Certainly for this run.
     let after = view.result.evidence.device_after_exit_range();
     let later = after.map(|after| after.at_least.writes());
     let Some(later) = later.filter(|all| all.count > 0) else {

@@ -1,4 +1,4 @@
-//! Files: those that took most time, or all of them.
+//! Files: those with the most time, or all of them.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::noun::counted;
@@ -12,19 +12,19 @@ use crate::fields::trace::{PAGES, file};
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, LeftOut, Table};
 
-/// Paths get this share of the width where many figures stand beside them ...
+/// Paths get this share of the width next to many figures ...
 const SHARE: usize = 4;
 
 /// ... but no fewer columns than these.
 const LEAST: usize = 20;
 
-/// The share where there is room for all figures.
+/// The share if there is room for all figures.
 const WIDE_SHARE: usize = 3;
 
-/// What the column of pages has.
+/// The contents of the pages column.
 const LEGEND: &str = "cache r/p/m: pages that reads asked for, resident / prefetched / missed";
 
-/// The first `most`, or as many as were asked for, each on one line.
+/// The first `most`, or as many as requested, each on one line.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     let files = view.files();
     page.blank();
@@ -57,8 +57,8 @@ fn room(page: &Page) -> usize {
     (page.width() / SHARE).max(LEAST)
 }
 
-/// The first `most`; where nobody asked for an order, pipes, sockets and terminals, which only wait
-/// for others, where room is left.
+/// The first `most`; in the default order, pipes, sockets and terminals, which only wait for
+/// others, come last.
 fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup<'v>> {
     let (stored, others): (Vec<&FileGroup<'_>>, Vec<&FileGroup<'_>>) = view
         .files()
@@ -67,7 +67,7 @@ fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup<'v>> {
     stored.into_iter().chain(others).take(most).collect()
 }
 
-/// Their paths in at most so many columns, each another one.
+/// Their paths in at most this many columns, all different.
 fn names(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Vec<String> {
     let left =
         |file: &&FileGroup<'_>| room.saturating_sub(several(String::new(), file.files).len());
@@ -79,7 +79,7 @@ fn names(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Vec<String> 
         .collect()
 }
 
-/// `o.db-journal (4 files)`: names that were used again.
+/// `o.db-journal (4 files)`: reused names.
 pub(super) fn several(name: String, files: u64) -> String {
     match files {
         1 => name,
@@ -87,7 +87,7 @@ pub(super) fn several(name: String, files: u64) -> String {
     }
 }
 
-/// Calls that no file can be named for.
+/// Calls without a known file.
 fn others(page: &mut Page, result: &TraceResult) {
     let calls = counted(result.other_calls, "call");
     let text = match (result.other_calls, result.summed_files) {
@@ -98,7 +98,7 @@ fn others(page: &mut Page, result: &TraceResult) {
     page.paragraph(0, &text);
 }
 
-/// What the column of pages has, where it was drawn.
+/// The legend of the pages column, if it was drawn.
 fn legend(page: &mut Page, tables: &[LeftOut]) {
     let left_out = |table: &LeftOut| {
         let heads = [&table.unseen, &table.no_room];
@@ -109,8 +109,7 @@ fn legend(page: &mut Page, tables: &[LeftOut]) {
     }
 }
 
-/// Every file: in one table where there is room, otherwise calls and what is below them in
-/// two.
+/// Every file: in one table if there is room, otherwise calls and lower strata in two.
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let every = view.files();
     let files = stored_first(view, view.selection.limit(every.len()));
@@ -143,7 +142,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     left_out
 }
 
-/// The second table has the files for which anything happened below the calls.
+/// The second table has the files with activity below the calls.
 fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<LeftOut> {
     let room = room(page);
     let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
@@ -170,7 +169,7 @@ fn paths(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Column {
     Column::paths("file", room, paths)
 }
 
-/// Whether anything happened below its calls.
+/// Whether it has activity below its calls.
 fn moved(file: &FileRow) -> bool {
     let cache = &file.evidence.cache;
     let device = file.evidence.device.as_ref();

@@ -10,7 +10,7 @@ use super::names::distinct;
 use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 
-/// Where the text of a finding stands: after the longest severity.
+/// Text column of a finding: after the longest severity.
 const COLUMN: usize = 10;
 
 /// The findings of one rule at one severity, in the summary's order.
@@ -19,7 +19,7 @@ struct Group<'a> {
     others: usize,
 }
 
-/// The worst, those of one rule drawn together.
+/// The worst ones, grouped by rule.
 pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     let groups = grouped(&view.result.findings);
     page.blank();
@@ -61,7 +61,7 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     }
 }
 
-/// Every finding with what it rests on.
+/// Every finding with its evidence.
 pub(super) fn all(page: &mut Page, view: &View<'_>) {
     let count = match not_given(view) {
         Some(why) => format!("none, {why}"),
@@ -84,7 +84,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// Why nothing is said about the run, where that is so.
+/// Why the rules did not judge the run, if so.
 fn not_given<'v>(view: &'v View<'_>) -> Option<&'v str> {
     let mut missing = view.result.missing.iter();
     let gap = missing.find(|gap| gap.what == "findings");
@@ -108,7 +108,7 @@ fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {
     groups
 }
 
-/// How the files of findings are called: different ones differently.
+/// Labels for the files of findings: different files have different labels.
 struct Names<'a>(HashMap<&'a str, String>);
 
 impl<'a> Names<'a> {
@@ -121,7 +121,7 @@ impl<'a> Names<'a> {
                 .filter(|path| known.insert(*path)),
         );
         let shown: Vec<&str> = paths.iter().map(|path| view.path(path)).collect();
-        // So much is left of the line for the rule's name and the others.
+        // The rest of the line for the rule's name and the other labels.
         let names = distinct(&shown, &vec![page.width() / 2; shown.len()]);
         Self(paths.into_iter().zip(names).collect())
     }
@@ -142,7 +142,7 @@ fn head(page: &mut Page, finding: &Finding, names: &Names<'_>, others: usize) {
     page.entry(&format!("  {severity}"), style, COLUMN, &text);
 }
 
-/// The word for it and how it stands out.
+/// The word for a severity and its emphasis.
 pub(crate) fn severity(severity: Severity) -> (&'static str, Tone) {
     match severity {
         Severity::High => ("high", Tone::Bad),
@@ -152,7 +152,7 @@ pub(crate) fn severity(severity: Severity) -> (&'static str, Tone) {
     }
 }
 
-/// The title, the cost, the saving and where that comes from.
+/// The title, the cost, the saving and its source.
 fn sentence(finding: &Finding) -> String {
     let mut words = vec![finding.title.clone()];
     words.extend(finding.cost_s.map(|cost| match finding.cost_threads {

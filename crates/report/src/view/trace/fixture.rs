@@ -1,4 +1,4 @@
-//! Runs made by hand.
+//! Runs built by hand.
 
 use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
@@ -12,7 +12,7 @@ use crate::fixture;
 
 pub(super) const MIB: u64 = 1 << 20;
 
-/// A run of `./app` in `/srv/app` in which nothing was seen to happen.
+/// A run of `./app` in `/srv/app` without activity.
 pub(crate) fn empty() -> TraceResult {
     let disk = Device {
         rotational: Some(false),
@@ -148,7 +148,7 @@ fn database(path: &str) -> FileRow {
     }
 }
 
-/// A file that is read once from end to end.
+/// A file read once from beginning to end.
 pub(super) fn input(path: &str, bytes: u64) -> FileRow {
     let calls = [
         call("read", 97, bytes, 0.2, 0.19),
@@ -185,7 +185,7 @@ pub(super) fn input(path: &str, bytes: u64) -> FileRow {
     }
 }
 
-/// A pipe that is read and waited for.
+/// A pipe with a waiting reader.
 fn pipe() -> FileRow {
     let row = call("read", 4, 128, 0.5, 0.5);
     FileRow {
@@ -228,7 +228,7 @@ pub(super) fn finding(rule: &str, severity: Severity, file: &str) -> Finding {
     }
 }
 
-/// A run with something at every stratum.
+/// A run with activity at every stratum.
 pub(crate) fn full() -> TraceResult {
     let mut result = empty();
     result.processes = 3;
@@ -334,7 +334,7 @@ fn tasks() -> Vec<TaskRow> {
     ]
 }
 
-/// What ptrace sees: calls and sizes, nothing below.
+/// A run under ptrace: calls and sizes, nothing below.
 pub(super) fn by_ptrace() -> TraceResult {
     let mut result = full();
     result.backend = Backend::Ptrace;
@@ -419,8 +419,8 @@ pub(crate) fn many() -> TraceResult {
     result
 }
 
-/// Runs without an observer: 3.75, 3.0, 3.25, 3.5 and 3.125 s, after one more; of 12 files that were
-/// evicted one stayed.
+/// Unobserved runs: 3.75, 3.0, 3.25, 3.5 and 3.125 s, after one more; of 12 evicted files one
+/// stayed.
 pub(crate) fn five_runs() -> TimedRuns {
     let run = |wall_s: &f64| TimedRun {
         wall_s: *wall_s,

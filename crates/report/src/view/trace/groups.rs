@@ -14,7 +14,7 @@ use crate::view::table::{Column, LeftOut, Table};
 /// Names get this share of the width.
 const SHARE: usize = 3;
 
-/// Every group, or as many as were asked for.
+/// Every group, or as many as requested.
 pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     let (noun, head) = match by {
         Together::Directory => ("directories", "directory"),

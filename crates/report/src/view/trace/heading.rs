@@ -1,4 +1,4 @@
-//! What ran, how it ended, and what observed it.
+//! The command, how it ended, and the observer.
 
 use iostrata_core::environment::Backend;
 use iostrata_core::noun::counted;
@@ -16,7 +16,7 @@ const SIGNALS: [&str; 31] = [
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
 
-/// What ran, and the machine.
+/// The command, and the machine.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result), seen(result)]);
@@ -25,7 +25,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     page.paragraph(0, &words.join(SEPARATOR));
 }
 
-/// What ran, and where: the reader knows the machine.
+/// The command and its directory: the reader knows the machine.
 pub(super) fn brief(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result)]);
@@ -34,7 +34,7 @@ pub(super) fn brief(page: &mut Page, view: &View<'_>) {
 }
 
 fn title(page: &mut Page, result: &TraceResult, facts: &[String]) {
-    // The rest of the line says more than the end of a long command line.
+    // The rest of the line is more useful than the end of a long command line.
     let command = beginning(&command(result), page.width() / 2);
     let words = [&[format::time(result.wall_s)], facts].concat();
     page.title("trace", &command, words);

@@ -1,4 +1,4 @@
-//! The first sentence of a run, and the reasons to distrust it.
+//! The first sentence of a run, and the reasons to doubt it.
 
 use iostrata_core::environment::Backend;
 use iostrata_core::noun;
@@ -12,19 +12,19 @@ use super::names::middle;
 use crate::format::{counted, time};
 use crate::view::page::{Page, Tone};
 
-/// Columns that a path may take in the sentence.
+/// Maximum columns of a path in the sentence.
 const PATH: usize = 48;
 
-/// What a run comes down to.
+/// The summary of a run.
 pub(crate) struct Summed {
-    /// What was lost or not measured whole, before all else.
+    /// Losses and incomplete measurements, before everything else.
     pub(crate) warnings: Vec<String>,
     /// One sentence, such as `76 % of 1.89 s was 1,200 fdatasync calls on orders.db; batch several
     /// records per sync: saves about 1.40 s.`
     pub(crate) sentence: String,
 }
 
-/// What a run comes down to.
+/// The summary of a run.
 pub(crate) fn summed(result: &TraceResult) -> Summed {
     let everything = Selection::default();
     let view = View::new(result, &everything);
@@ -45,7 +45,7 @@ pub(crate) fn summed(result: &TraceResult) -> Summed {
     }
 }
 
-/// How long the program takes by itself, before what was seen of the traced run.
+/// The duration of the program without tracing, before the observations of the traced run.
 fn measured(result: &TraceResult, sentence: String) -> String {
     match result.timed() {
         None => sentence,
@@ -65,7 +65,7 @@ fn measured(result: &TraceResult, sentence: String) -> String {
     }
 }
 
-/// As it goes on after a semicolon.
+/// The form after a semicolon.
 fn small(sentence: &str) -> String {
     let mut letters = sentence.chars();
     letters.next().map_or_else(String::new, |first| {
@@ -73,7 +73,7 @@ fn small(sentence: &str) -> String {
     })
 }
 
-/// What a share is of: the run that was seen, which is not the one that was timed.
+/// The basis of a share: the observed run, which is not a timed one.
 fn wall(result: &TraceResult) -> String {
     match result.timed() {
         None => time(result.wall_s),
@@ -177,7 +177,7 @@ fn fault(view: &View<'_>, finding: &Finding) -> String {
     )
 }
 
-/// A rule that is not known here has its advice in full.
+/// The advice of an unknown rule is given in full.
 fn advice(finding: &Finding) -> &str {
     rules::in_short(&finding.rule).unwrap_or(&finding.advice)
 }
@@ -222,10 +222,10 @@ fn spent(result: &TraceResult, split: &Split<'_>) -> String {
     }
 }
 
-/// What is waited for that is no file.
+/// The objects of waiting other than files.
 const WAITS: &str = "timers, locks, children, pipes or sockets";
 
-/// No part was most of it, or threads ran side by side.
+/// No part was most of it, or threads ran concurrently.
 fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> String {
     let mut parts = vec![format!("{files} in file I/O")];
     parts.extend(
@@ -269,7 +269,7 @@ fn short(view: &View<'_>, file: &str) -> String {
     middle(view.path(file), PATH)
 }
 
-/// `76 %`, whole, and never 0 or 100 of what is neither.
+/// `76 %`, rounded, and 0 or 100 only if exact.
 fn percent(share: f64) -> String {
     let share = share * 100.0;
     let text = match share {
@@ -313,7 +313,7 @@ mod tests {
         result.findings[0].saving_basis = Some(Basis::Computed);
         result.findings[0].confidence = Confidence::Likely;
         assert!(said(&result).ends_with(": saves at most 2.50 s (likely)."));
-        // It is about some of all syncs.
+        // It concerns only some of the syncs.
         result.files[2].syncs = Synced {
             count: 97,
             time_s: 0.5,
@@ -324,7 +324,7 @@ mod tests {
         ));
         assert!(said(&result).ends_with(": saves at most 2.50 s of that (likely)."));
         result.files[2].syncs = Synced::default();
-        // The calls are not what it cost.
+        // The calls are not its cost.
         result.findings[0].evidence[0].call = Some("write".to_owned());
         result.findings[0].cost_s = Some(2.1);
         assert!(said(&result).starts_with(
@@ -361,7 +361,7 @@ mod tests {
         assert!(
             said(&result).contains("tracing; in the traced run (4.20 s), all threads together")
         );
-        // More than the program takes is not saved.
+        // A saving never exceeds the duration of the program.
         result.findings[0].saving_s = Some(3.5);
         assert!(!said(&result).contains("saves"));
         result.runs = Some(TimedRuns::of(0, five_runs().each[..1].to_vec(), None));

@@ -1,4 +1,4 @@
-//! A trace: a summary that fits a screen, then the tables that were asked for.
+//! A trace: a summary that fits a screen, then the requested tables.
 
 mod budgets;
 mod calls;
@@ -28,14 +28,14 @@ pub(crate) use findings::severity;
 pub(crate) use names::distinct;
 pub(crate) use tasks::lived;
 
-/// What the drawing may use and should hold besides the summary.
+/// Options for the drawing, and parts besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent parts, each with its option"
 )]
 pub struct Style {
-    /// Colour, which only repeats what the text says.
+    /// Colour, which only repeats the text.
     pub colour: bool,
     /// Every finding with its evidence and advice.
     pub findings: bool,
@@ -43,26 +43,26 @@ pub struct Style {
     pub files: bool,
     /// Every call, over all files and of each file.
     pub calls: bool,
-    /// Sums over what.
+    /// The key of sums.
     pub by: Option<By>,
-    /// Which rows the tables have.
+    /// The rows of the tables.
     pub selection: Selection,
 }
 
-/// What calls or files are summed over.
+/// The key over which calls or files are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// Processes.
     Process,
     /// Threads.
     Thread,
-    /// Directories that files are in.
+    /// Directories of files.
     Directory,
-    /// Ends of files' names.
+    /// Extensions of files.
     Extension,
 }
 
-/// Adds the summary and the parts that are asked for.
+/// Adds the summary and the requested parts.
 pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
     let view = View::new(result, &style.selection);
     summary::draw(page, &view, style);
@@ -86,7 +86,7 @@ pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
     no_room(page, left_out);
 }
 
-/// Adds everything that a result holds.
+/// Adds the whole result.
 pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     let everything = Selection::default();
     let view = View::new(result, &everything);
@@ -98,7 +98,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     findings::all(page, &view);
     files::all(page, &view);
     if result.syscalls.is_empty() {
-        // None, or none seen: that is not the same.
+        // No rows, or not observed, which is different.
         page.part("calls", "calls");
         calls::top(page, &view, 0);
     } else {
@@ -143,13 +143,13 @@ impl<'a> View<'a> {
         self.result.below(path)
     }
 
-    /// The files that were asked for, those of one path in one row.
+    /// The requested files, with one row per path.
     fn files(&self) -> &[FileGroup<'a>] {
         self.files
             .get_or_init(|| self.selection.files(self.result, Together::Path))
     }
 
-    /// What is missing, of the run and of its strata, each once.
+    /// Gaps of the run and of its strata, each once.
     fn missing(&self) -> Vec<&'a Gap> {
         let gaps = self.result.missing.iter();
         gaps.chain(&self.result.evidence.missing)

@@ -6,10 +6,10 @@ use textwrap::core::display_width;
 
 use crate::format::printable;
 
-/// What stands where something was left out.
+/// The mark for an omission.
 const CUT: char = '…';
 
-/// Text of at most `columns`: a longer one loses its middle, between slashes where they are near.
+/// Text of at most `columns`: a longer one loses its middle, cut at slashes if they are near.
 pub(super) fn middle(text: &str, columns: usize) -> String {
     let safe = printable(text);
     if display_width(&safe) <= columns {
@@ -24,7 +24,7 @@ pub(super) fn middle(text: &str, columns: usize) -> String {
     format!("{head}{CUT}{}", &tail[slash.unwrap_or(0)..])
 }
 
-/// Each of different texts in at most so many columns, as far as they stay different; never two alike.
+/// Each of several different texts in at most this many columns; never two alike.
 pub(crate) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
     let each = texts.iter().zip(columns);
     let mut short: Vec<String> = each.map(|(text, columns)| middle(text, *columns)).collect();
@@ -47,7 +47,7 @@ pub(crate) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
     short
 }
 
-/// Positions of texts that are alike, where there are several.
+/// Positions of equal texts, if there are several.
 fn alike(texts: &[String]) -> Vec<Vec<usize>> {
     let mut by_text: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, text) in texts.iter().enumerate() {
@@ -59,7 +59,7 @@ fn alike(texts: &[String]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// Bytes that all texts begin with, whole characters.
+/// Length in bytes of the common prefix, in whole characters.
 fn common(texts: &[String]) -> usize {
     let Some((one, others)) = texts.split_first() else {
         return 0;
@@ -76,7 +76,7 @@ fn common(texts: &[String]) -> usize {
     last.map_or(0, |(position, char)| position + char.len_utf8())
 }
 
-/// The part behind `common` bytes, from the slash before it on where that is near, and the end.
+/// The part after `common` bytes, from the preceding slash on if that is near, and the end.
 fn around(text: &str, common: usize, columns: usize) -> String {
     if display_width(text) <= columns {
         return text.to_owned();
@@ -156,7 +156,7 @@ mod tests {
                 "…/man/libb…ngelog.gz"
             ]
         );
-        // Whatever the names are, and however little room there is.
+        // For any names, and any width.
         let names: Vec<String> = (0..300)
             .map(|number| {
                 format!(

@@ -1,4 +1,4 @@
-//! The runs that nothing observed: what they took, and what makes their times doubtful.
+//! The unobserved runs: their times, and reasons to doubt them.
 
 use iostrata_core::noun;
 use iostrata_core::trace::{Cold, Doubt, Spread, TimedRuns};
@@ -9,7 +9,7 @@ use super::wall::COLUMN;
 use crate::format::{counted, size, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 
-/// Columns that the path of a file that stayed may take.
+/// Maximum columns of the path of a file that stayed.
 const PATH: usize = 40;
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {

@@ -6,10 +6,10 @@ use super::View;
 use crate::format::{number, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 
-/// Where stacks stand: after the share.
+/// Column of stacks: after the share.
 const COLUMN: usize = 11;
 
-/// Every call on each file whose sites were looked for.
+/// Every call on each file whose sites were sampled.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let files = view.result.files.iter();
     let mut all = call_sites(files.filter(|file| view.selection.has(view.result, file)));

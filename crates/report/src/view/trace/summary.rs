@@ -5,22 +5,22 @@ use crate::terminal::text_of;
 use crate::view::page::{Page, Tone};
 use crate::view::unseen;
 
-/// Lines of a screen, less the command that was typed and the next prompt.
+/// Lines of a screen, without the typed command and the next prompt.
 const SCREEN: usize = 45;
 
-/// How much of each part is shown.
+/// The amount of each part that is shown.
 #[derive(Clone, Copy)]
 struct Extent {
     /// Findings, each with its advice.
     findings: usize,
     files: usize,
     calls: usize,
-    /// Whether what is missing is told with its reasons.
+    /// Whether gaps are shown with their reasons.
     reasons: bool,
 }
 
-/// From rich to poor: the first that fits is taken, and the last whether it fits or not. Rows of
-/// tables give way before findings and their advice do.
+/// From rich to poor: the first that fits is used, otherwise the last. Rows of tables are dropped
+/// before findings and their advice.
 const EXTENTS: [Extent; 11] = [
     extent(8, 12, 8, true),
     extent(6, 8, 6, true),
@@ -53,19 +53,20 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, style: &Style) {
     let fits = |draft: &Page| view.selection.top.is_some() || lines(draft) <= SCREEN;
     let [richer @ .., poorest] = EXTENTS;
     let mut best = drafted(poorest);
-    // What does not fit even so may be megabytes of names, which are not drawn for each extent.
+    // Summaries that still do not fit may have megabytes of names, and are not drawn for every
+    // amount.
     if fits(&best) {
         best = richer.into_iter().map(&drafted).find(fits).unwrap_or(best);
     }
     page.append(best);
 }
 
-/// Lines that a terminal of the page's width needs.
+/// Number of lines on a terminal of the page's width.
 fn lines(page: &Page) -> usize {
     text_of(page, false).lines().count()
 }
 
-/// A table that is drawn whole below is not begun here.
+/// A table drawn completely below is left out here.
 fn parts(page: &mut Page, view: &View<'_>, style: &Style, extent: Extent) {
     headline::draw(page, view);
     page.blank();
@@ -87,7 +88,7 @@ fn parts(page: &mut Page, view: &View<'_>, style: &Style, extent: Extent) {
     missing(page, view, extent.reasons);
 }
 
-/// Which rows the tables have, where that is not all of them.
+/// Which rows the tables have, if not all.
 fn chosen(page: &mut Page, view: &View<'_>) {
     let path = view.selection.path.as_ref();
     let call = view.selection.call.as_ref();
@@ -104,7 +105,7 @@ fn chosen(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// What could not be had, with the reasons where there is room for them.
+/// Gaps, with their reasons if there is room.
 pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
     let missing = view.missing();
     if reasons || missing.is_empty() {

@@ -1,4 +1,4 @@
-//! Where the time went, as a bar and in words.
+//! Where the time went, as a bar and as text.
 
 use iostrata_core::trace::{InCalls, Spent, spent};
 
@@ -7,13 +7,13 @@ use crate::format::{counted, time};
 use crate::view::cell::Cell;
 use crate::view::page::{Page, SEPARATOR, Tone};
 
-/// Characters of the bar.
+/// Length of the bar in characters.
 const BAR: usize = 20;
 
-/// Shares of the blocked time below this are not named.
+/// Smaller shares of the blocked time are not named.
 const NAMED: f64 = 0.005;
 
-/// Where text stands beside the names of the summary's lines.
+/// Column of text next to the labels of the summary's lines.
 pub(super) const COLUMN: usize = 11;
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
@@ -25,7 +25,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     page.with_bar(bar);
 }
 
-/// On CPU, blocked, and neither of the two; of the sum when that is more than the run.
+/// On CPU, blocked, and neither; shares of the sum when that exceeds the run.
 fn bar(spent: &Spent, wall_s: f64) -> Option<String> {
     let on_cpu_s = spent.on_cpu_s?;
     let blocked_s = spent.blocked?.total_s();
@@ -46,7 +46,7 @@ fn cells(share: f64) -> usize {
     (share * BAR as f64).round().clamp(0.0, BAR as f64) as usize
 }
 
-/// Each part behind the block that stands for it, where there is a bar.
+/// Each part after its block, if there is a bar.
 fn sentence(spent: &Spent, wall_s: f64, threads: u64, has_bar: bool) -> String {
     let block = |block: &'static str| if has_bar { block } else { "" };
     let seen = |value: Option<f64>| Cell::seen(value, time);

@@ -1,7 +1,7 @@
-//! From the kernel side's events to what the operation log is written from.
+//! Turns the kernel side's events into input for the operation log.
 //!
-//! Payload that the kernel side could not hand over is fetched here, while the process is
-//! stopped; then the process is continued.
+//! Payload that the kernel side could not send is fetched here while the process is stopped; then
+//! the process is continued.
 
 mod reads;
 
@@ -28,22 +28,22 @@ use crate::record::feed::Feed;
 use crate::record::offsets::Landing;
 use crate::record::{Recording, Unfinished, counted};
 
-/// Read at once from the memory of a process, or from a file.
+/// Bytes per read from process memory or a file.
 const FETCHED: usize = 1 << 20;
 
 /// Feeds one recording.
 pub(in crate::ebpf) struct Payloads {
     feed: Feed,
     stopping: Stopping,
-    /// Stops that were seen, by process.
+    /// Stops seen so far, by process.
     seen: HashMap<u32, u64>,
-    /// The thread for which each process was continued last, and when that was done.
+    /// The thread for which each process was last continued, and when.
     continued: HashMap<u32, (u32, u64)>,
     stopped: u64,
-    /// Payload that was fetched after its process might have gone on.
+    /// Payload that was fetched after its process might have continued.
     unsure: u64,
     unstoppable: u64,
-    /// Files that calls have mapped.
+    /// Files that calls mapped.
     mapped: HashSet<FileId>,
 }
 
@@ -61,7 +61,7 @@ impl Payloads {
         }
     }
 
-    /// Who is stopped for it.
+    /// The process that is stopped for it.
     pub(in crate::ebpf) fn stopping(&mut self) -> &mut Stopping {
         &mut self.stopping
     }
@@ -74,13 +74,13 @@ impl Payloads {
         self.feed.ended(resolved.clone().into());
     }
 
-    /// Hands over what was gathered; waits while the log's writer does not keep up.
+    /// Passes on the gathered events; waits while the log's writer cannot keep up.
     pub(in crate::ebpf) fn hand_over(&mut self) {
         self.feed.hand_over();
     }
 
-    /// Syncs among what does not come as a step. Writes come with their payload; those of which it is
-    /// not seen, as of libaio, are counted at the end of the log.
+    /// Syncs among events that are not steps. Writes come with their payload; writes whose payload
+    /// is not seen, such as libaio's, are counted at the end of the log.
     pub(in crate::ebpf) fn run(&mut self, record: &[u8]) {
         let Ok(event) = RunEvent::read_from_bytes(record) else {
             return;
@@ -92,7 +92,7 @@ impl Payloads {
         }
     }
 
-    /// A part of what a call wrote.
+    /// A part of the bytes that a call wrote.
     pub(in crate::ebpf) fn payload(&mut self, record: &[u8]) {
         let Ok((event, behind)) = PayloadEvent::read_from_prefix(record) else {
             return;
@@ -117,7 +117,7 @@ impl Payloads {
             form::IN_FILE => {
                 let path = format!("/proc/{}/fd/{}", event.thread, event.descriptor);
                 let file = foreign::open(Path::new(&path)).ok();
-                // Somebody who shares the descriptors may have exchanged it.
+                // Another thread that shares the descriptors may have replaced it.
                 let is_it =
                     |file: &File| file.metadata().is_ok_and(|is| is.ino() == event.file.inode);
                 self.fetch(&event, file.filter(is_it).as_ref());
@@ -126,7 +126,7 @@ impl Payloads {
         }
     }
 
-    /// Reads a part from where it is.
+    /// Reads a part from its source.
     fn fetch(&mut self, event: &PayloadEvent, from: Option<&File>) {
         let mut buffer = vec![0; FETCHED.min(usize::try_from(event.part).unwrap_or(FETCHED))];
         let mut done = 0;
@@ -184,7 +184,7 @@ impl Payloads {
         }));
     }
 
-    /// A process was stopped; everything before that is read by now.
+    /// A process was stopped; everything before that has been read by now.
     pub(in crate::ebpf) fn stop(&mut self, record: &[u8]) {
         let Ok(event) = StopEvent::read_from_bytes(record) else {
             return;
@@ -193,7 +193,7 @@ impl Payloads {
         self.stopped += 1;
         self.unstoppable += u64::from(event.error != 0);
         *self.seen.entry(event.process).or_default() += 1;
-        // Another thread of it has written too, and waits for its payload to be read.
+        // Another thread of the process has written too, and waits for its payload to be read.
         if self.is_waiting(event.process) {
             return;
         }
@@ -202,22 +202,21 @@ impl Payloads {
         self.continued.insert(event.process, now);
     }
 
-    /// Whether the kernel side has stopped the process more often than was seen here.
+    /// Whether the kernel side has stopped the process more often than seen here.
     fn is_waiting(&self, process: u32) -> bool {
         let seen = self.seen.get(&process).copied().unwrap_or(0);
         self.stopping.more_than(process, seen)
     }
 
-    /// Whether the process was continued, for another of its threads, after this call had
-    /// ended: between the look at the count of stops and the signal there is a moment.
+    /// Whether the process was continued, for another of its threads, after this call had ended:
+    /// there is a moment between reading the stop count and sending the signal.
     fn has_gone_on(&self, event: &PayloadEvent) -> bool {
         self.continued
             .get(&event.process)
             .is_some_and(|(thread, at_ns)| *thread != event.thread && event.left_ns < *at_ns)
     }
 
-    /// Looks at all mappings a last time and ends the log. `gaps` are those of the kernel
-    /// side.
+    /// Checks all mappings one last time and ends the log. `gaps` are those of the kernel side.
     pub(in crate::ebpf) fn end(self, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
         let missing = [
             (
@@ -260,11 +259,11 @@ fn call_of(event: &PayloadEvent, name: &'static str) -> Call {
     }
 }
 
-/// Where the kernel side saw a write go.
+/// The offset at which the kernel side saw a write.
 fn landing_of(event: &PayloadEvent) -> Landing {
     let within = |appends| Landing::Within {
         lowest: event.lowest,
-        // Below 0 where somebody moved the position to before the write's end.
+        // Negative when another thread moved the position to before the write's end.
         end: event.offset.wrapping_add(event.bytes),
         appends,
         between_ns: (event.looked_ns, event.seen_ns),

@@ -1,4 +1,4 @@
-//! Reads, and mappings that can be read, where they are asked for.
+//! Reads, and readable mappings, where the user wants them recorded.
 
 use iostrata_core::op::Call;
 use iostrata_core::record::Change;
@@ -40,7 +40,7 @@ impl Payloads {
             open,
             landing: match errno {
                 0 => landing_of(event),
-                // It moved nothing.
+                // A call that moved nothing.
                 _ => Landing::At(event.offset),
             },
             bytes: event.bytes,
@@ -48,8 +48,8 @@ impl Payloads {
         }));
     }
 
-    /// A mapping, or pages of one that the program came to. What only the kernel has mapped
-    /// itself, for execve(2), has no name here.
+    /// A mapping, or pages of one that the program touched. Files that only the kernel mapped, for
+    /// execve(2), have no name here.
     pub(super) fn in_memory(&mut self, event: &PayloadEvent) {
         let Some(node) = file_id(&event.file) else {
             return;
@@ -75,7 +75,7 @@ impl Payloads {
         } else {
             return;
         };
-        // What mmap(2) returned; of a fault nothing.
+        // The result of mmap(2); a fault has none.
         let call = Call {
             outcome: Ok(event.address),
             ..call_of(event, name)

@@ -17,7 +17,7 @@ pub(super) enum Direction {
     Write,
 }
 
-/// Bytes to move between a file and memory, in as many requests as it takes.
+/// Bytes to transfer between a file and memory, in as many requests as needed.
 #[derive(Debug)]
 pub(super) struct Transfer<'m> {
     direction: Direction,
@@ -51,7 +51,7 @@ impl<'m> Transfer<'m> {
         self.direction
     }
 
-    /// The write of the same bytes to the same place of `file`.
+    /// The write of the same bytes to the same offset of `file`.
     pub(super) fn written_to(self, file: BorrowedFd<'_>) -> Self {
         Self {
             direction: Direction::Write,
@@ -80,7 +80,7 @@ impl<'m> Transfer<'m> {
         }
     }
 
-    /// Nothing moved although bytes are left.
+    /// Nothing moved although bytes remain.
     fn stuck(&self) -> io::Error {
         let at = self.offset_bytes + self.done as u64;
         match self.direction {
@@ -96,8 +96,8 @@ impl<'m> Transfer<'m> {
     }
 }
 
-/// The requests of one call. Dropping it waits until none is under way, so that the memory,
-/// borrowed for longer than this lives, is nobody's afterwards.
+/// The requests of one call. Dropping it waits until none is under way, so that nothing uses the
+/// memory afterwards, which is borrowed for longer than this value lives.
 pub(super) struct Flight<'a, 'm> {
     ring: &'a mut Ring,
     /// Occupied while the request is under way; the index is its `user_data`.
@@ -106,7 +106,7 @@ pub(super) struct Flight<'a, 'm> {
 }
 
 impl<'a, 'm> Flight<'a, 'm> {
-    /// `slots`, all `None`, are as many as may be under way: at most the ring's depth.
+    /// `slots`, all `None`, has one entry per concurrent request: at most the ring's depth.
     pub(super) fn new(
         ring: &'a mut Ring,
         slots: &'a mut [Option<Transfer<'m>>],
@@ -127,7 +127,7 @@ impl<'a, 'm> Flight<'a, 'm> {
         self.slots.len() - self.under_way
     }
 
-    /// Queues a request; the next wait hands it to the kernel.
+    /// Queues a request; the next wait submits it to the kernel.
     pub(super) fn issue(&mut self, mut transfer: Transfer<'m>) {
         let free = self.slots.iter().position(Option::is_none);
         let slot = free.expect("a request is issued for each that ended");
@@ -135,9 +135,9 @@ impl<'a, 'm> Flight<'a, 'm> {
         self.slots[slot] = Some(transfer);
         self.under_way += 1;
         let mut submission = self.ring.queue.submission();
-        // SAFETY: the request's memory is exclusively borrowed for 'm, which outlives `self`,
-        // and nobody touches it before the request is complete: the slot keeps the borrow, and
-        // drop waits. The kernel takes its own reference to the file when it is submitted.
+        // SAFETY: the request's memory is exclusively borrowed for 'm, which outlives `self`, and
+        // nothing touches it before the request is complete: the slot keeps the borrow, and drop
+        // waits. The kernel takes its own reference to the file at submission.
         let queued = unsafe { submission.push(&request) };
         queued.expect("the queue has an entry for each slot");
     }
@@ -156,8 +156,8 @@ impl<'a, 'm> Flight<'a, 'm> {
         Ok(Some((transfer, moved)))
     }
 
-    /// One transfer of which every byte moved, after as many requests as it took. `None` when
-    /// none is under way.
+    /// One transfer whose bytes were all moved, after as many requests as needed. `None` when none
+    /// is under way.
     pub(super) fn finish_one(&mut self) -> io::Result<Option<Transfer<'m>>> {
         while let Some((mut transfer, moved)) = self.wait()? {
             match moved {
@@ -174,7 +174,7 @@ impl<'a, 'm> Flight<'a, 'm> {
         Ok(None)
     }
 
-    /// Submits what is queued and waits for one completion.
+    /// Submits the queue and waits for one completion.
     fn completion(&mut self) -> io::Result<cqueue::Entry> {
         loop {
             if let Some(ended) = self.ring.queue.completion().next() {
@@ -190,7 +190,7 @@ impl<'a, 'm> Flight<'a, 'm> {
         }
     }
 
-    /// Waits without a call that would submit what the kernel refused.
+    /// Waits without submitting again what the kernel refused.
     fn outlast_refusal(&mut self) {
         self.under_way -= self.ring.queue.submission().len();
         while self.under_way > 0 {
@@ -214,7 +214,7 @@ impl Drop for Flight<'_, '_> {
     }
 }
 
-/// A signal, or no memory for the moment: the same again may work (`io_uring_enter(2)`).
+/// A signal, or a temporary lack of memory: the same call may succeed later (`io_uring_enter(2)`).
 fn is_temporary(error: &io::Error) -> bool {
     let errno = error.raw_os_error();
     matches!(errno, Some(libc::EINTR | libc::EAGAIN | libc::EBUSY))

@@ -17,13 +17,13 @@ pub enum RingError {
     /// The kernel is too old or was built without it.
     #[error("this kernel has no usable io_uring ({0}); it needs Linux 5.6 with CONFIG_IO_URING")]
     Unsupported(io::Error),
-    /// Switched off for this process.
+    /// Disabled for this process.
     #[error(
         "io_uring is not permitted here ({0}): the sysctl kernel.io_uring_disabled or the \
          container's seccomp filter forbids it"
     )]
     NotPermitted(io::Error),
-    /// Anything else.
+    /// Any other error.
     #[error("cannot set up io_uring: {0}")]
     Io(io::Error),
 }
@@ -41,21 +41,21 @@ impl RingError {
 
 /// A submission queue and its completions.
 ///
-/// Every function waits for all requests that it made, also when one of them fails: no request
-/// uses a buffer after the function that borrowed it has returned.
+/// Every function waits for all its requests, also when one of them fails: no request uses a buffer
+/// after the function that borrowed it has returned.
 pub struct Ring {
     queue: IoUring,
     depth: usize,
-    /// The kernel refused the queue itself; what it still holds must never be submitted.
+    /// The kernel refused the queue itself; the entries still in it must never be submitted.
     refused: bool,
 }
 
 impl Ring {
-    /// Sets a ring up for `depth` requests at a time, 1 to 32,768 (`IORING_MAX_ENTRIES`,
+    /// Creates a ring for `depth` concurrent requests, 1 to 32,768 (`IORING_MAX_ENTRIES`,
     /// `io_uring/io_uring.h`); other numbers are `EINVAL`.
     pub fn open(depth: u32) -> Result<Self, RingError> {
         let queue = IoUring::new(depth).map_err(RingError::new)?;
-        // The same release, Linux 5.6, brought IORING_OP_READ and IORING_OP_WRITE
+        // The same release, Linux 5.6, introduced IORING_OP_READ and IORING_OP_WRITE
         // (io_uring_enter(2)).
         if !queue.params().is_feature_rw_cur_pos() {
             let error = io::Error::from_raw_os_error(libc::ENOSYS);
@@ -91,11 +91,11 @@ impl Ring {
         moved
     }
 
-    /// Fills `buffer` from `offset_bytes` on, with requests of `request_bytes`, as many under
-    /// way as the ring is deep.
+    /// Fills `buffer` from `offset_bytes` on, with requests of `request_bytes`, up to the ring's
+    /// depth at a time.
     ///
-    /// Fails with `UnexpectedEof` when the file ends before, and `InvalidInput` for requests of
-    /// 0 bytes.
+    /// Fails with `UnexpectedEof` when the file ends early, and `InvalidInput` for requests of 0
+    /// bytes.
     pub fn read_exact_at(
         &mut self,
         file: BorrowedFd<'_>,
@@ -126,11 +126,11 @@ impl Ring {
         Ok(())
     }
 
-    /// Copies the first `len_bytes` of `from` to the same place in `to`. Each buffer has one
-    /// request of its size under way, a read and then the write of what was read; buffers
-    /// beyond the ring's depth stay unused.
+    /// Copies the first `len_bytes` of `from` to the same offsets in `to`. Each buffer has one
+    /// request of its size under way, first a read, then the write of those bytes; buffers beyond
+    /// the ring's depth stay unused.
     ///
-    /// Fails with `UnexpectedEof` when `from` is shorter, `WriteZero` when `to` takes nothing,
+    /// Fails with `UnexpectedEof` when `from` is shorter, `WriteZero` when `to` accepts nothing,
     /// and `InvalidInput` without buffers.
     pub fn copy(
         &mut self,

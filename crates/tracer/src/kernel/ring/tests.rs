@@ -1,4 +1,4 @@
-//! Against real files, and a kernel that refuses.
+//! Tests with real files, and with a kernel that refuses.
 
 use super::*;
 use std::fs::{self, File, OpenOptions};
@@ -56,7 +56,7 @@ fn many_requests_fill_one_buffer_in_order() {
 #[test]
 fn copies_files_of_any_length() {
     let mut ring = Ring::open(4).unwrap();
-    // The last has more parts than buffers, and more buffers than the ring is deep.
+    // The last case has more parts than buffers, and more buffers than the ring's depth.
     for len in [0, 1, 4096, 100_003] {
         let contents = contents(len);
         let (from, to) = (file_of(&contents), file_of(b""));
@@ -165,7 +165,7 @@ fn refuse_io_uring(errno: i32) {
         filter: steps.as_mut_ptr(),
     };
     rustix::thread::set_no_new_privs(true).unwrap();
-    // SAFETY: the kernel copies the filter, which lives beyond the call.
+    // SAFETY: the kernel copies the filter, which outlives the call.
     let outcome = unsafe {
         libc::prctl(
             libc::PR_SET_SECCOMP,

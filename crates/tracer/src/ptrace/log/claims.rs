@@ -1,4 +1,4 @@
-//! What a call needs exclusively, from its number and its arguments.
+//! What a call needs exclusively, by its number and arguments.
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::calls::{Effect, effect};
@@ -22,7 +22,7 @@ const NAMES: Claim = Claim {
     position: None,
 };
 
-/// Attributes may be of any file, and opening may empty any.
+/// Attribute changes may concern any file, and an open may truncate any.
 const ALL: Claim = Claim {
     names: true,
     contents: Contents::ChangesAny,
@@ -30,7 +30,7 @@ const ALL: Claim = Claim {
 };
 
 impl Recorder {
-    /// What the call that a thread is about to make has to have for itself.
+    /// What the call that a thread is about to make needs exclusively.
     pub(in crate::ptrace) fn claim(&mut self, tid: Tid, number: u64, arguments: [u64; 6]) -> Claim {
         use Sysno as N;
         let mut arguments = arguments;
@@ -60,7 +60,7 @@ impl Recorder {
             N::ftruncate | N::fallocate => Contents::Changes,
             _ if meaning & call::WRITES != 0 => Contents::Changes,
             N::lseek => Contents::Moves,
-            // Also of a call that turns out to have an offset of its own: it is not kept for long.
+            // Also for a call that turns out to have its own offset: the claim is short.
             _ if meaning & call::READS != 0 && meaning & call::MOVES != 0 => Contents::Moves,
             _ => return Claim::default(),
         };
@@ -73,7 +73,8 @@ impl Recorder {
     }
 }
 
-/// An opening that may make or empty a regular file. Others, as of a FIFO, may wait for ever.
+/// An open that may create or truncate a regular file. Other opens, such as those of a FIFO, may
+/// wait forever.
 fn opening(tid: Tid, number: Sysno, arguments: &[u64; 6]) -> Claim {
     let flags = opening_flags(number, arguments);
     if !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE) {
@@ -90,7 +91,7 @@ fn opening(tid: Tid, number: Sysno, arguments: &[u64; 6]) -> Claim {
     }
 }
 
-/// Whether `ioctl(2)` or `fcntl(2)` is asked to change a file, or what its open file does.
+/// Whether an `ioctl(2)` or `fcntl(2)` request changes a file, or the behaviour of its open file.
 pub(super) fn changes_by_command(name: &str, arguments: &[u64; 6]) -> bool {
     match name {
         "fcntl" => arguments[1] == attributes::F_SETFL,

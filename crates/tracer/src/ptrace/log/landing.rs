@@ -1,4 +1,4 @@
-//! Where a write went, or a read began: read off position and length before and after it.
+//! The offset of a write, or of a read: derived from position and length before and after it.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -21,7 +21,7 @@ const RWF_NOAPPEND: u64 = 0x20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     position: u64,
-    /// `O_*`, as `F_SETFL` may have changed them.
+    /// `O_*`, possibly changed by `F_SETFL`.
     pub(super) flags: u32,
     size_bytes: u64,
     at_ns: u64,
@@ -58,15 +58,15 @@ pub(in crate::ptrace) fn parse(info: &str) -> Option<(u64, u32)> {
     Some((position, flags))
 }
 
-/// How a call says where it writes.
+/// How a call specifies its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// There.
+    /// At this offset.
     At(u64),
-    /// At the position of the open file; with `appends` at the end of the file, and the position
-    /// moves there.
+    /// At the position of the open file; with `appends` at the end of the file, where the position
+    /// then moves.
     Position { appends: bool },
-    /// At the end of the file, and the position stays.
+    /// At the end of the file, without moving the position.
     End,
 }
 
@@ -93,11 +93,11 @@ impl Aim {
                 .flatten();
             return given.map_or(Self::Position { appends }, Self::At);
         }
-        // pwritev2 takes -1 for the position.
+        // pwritev2 takes -1 for the current position.
         let has_offset =
             meaning & call::OFFSET != 0 && !(meaning & call::FLAGS != 0 && argument == u64::MAX);
         match (has_offset, appends) {
-            // pwrite(2), "BUGS": the offset does not count then.
+            // pwrite(2), "BUGS": with O_APPEND the offset is ignored.
             (true, true) => Self::End,
             (true, false) => Self::At(argument),
             (false, appends) => Self::Position { appends },
@@ -105,7 +105,7 @@ impl Aim {
     }
 }
 
-/// Where `bytes` went.
+/// The offset of the `bytes` written.
 pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> Landing {
     let (begins, lowest, end, appends) = match aim {
         Aim::At(offset) => return Landing::At(offset),
@@ -120,7 +120,7 @@ pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> La
     if begins.checked_add(bytes) == Some(end) {
         return Landing::At(begins);
     }
-    // Somebody who is not recorded has moved it meanwhile.
+    // A process that is not recorded has moved it meanwhile.
     Landing::Within {
         lowest,
         end,
@@ -129,7 +129,7 @@ pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> La
     }
 }
 
-/// The flags of this call alone.
+/// Flags of this call only.
 pub(super) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
     if meaning & call::FLAGS == 0 {
         return 0;

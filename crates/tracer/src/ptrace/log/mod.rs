@@ -1,4 +1,4 @@
-//! The operation log: from the entry and exit of calls to its input.
+//! The operation log: turns the entry and exit of calls into its input.
 
 mod claims;
 pub(super) mod landing;
@@ -33,10 +33,10 @@ use reads::Reading;
 use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
 use written::{Write, before_write};
 
-/// An extended attribute has no longer name and value (include/uapi/linux/limits.h).
+/// Maximum length of an extended attribute's name and value (include/uapi/linux/limits.h).
 const LONGEST_VALUE: u64 = 65_536;
 
-/// What is known of a call before it.
+/// The state before a call.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     first: Led,
@@ -52,15 +52,15 @@ pub(super) struct Log {
     feed: Feed,
     /// Whether reads are recorded.
     reads: bool,
-    /// Whether files were mapped that the program may read in memory.
+    /// Whether the program mapped files that it may read in memory.
     maps: bool,
     lives: Lives,
     named: HashSet<FileId>,
     /// Calls whose thread was killed in them.
     cut_off: u64,
-    /// Buffers of which it is not known what was written.
+    /// Buffers whose written contents are uncertain.
     changed: u64,
-    /// Calls that were let in although another one had not ended.
+    /// Calls admitted before another one had ended.
     overlaps: u64,
 }
 
@@ -110,7 +110,7 @@ impl Log {
         }
     }
 
-    /// Names a file of a descriptor before the log first uses it.
+    /// Names the file of a descriptor before the log first uses it.
     fn introduce(&mut self, tid: Tid, fd: i32, open: &Open, filesystem: &str) {
         if !self.named.insert(open.file) {
             return;
@@ -134,14 +134,14 @@ impl Recorder {
         self.log.is_some()
     }
 
-    /// Calls that were let in before others had ended.
+    /// Calls admitted before others had ended.
     pub(super) fn overlapped(&mut self, overlaps: u64) {
         if let Some(log) = &mut self.log {
             log.overlaps = overlaps;
         }
     }
 
-    /// Looks at what a call is about to change.
+    /// Inspects the target of a call before the call changes it.
     pub(super) fn before(
         &mut self,
         tid: Tid,
@@ -174,7 +174,7 @@ impl Recorder {
         if names_node(number, arguments) {
             let log = self.log.as_mut()?;
             let [first, second] = given;
-            // utimensat(2): without a path it is of the descriptor.
+            // utimensat(2): without a path it changes the descriptor's file.
             let of_descriptor = (calls::paths_of(number) == path::AT && arguments[1] == 0)
                 .then(|| Given::of_descriptor(descriptor(arguments[0])));
             if let Some(first) = first.as_ref().or(of_descriptor.as_ref()) {
@@ -267,7 +267,7 @@ impl Recorder {
         let address = if has_opened {
             self.opened(tid, fd, open.file)
         } else if entered.number == Sysno::close {
-            // Asked before the call, since it is gone.
+            // Queried before the call, which closes it.
             entered.description
         } else {
             self.description(tid, fd, open.file)
@@ -328,7 +328,7 @@ impl Recorder {
         }
     }
 
-    /// The flags of the open file have changed, for all who have it.
+    /// The flags of the open file have changed, for all who share it.
     fn forget_flags(&mut self, tid: Tid, fd: i32) {
         if let Some(table) = self.tasks.table(tid) {
             table.borrow_mut().look_again(fd);
@@ -341,7 +341,7 @@ impl Recorder {
         }
     }
 
-    /// An operation of libaio has ended. Of those that write the end of the log tells.
+    /// A libaio operation has ended. The end of the log counts those that write.
     pub(super) fn log_operation(&mut self, ended: &EndedCall) {
         let call = ended.call;
         if let Some(log) = self.log.as_mut().filter(|_| is_sync(call.name)) {
@@ -350,7 +350,7 @@ impl Recorder {
         }
     }
 
-    /// A thread is about to end, or has, in a call that it had entered.
+    /// A thread is about to end, or has ended, during a call.
     pub(super) fn log_cut_off(
         &mut self,
         tid: Tid,

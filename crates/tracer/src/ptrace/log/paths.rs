@@ -1,4 +1,4 @@
-//! Where the paths of a call led, and to which node, for the log.
+//! The targets and nodes of a call's paths, for the log.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -17,7 +17,7 @@ use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
 use crate::ptrace::resolve::{Last, resolve};
 
-/// A node, what it says about itself, and whether it has a name.
+/// A node, its attributes, and whether it has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) id: FileId,
@@ -25,25 +25,25 @@ pub(super) struct Node {
     pub(super) is_named: bool,
 }
 
-/// Where a path led.
+/// The target of a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Led {
     pub(super) at: Option<Located>,
     pub(super) node: Option<Node>,
 }
 
-/// Which life of its inode number a node is, asked of the kernel once in each. To ask, a file has
-/// to be opened.
+/// The generation of a node's inode number, queried from the kernel once per generation. The query
+/// requires an open file.
 #[derive(Debug, Default)]
 pub(super) struct Lives {
-    /// By device and inode number: when it was made, and its generation.
+    /// By device and inode number: the node's birth time, and its generation.
     known: HashMap<(u32, u64), ((i64, u32), u32)>,
-    /// As the program's own descriptors told it, where they are not to be opened again.
+    /// As reported through the program's own descriptors, where the files must not be reopened.
     seen: HashMap<(u32, u64), u32>,
 }
 
 impl Lives {
-    /// A file that was identified by a descriptor.
+    /// A file identified through a descriptor.
     pub(super) fn saw(&mut self, file: FileId) {
         self.seen.insert((file.device, file.inode), file.generation);
     }
@@ -70,7 +70,7 @@ impl Lives {
         generation
     }
 
-    /// What is at a place.
+    /// The node at a location.
     pub(super) fn node(&mut self, fd: BorrowedFd<'_>) -> Option<Node> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
@@ -102,7 +102,7 @@ impl Lives {
         })
     }
 
-    /// Where a path leads now.
+    /// The current target of a path.
     pub(super) fn led(&mut self, given: &Given, tid: Tid, last: Last) -> Led {
         let Some(found) = resolve(given, tid, last) else {
             return Led::default();
@@ -131,8 +131,8 @@ impl Lives {
         }
     }
 
-    /// The directory that has the node by this path; `None` where the path leads elsewhere from
-    /// here, as that of another mount namespace may.
+    /// The directory that contains the node under this path; `None` where the path leads elsewhere
+    /// from here, as may happen in another mount namespace.
     fn directory_of(&mut self, path: &[u8], node: Node) -> Option<FileId> {
         let end = path.iter().rposition(|byte| *byte == b'/')?;
         let (above, name) = (&path[..=end], &path[end + 1..]);
@@ -149,12 +149,12 @@ fn step(at: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
     openat(at, OsStr::from_bytes(name), flags, Mode::empty()).ok()
 }
 
-/// The flags of a call that opens.
+/// The flags of an open call.
 pub(super) fn opening_flags(number: Sysno, arguments: &[u64; 6]) -> OFlags {
     OFlags::from_bits_retain(low(decode::opening_flags(number.name(), arguments)))
 }
 
-/// What becomes of the last name of the first path of a call.
+/// The effect of a call on the last name of its first path.
 pub(super) fn last(number: Sysno, arguments: &[u64; 6]) -> Last {
     use Sysno as N;
     let has =
@@ -191,7 +191,7 @@ pub(super) fn last(number: Sysno, arguments: &[u64; 6]) -> Last {
     }
 }
 
-/// Where a descriptor's file is now, as the kernel shows it.
+/// The current location of a descriptor's file, as the kernel shows it.
 pub(super) fn shown(tid: Tid, fd: i32) -> Option<Vec<u8>> {
     let mut path = place::link(&format!("/proc/{tid}/fd/{fd}"))?;
     if path.ends_with(b" (deleted)") {

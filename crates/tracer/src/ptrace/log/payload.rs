@@ -9,7 +9,7 @@ use crate::ptrace::calls::call;
 use crate::ptrace::memory;
 use crate::ptrace::request::Tid;
 
-/// Read and compared at once.
+/// Bytes read and compared at a time.
 pub(super) const CHUNK: usize = 1 << 20;
 
 /// `UIO_MAXIOV` (include/uapi/linux/uio.h)
@@ -40,7 +40,7 @@ impl Buffers {
         lengths.fold(0, u64::saturating_add)
     }
 
-    /// What they hold from `at` on, as far as it can be read.
+    /// The readable part of their contents from `at` on.
     pub(super) fn read(&self, tid: Tid, at: u64, into: &mut Vec<u8>, bytes: usize) {
         into.clear();
         let mut skipped = 0_u64;
@@ -59,7 +59,7 @@ impl Buffers {
         }
     }
 
-    /// A sum of each chunk.
+    /// A checksum for each chunk.
     pub(super) fn hash(&self, tid: Tid) -> Vec<Hash> {
         let (mut at, mut buffer, mut sums) = (0, Vec::new(), Vec::new());
         let whole = self.bytes();
@@ -78,7 +78,7 @@ impl Buffers {
     }
 }
 
-/// What a file holds there; `None` if that is not all of it.
+/// The file's contents there; `None` if they are incomplete.
 pub(super) fn in_file(file: &File, offset: u64, bytes: usize, into: &mut Vec<u8>) -> Option<()> {
     into.resize(bytes, 0);
     file.read_exact_at(into, offset).ok()

@@ -1,4 +1,4 @@
-//! Reads, and mappings that can be read, where they are asked for.
+//! Reads, and readable mappings, where the user wants them recorded.
 
 use iostrata_core::evidence::SyscallRow;
 use iostrata_core::op::{Call, Gap};
@@ -20,14 +20,14 @@ use crate::record::batch::{Item, Read};
 use crate::record::counted;
 use crate::record::offsets::Landing;
 
-/// Of a call that reads from a regular file.
+/// The state of a call that reads from a regular file.
 #[derive(Debug)]
 pub(super) struct Reading {
     fd: i32,
     open: Open,
     aim: Aim,
     moment: Option<Moment>,
-    /// Asked before the call, since another thread may close the descriptor.
+    /// Queried before the call, since another thread may close the descriptor.
     description: Option<u64>,
     /// `RWF_*`.
     flags: u32,
@@ -38,7 +38,7 @@ impl Recorder {
         self.log.as_ref().is_some_and(|log| log.reads)
     }
 
-    /// The description whose position a call moves on by reading, or sets.
+    /// The description whose position a call advances by reading, or sets.
     pub(super) fn moved_position(
         &mut self,
         tid: Tid,
@@ -59,7 +59,7 @@ impl Recorder {
         self.description(tid, fd, open.file)
     }
 
-    /// Looks at the position before a read.
+    /// Records the position before a read.
     pub(super) fn before_read(
         &mut self,
         tid: Tid,
@@ -86,7 +86,7 @@ impl Recorder {
         })
     }
 
-    /// What a call that has ended has read, opened to be read, or mapped.
+    /// What a completed call has read, opened for reading, or mapped.
     pub(super) fn log_read(&mut self, call: Call, entered: &Entered) {
         if !self.records_reads() {
             return;
@@ -110,7 +110,7 @@ impl Recorder {
         let after = || Moment::of(call.thread, reading.fd);
         let landing = match (reading.aim, reading.moment) {
             (Aim::At(offset), _) => Some(Landing::At(offset)),
-            // It moved nothing.
+            // A call that moved nothing.
             (_, Some(before)) if call.outcome.is_err() => Some(Landing::At(before.position())),
             (aim, Some(before)) => after().map(|after| landing(aim, before, after, bytes)),
             (_, None) => None,
@@ -143,7 +143,7 @@ impl Recorder {
         let Some((fd, open)) = entered.file.filter(|(_, open)| open.is_regular()) else {
             return;
         };
-        // mmap(2): of no file then, whatever the descriptor is.
+        // mmap(2): anonymous then, whatever the descriptor is.
         let is_of_file = flags & libc::MAP_ANONYMOUS as u64 == 0;
         if call.outcome.is_err() || !is_of_file {
             return;
@@ -181,10 +181,10 @@ impl Recorder {
     }
 }
 
-/// The descriptor that a call reads from, and where it says it does.
+/// The descriptor that a call reads from, and the offset that it specifies.
 fn source(tid: Tid, number: Sysno, meaning: u32, arguments: &[u64; 6]) -> Option<(i32, Aim)> {
     let position = Aim::Position { appends: false };
-    // What it points at is moved on by the call.
+    // The call advances the value behind the pointer.
     let pointed_at = |address: u64| match address {
         0 => position,
         address => Aim::At(memory::word(tid, address).unwrap_or(0)),
@@ -195,7 +195,7 @@ fn source(tid: Tid, number: Sysno, meaning: u32, arguments: &[u64; 6]) -> Option
             Some((descriptor(arguments[0]), pointed_at(arguments[1])))
         }
         _ if meaning & call::MOVES == 0 || meaning & call::WRITES != 0 => None,
-        // preadv2 takes -1 for the position.
+        // preadv2 takes -1 for the current position.
         _ if meaning & call::OFFSET != 0 && arguments[3] != u64::MAX => {
             Some((descriptor(arguments[0]), Aim::At(arguments[3])))
         }
@@ -204,7 +204,7 @@ fn source(tid: Tid, number: Sysno, meaning: u32, arguments: &[u64; 6]) -> Option
 }
 
 impl Log {
-    /// Reads by libaio are counted, and not followed.
+    /// Reads through libaio are counted, but not followed.
     pub(in crate::ptrace) fn reads_of_aio(&self, rows: &[SyscallRow]) -> Option<Gap> {
         let rows = rows.iter().filter(|row| self.reads && !row.is_source);
         let reads = rows.filter(|row| matches!(row.name, "aio.pread" | "aio.preadv"));
@@ -217,7 +217,7 @@ impl Log {
     }
 }
 
-/// What is read from mappings is not seen.
+/// Reads from mappings are not seen.
 pub(super) fn faults() -> Gap {
     Gap::new(
         "pages of mapped files that were read",

@@ -16,7 +16,7 @@ use crate::ptrace::request::Tid;
 use crate::ptrace::tasks::Entered;
 use crate::record::attributes;
 
-/// Whether a call on the descriptor of this file may be told of.
+/// Whether the log may record a call on this file's descriptor.
 pub(super) fn may_be_told(meaning: u32, number: Sysno, open: &Open) -> bool {
     let is_step = meaning & call::STEP != 0 || attributes::is_one(number.name());
     is_step && meaning & call::FD_FIRST != 0 && is_in_tree(open)
@@ -30,7 +30,7 @@ pub(super) fn is_in_tree(open: &Open) -> bool {
     )
 }
 
-/// Whether the paths of the call say which node it changes.
+/// Whether the paths of the call identify the node that it changes.
 pub(super) fn names_node(number: Sysno, arguments: &[u64; 6]) -> bool {
     match effect(number.name()) {
         Some(Effect::Opens) => {
@@ -54,7 +54,7 @@ pub(super) fn is_attribute_by_path(number: Sysno) -> bool {
     calls::paths_of(number) != 0 && attributes::is_one(number.name())
 }
 
-/// Whether the end of the call is of interest to the log, should its thread be killed in it.
+/// Whether the log needs the outcome of the call if its thread is killed in it.
 pub(super) fn may_change(entered: &Entered) -> bool {
     let moves = entered
         .before
@@ -63,8 +63,7 @@ pub(super) fn may_change(entered: &Entered) -> bool {
     moves || names_node(entered.number, &entered.arguments) || is_step(entered, false)
 }
 
-/// Whether the call is one of those that the log tells of, other than by what they wrote
-/// (`is_step`, `bpf/history.h`).
+/// Whether the log records the call, apart from the bytes it wrote (`is_step`, `bpf/history.h`).
 pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
     let open = entered.file.as_ref().map(|(_, open)| open);
     if open.is_some_and(|open| !is_in_tree(open)) {
@@ -82,7 +81,7 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
     }
 }
 
-/// What else a call that sets attributes was given in memory.
+/// Further arguments that a call setting attributes passed in memory.
 pub(super) fn extra(tid: Tid, entered: &Entered) -> Vec<u8> {
     use Sysno as N;
     let argument = &entered.arguments;

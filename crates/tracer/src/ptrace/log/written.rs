@@ -1,4 +1,4 @@
-//! What a call wrote, and where.
+//! The bytes that a call wrote, and their offset.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,7 +19,7 @@ use crate::ptrace::tasks::Entered;
 use crate::record::batch::{Destination, Item, Part};
 use crate::record::offsets::Landing;
 
-/// Of a call that writes.
+/// The state of a call that writes.
 #[derive(Debug)]
 pub(super) struct Write {
     aim: Option<Aim>,
@@ -29,12 +29,12 @@ pub(super) struct Write {
     asks: Asks,
 }
 
-/// When the file is asked what was written to it.
+/// When the written bytes are read back from the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asks {
     /// Always: other threads may change the buffer, and change it back.
     Always,
-    /// When the buffer is not what it was before the call.
+    /// When the buffer differs from its contents before the call.
     InDoubt,
     /// Never: the program itself may be the file system.
     Never,
@@ -44,7 +44,7 @@ impl Recorder {
     pub(super) fn asks(&self, tid: Tid, open: &Open) -> Asks {
         match self.identifier.kind_of(open.place) {
             kind if kind.starts_with("fuse") => Asks::Never,
-            // To read what was written past the page cache would bring it there.
+            // Reading back what was written past the page cache would bring it into the cache.
             _ if self.tasks.is_last(tid) || open.flags.contains(OFlags::DIRECT) => Asks::InDoubt,
             _ => Asks::Always,
         }
@@ -93,7 +93,7 @@ impl Recorder {
 }
 
 impl Log {
-    /// What a call wrote, chunk by chunk.
+    /// The bytes of a call, chunk by chunk.
     fn payload(&mut self, write: &Write, whole: &Part) {
         let tid = whole.call.thread;
         let offset = match whole.to {
@@ -143,7 +143,7 @@ impl Log {
     }
 }
 
-/// Opens a file for reading, and leaves no trace of that where it may.
+/// Opens a file for reading, without updating its access time where permitted.
 fn open_quietly(path: &str) -> Option<File> {
     let open = |flags| {
         File::options()
@@ -151,11 +151,11 @@ fn open_quietly(path: &str) -> Option<File> {
             .custom_flags(flags | libc::O_NONBLOCK)
             .open(path)
     };
-    // O_NOATIME is for the owner only (open(2)).
+    // Only the owner may use O_NOATIME (open(2)).
     open(libc::O_NOATIME).or_else(|_| open(0)).ok()
 }
 
-/// Looks at position, length and buffers; `None` where the log needs nothing of what is written.
+/// Records position, length and buffers; `None` if the log needs none of the written bytes.
 pub(super) fn before_write(
     tid: Tid,
     (number, meaning): (Sysno, u32),

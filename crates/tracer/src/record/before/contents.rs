@@ -1,4 +1,4 @@
-//! Contents of a file as they are, without its holes.
+//! Current contents of a file, without its holes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use iostrata_core::record::{Payload, Writer};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Read at once.
+/// Bytes read at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// The most of one operation, so that it fits into a frame of the log however it is cut.
+/// Maximum bytes of one operation, so that it fits into a frame of the log however it is split.
 const LONGEST: u64 = 1 << 30;
 
-/// Ranges of data: where they begin, and where they end.
+/// Ranges of data: their starts and ends.
 pub(super) fn ranges(file: &File, size_bytes: u64) -> io::Result<Vec<(u64, u64)>> {
     let mut ranges = Vec::new();
     let mut at = 0;
     while at < size_bytes {
         let from = match seek(file, SeekFrom::Data(at)) {
             Ok(from) => from,
-            // No data behind (lseek(2)).
+            // No data after this offset (lseek(2)).
             Err(Errno::NXIO) => break,
             Err(error) => return Err(error.into()),
         };
@@ -40,7 +40,7 @@ pub(super) fn ranges(file: &File, size_bytes: u64) -> io::Result<Vec<(u64, u64)>
     Ok(ranges)
 }
 
-/// Stores a range. `Ok(None)` when the file could not be read to its end.
+/// Stores a range. `Ok(None)` when the file could not be read completely.
 ///
 /// # Errors
 /// When the log cannot be written to.

@@ -1,4 +1,4 @@
-//! Looks at nodes without following links or waiting for anybody.
+//! Inspects nodes without following links or blocking.
 
 use std::fs::File;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -15,10 +15,10 @@ use crate::identity::generation;
 /// `XATTR_LIST_MAX`, `XATTR_SIZE_MAX` (include/uapi/linux/limits.h).
 const LONGEST_ATTRIBUTE: usize = 1 << 16;
 
-/// Which inode of which file system.
+/// Identifies an inode by file system and number.
 pub(super) type Place = (u32, u32, u64);
 
-/// What changes with a node: its length, and when it was modified and changed.
+/// Values that change with a node: its length, and its modification and change times.
 pub(super) type Version = (u64, (i64, u32), (i64, u32));
 
 /// An extended attribute: name and value.
@@ -38,7 +38,7 @@ pub(super) fn kind_of(is: &Statx) -> FileKind {
     FileKind::from_mode(u32::from(is.stx_mode))
 }
 
-/// `None` where the kernel does not say (before Linux 5.8).
+/// `None` where the kernel does not report it (before Linux 5.8).
 pub(super) fn mount_of(is: &Statx) -> Option<u64> {
     let said = StatxFlags::from_bits_retain(is.stx_mask).contains(StatxFlags::MNT_ID);
     said.then_some(is.stx_mnt_id)
@@ -57,8 +57,8 @@ pub(super) fn version_of(is: &Statx) -> Version {
     )
 }
 
-/// As the kernel side calls it. Where the generation is not known outside the kernel, nodes are
-/// found by name and inode number.
+/// In the kernel side's form. Where the generation is unknown outside the kernel, nodes are found
+/// by name and inode number.
 pub(super) fn id_of(is: &Statx, opened: Option<BorrowedFd<'_>>) -> FileId {
     FileId {
         device: FileId::kernel_device(is.stx_dev_major, is.stx_dev_minor),
@@ -71,19 +71,19 @@ pub(super) fn open_directory(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd,
     open(at, name, OFlags::DIRECTORY)
 }
 
-/// Not a FIFO that has come there meanwhile: that would block.
+/// Does not open a FIFO that has replaced it meanwhile: that would block.
 pub(super) fn open_file(at: BorrowedFd<'_>, name: &[u8]) -> Result<File, Errno> {
     open(at, name, OFlags::NONBLOCK | OFlags::NOCTTY).map(File::from)
 }
 
 fn open(at: BorrowedFd<'_>, name: &[u8], more: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
-    // O_NOATIME is for the owner only (open(2)).
+    // Only the owner may use O_NOATIME (open(2)).
     openat(at, name, flags | OFlags::NOATIME, Mode::empty())
         .or_else(|_| openat(at, name, flags, Mode::empty()))
 }
 
-/// In the order of their bytes, so that a limit is reached at the same file each time.
+/// Sorted by their bytes, so that a limit is reached at the same file each time.
 pub(super) fn names_in(directory: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -96,7 +96,7 @@ pub(super) fn names_in(directory: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-/// All that may be seen, with their values; none where the file system has none.
+/// All visible attributes with their values; none where the file system does not support them.
 pub(super) fn extended(opened: BorrowedFd<'_>) -> Result<Vec<Extended>, Errno> {
     let mut names = vec![0; LONGEST_ATTRIBUTE];
     let bytes = match flistxattr(opened, names.as_mut_slice()) {

@@ -1,10 +1,9 @@
-//! What of the files is in the log as it was before the program began: whole directories.
+//! Files copied into the log before the program begins: whole directories.
 //!
-//! They are read before the program is started. The kernel could tell of the first change of
-//! each file only when it has happened: a process that an eBPF program stops, or a call that
-//! it sees, has done its work by then. Copied in advance nothing is missed, nobody is stopped,
-//! and it is the same for every back end. What somebody else changes meanwhile is found by a
-//! second look.
+//! They are read before the program starts. The kernel could report the first change of each file
+//! only after it happened: a call that an eBPF program sees, or after which it stops the process,
+//! has taken effect by then. A copy in advance misses nothing, stops no process, and works the same
+//! for every back end. A second scan finds changes that other processes made meanwhile.
 
 mod contents;
 mod look;
@@ -23,12 +22,12 @@ use super::nodes::Nodes;
 pub(super) use outside::Outside;
 use walk::Walk;
 
-/// What is to be kept as it was.
+/// The directories to copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Before {
     /// Directories with everything beneath them, on their mount.
     pub directories: Vec<PathBuf>,
-    /// The most bytes of contents, of all files together.
+    /// The limit of contents in bytes, for all files together.
     pub limit_bytes: u64,
 }
 
@@ -36,7 +35,7 @@ impl Before {
     /// Absolute paths of the directories, without symbolic links.
     ///
     /// # Errors
-    /// When one cannot be kept: which, and why.
+    /// When a directory cannot be copied: which, and why.
     pub(super) fn resolved(&self) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
         let resolved =
             |directory: &PathBuf| resolve(directory).map_err(|error| (directory.clone(), error));
@@ -55,8 +54,7 @@ fn resolve(directory: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether it lies in a file system whose files are the kernel's answers
-/// (include/uapi/linux/magic.h).
+/// Whether it lies in a file system whose files the kernel generates (include/uapi/linux/magic.h).
 fn is_answers(directory: impl AsFd) -> io::Result<bool> {
     const PROC: u64 = 0x9fa0;
     const SYSFS: u64 = 0x6265_6572;
@@ -67,7 +65,7 @@ fn is_answers(directory: impl AsFd) -> io::Result<bool> {
     Ok([PROC, SYSFS, DEBUGFS, TRACEFS, CGROUP2].contains(&magic))
 }
 
-/// Tells of everything in the directories, whose paths are resolved. Gives what is missing.
+/// Records everything in the directories, whose paths are resolved. Returns the gaps.
 pub(super) fn keep<W: Write>(
     directories: &[PathBuf],
     limit_bytes: u64,

@@ -1,4 +1,4 @@
-//! Files that the program found and changed, and of which the log does not have what was before.
+//! Files that existed before the program changed them, and whose previous contents the log lacks.
 
 use std::collections::HashSet;
 
@@ -9,10 +9,10 @@ use iostrata_core::record::{
 
 use super::super::nodes::Nodes;
 
-/// Follows operations; does nothing where nobody asked for what was before.
+/// Follows operations; does nothing if the user did not request previous contents.
 #[derive(Debug, Default)]
 pub(in crate::record) struct Outside {
-    /// Regular files that were found and not kept; `None` where nobody asked.
+    /// Existing regular files that were not copied; `None` if not requested.
     found: Option<HashSet<FileId>>,
     changed: Examples,
     /// Names at which a rename may have replaced a file.
@@ -20,7 +20,7 @@ pub(in crate::record) struct Outside {
 }
 
 impl Outside {
-    /// What was before was asked for. `left` are files of the directories that were left out.
+    /// Previous contents were requested. `left` are files of the directories that were left out.
     pub(in crate::record) fn asked(left: HashSet<FileId>) -> Self {
         Self {
             found: Some(left),
@@ -28,7 +28,7 @@ impl Outside {
         }
     }
 
-    /// An operation goes into the log.
+    /// An operation enters the log.
     pub(in crate::record) fn saw(&mut self, operation: &Operation, nodes: &Nodes) {
         let Some(found) = &mut self.found else { return };
         if operation.outcome.is_err() {
@@ -76,7 +76,7 @@ impl Outside {
     }
 }
 
-/// The file of which something does not exist any more.
+/// The file whose contents were partly destroyed.
 fn loses(change: &Change) -> Option<FileId> {
     match change {
         Change::Wrote { node, .. }
@@ -96,7 +96,7 @@ fn loses(change: &Change) -> Option<FileId> {
 }
 
 fn name_of(change: &Change, node: FileId, nodes: &Nodes) -> String {
-    // Names that a call took away are not among those that there are.
+    // Names that a call removed are not among the existing ones.
     let name = change.other_name().or(change.name());
     let path = match name {
         Some(name) => nodes.path_of(name.parent).map(|mut path| {

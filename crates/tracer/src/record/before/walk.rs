@@ -1,4 +1,4 @@
-//! Goes through directories and tells of every node in them.
+//! Walks directories and records every node in them.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ use crate::record::nodes::Nodes;
 /// `OVERLAYFS_SUPER_MAGIC` (include/uapi/linux/magic.h).
 const OVERLAY: u64 = 0x794c_7630;
 
-/// A node when it was read, for the second look.
+/// A node at the time of reading, for the second scan.
 struct Looked {
     path: PathBuf,
     place: Place,
@@ -55,7 +55,7 @@ pub(super) struct Walk<'a, W> {
     missing: Missing,
 }
 
-/// An entry of a directory that is open.
+/// An entry of an open directory.
 struct At<'d> {
     directory: BorrowedFd<'d>,
     parent: FileId,
@@ -82,7 +82,7 @@ impl<'a, W: Write> Walk<'a, W> {
         }
     }
 
-    /// A directory that was asked for, by its absolute path: those above it by their names.
+    /// A requested directory, by its absolute path: the directories above it by their names.
     pub(super) fn root(&mut self, path: &Path) -> io::Result<()> {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
@@ -112,7 +112,7 @@ impl<'a, W: Write> Walk<'a, W> {
         self.directory(&opened, id, &is, path)
     }
 
-    /// What is in a directory that was told of, and its attributes.
+    /// The contents of a recorded directory, and its attributes.
     fn directory(
         &mut self,
         opened: &OwnedFd,
@@ -206,7 +206,7 @@ impl<'a, W: Write> Walk<'a, W> {
         };
         let id = id_of(is, Some(opened.as_fd()));
         if self.nodes.is_kept(id) {
-            // Another name of a file that was told of.
+            // Another name of a recorded file.
             return self.found(id, is, name, None);
         }
         let mut kept = self.contents(at, is, &opened)?;
@@ -221,7 +221,7 @@ impl<'a, W: Write> Walk<'a, W> {
         self.attributes(id, is, Some(opened.as_fd()), &at.path)
     }
 
-    /// Stores contents within the limit: where they begin, and what they are.
+    /// Stores contents within the limit: their offset, and what they are.
     fn contents(
         &mut self,
         at: &At<'_>,
@@ -339,7 +339,7 @@ impl<'a, W: Write> Walk<'a, W> {
         self.tell(Change::Before { node, was })
     }
 
-    /// No process of the program did it, and no call.
+    /// It came from no process of the program and no call.
     fn tell(&mut self, change: Change) -> io::Result<()> {
         self.log.operation(&mut Operation {
             id: 0,
@@ -366,7 +366,7 @@ impl<'a, W: Write> Walk<'a, W> {
         });
     }
 
-    /// Looks at everything a second time; gives what is missing.
+    /// Scans everything a second time; returns the gaps.
     pub(super) fn finish(mut self, limit_bytes: u64) -> Vec<Gap> {
         for before in &self.looked {
             let is = look(CWD, before.path.as_os_str().as_bytes());

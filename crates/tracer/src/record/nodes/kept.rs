@@ -1,4 +1,4 @@
-//! Nodes that were told of before the program began.
+//! Nodes recorded before the program began.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,7 @@ use iostrata_core::record::Name;
 use super::Nodes;
 
 impl Nodes {
-    /// A node that the log tells of before the program begins; the one without a name is the
-    /// root.
+    /// A node that the log records before the program begins; the one without a name is the root.
     pub(in crate::record) fn keep(&mut self, id: FileId, name: Option<Name>) {
         self.told.insert(id);
         self.kept.insert(id);
@@ -23,7 +22,7 @@ impl Nodes {
         self.kept.contains(&id)
     }
 
-    /// A node that is kept without what is in it.
+    /// A node that is recorded without its contents.
     pub(in crate::record) fn left(&mut self, id: FileId) {
         self.left.insert(id);
     }
@@ -41,15 +40,15 @@ impl Nodes {
         self.listed.contains(&id)
     }
 
-    /// A node that is kept lies on overlayfs.
+    /// A recorded node lies on overlayfs.
     pub(in crate::record) fn layered(&mut self, id: FileId) {
         self.layered.insert(id);
     }
 
-    /// The node that was kept at this name, if it has the same inode number: generations of tmpfs
-    /// cannot be seen outside the kernel. On overlayfs the kernel side names the node of the layer,
-    /// of which there are two when the program has changed the file (`ovl_copy_up`,
-    /// `fs/overlayfs/copy_up.c`), and the name has to do.
+    /// The recorded node with this name, if it has the same inode number: generations of tmpfs are
+    /// not visible outside the kernel. On overlayfs the kernel side identifies the node of the
+    /// layer, of which there are two after the program has changed the file (`ovl_copy_up`,
+    /// `fs/overlayfs/copy_up.c`), so only the name is compared.
     pub(super) fn kept_as(&self, name: &Name, id: FileId) -> Option<FileId> {
         let known = self.entries.get(name).copied()?;
         let is_it =
@@ -74,7 +73,7 @@ mod tests {
         }
     }
 
-    /// "/kept/file", kept without its generation.
+    /// "/kept/file", recorded without its generation.
     fn kept() -> Nodes {
         let mut nodes = Nodes::default();
         nodes.keep(id(1, 0), None);

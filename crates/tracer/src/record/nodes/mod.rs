@@ -1,4 +1,4 @@
-//! Nodes and their names, as far as a log has told of them.
+//! Nodes and their names, as far as a log has recorded them.
 
 mod kept;
 
@@ -8,12 +8,12 @@ use iostrata_core::op::{FileId, FileKind};
 use iostrata_core::record::{Change, Name, Place};
 use iostrata_core::trace::{Located, NamedFile, NodeSeen, answers};
 
-/// Device of directories that are known by their name only. No file system has it:
-/// `get_anon_bdev` begins at 1 (fs/super.c).
+/// Device number of directories known only by name. No file system has it: `get_anon_bdev` begins
+/// at 1 (fs/super.c).
 pub(in crate::record) const NAMED_ONLY: u32 = 0;
 
-/// Whether what is written to a file of this type of file system is a command, or goes elsewhere,
-/// and is not in it afterwards.
+/// Whether data written to files on this type of file system is a command, or goes elsewhere, and
+/// is not in the file afterwards.
 fn is_without_contents(filesystem: &str) -> bool {
     answers(filesystem)
         || matches!(
@@ -25,27 +25,27 @@ fn is_without_contents(filesystem: &str) -> bool {
 /// Names of a path that are looked for.
 const DEEPEST: usize = 64;
 
-/// Tells of each node before it is used: its directories, then itself.
+/// Records each node before its first use: its directories, then the node itself.
 #[derive(Debug, Default)]
 pub(in crate::record) struct Nodes {
     entries: HashMap<Name, FileId>,
-    /// Directories that were known by their name before the kernel side told who they are.
+    /// Directories that were known by name before the kernel side identified them.
     also: HashMap<FileId, FileId>,
     told: HashSet<FileId>,
-    /// Files that were seen, and that the log does not mention yet.
+    /// Known files that the log does not mention yet.
     seen: HashMap<FileId, NamedFile>,
     without_contents: HashSet<FileId>,
     named_only: u64,
     root: Option<FileId>,
-    /// Nodes that were told of before the program began.
+    /// Nodes recorded before the program began.
     kept: HashSet<FileId>,
-    /// Those on overlayfs: a file that is changed there gets another inode.
+    /// Those on overlayfs: a file changed there gets another inode.
     layered: HashSet<FileId>,
     /// Files whose contents were left out.
     left: HashSet<FileId>,
-    /// Directories of which all names are known.
+    /// Directories whose names are all known.
     listed: HashSet<FileId>,
-    /// What is to be told before the next operation.
+    /// Records due before the next operation.
     found: Vec<Change>,
 }
 
@@ -59,29 +59,29 @@ impl Nodes {
         }
     }
 
-    /// Whether it is a file whose bytes are those that were written to it.
+    /// Whether the file stores the bytes written to it.
     pub(in crate::record) fn has_contents(&self, file: FileId) -> bool {
         !self.without_contents.contains(&file)
     }
 
-    /// What the log has to tell before the operation that was just looked at.
+    /// Records that the log needs before the current operation.
     pub(in crate::record) fn found(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.found)
     }
 
-    /// The node that the log calls so.
+    /// The log's node for this identity.
     pub(in crate::record) fn id(&self, file: FileId) -> FileId {
         self.also.get(&file).copied().unwrap_or(file)
     }
 
-    /// A file that an operation is about, told of if it was not yet.
+    /// The file of an operation, recorded if it is new.
     pub(in crate::record) fn file(&mut self, file: FileId) -> FileId {
         let id = self.id(file);
         if self.told.contains(&id) {
             return id;
         }
         let Some(named) = self.seen.remove(&file) else {
-            // A name event was lost, which the losses tell.
+            // A name event was lost; the losses say so.
             self.tell(id, FileKind::Regular, Place::Nowhere, 0);
             return id;
         };
@@ -127,7 +127,7 @@ impl Nodes {
         });
     }
 
-    /// The name that a path ends in; `None` for the root.
+    /// The last name of a path; `None` for the root.
     pub(in crate::record) fn name(&mut self, at: &Located) -> Option<Name> {
         let end = at.path.iter().rposition(|byte| *byte == b'/')?;
         let name = &at.path[end + 1..];
@@ -138,7 +138,7 @@ impl Nodes {
         Some(Name::new(parent, name))
     }
 
-    /// A directory by its path and, where the kernel side told it, its identity.
+    /// A directory by its path and, if the kernel side reported it, its identity.
     fn directory(&mut self, path: &[u8], id: Option<FileId>) -> FileId {
         if let Some(known) = id.map(|id| self.id(id)).filter(|id| self.told.contains(id)) {
             return known;
@@ -199,7 +199,7 @@ impl Nodes {
         }
     }
 
-    /// The node that a call found at a name, told of if it was not yet.
+    /// The node that a call found under a name, recorded if it is new.
     pub(in crate::record) fn at(
         &mut self,
         name: &Name,
@@ -226,7 +226,7 @@ impl Nodes {
         self.found_at(id, name, kind, seen.size_bytes)
     }
 
-    /// A file that a path led to, told of if it was not yet and no name event is on its way.
+    /// The target of a path, recorded if it is new and no name event is on its way.
     pub(in crate::record) fn reached(&mut self, name: &Name, node: NodeSeen) {
         if !self.seen.contains_key(&node.id) && self.has_contents(node.id) {
             self.at(name, Some(node), FileKind::Regular);
@@ -240,7 +240,7 @@ impl Nodes {
         id
     }
 
-    /// A path of a node. Looks at every name: for what is seldom asked.
+    /// A path of a node. Searches all names: for rare queries.
     pub(in crate::record) fn path_of(&self, node: FileId) -> Option<Vec<u8>> {
         let mut parts = Vec::new();
         let mut at = node;
@@ -255,7 +255,7 @@ impl Nodes {
         Some(parts.join(&b'/'))
     }
 
-    /// A call made a node: whatever was known of its identity belongs to another one.
+    /// A call created a node: previous knowledge of its identity belongs to another one.
     pub(in crate::record) fn made(&mut self, name: Option<&Name>, id: Option<FileId>) -> FileId {
         let id = id.unwrap_or_else(|| self.by_name_only());
         self.also.remove(&id);
@@ -272,7 +272,7 @@ impl Nodes {
         self.entries.remove(name);
     }
 
-    /// A node has another name; gives the node that had it before.
+    /// A node has another name; returns the node that had this name before.
     pub(in crate::record) fn renamed(
         &mut self,
         node: FileId,
@@ -281,7 +281,7 @@ impl Nodes {
         exchange: bool,
     ) -> Option<FileId> {
         let other = self.entries.get(to).copied();
-        // rename(2): two names of one file are left alone.
+        // rename(2): two names of one file are left unchanged.
         if other == Some(node) {
             return None;
         }
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// What was told, in short: kind and name.
+    /// The recorded events in short: kind and name.
     fn told(nodes: &mut Nodes) -> Vec<String> {
         let short = |change: Change| match change {
             Change::Found { kind, place, .. } => match place {

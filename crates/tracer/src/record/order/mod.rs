@@ -1,4 +1,4 @@
-//! From what the kernel handed over, nearly in order, to the operations of a log.
+//! Turns the kernel's nearly ordered events into the operations of a log.
 
 mod reads;
 
@@ -28,11 +28,11 @@ use crate::record::queue::Queue;
 /// include/uapi/linux/fs.h
 const RENAME_WHITEOUT: u32 = 4;
 
-/// Payload of which parts are still to come.
+/// Payload whose parts are still incomplete.
 #[derive(Debug, Default)]
 struct Begun {
     payload: Payload,
-    /// Of what may have to be looked for in the file.
+    /// Payload that may have to be searched for in the file.
     hasher: Option<Hasher>,
 }
 
@@ -49,7 +49,7 @@ pub(in crate::record) struct Order<W> {
     mapped: u64,
     whiteouts: u64,
     unsettled_reads: u64,
-    /// What is missing of what was before.
+    /// Gaps in the previous contents.
     not_kept: Vec<Gap>,
     outside: Outside,
 }
@@ -72,7 +72,7 @@ impl<W: Write> Order<W> {
         }
     }
 
-    /// Tells of everything in directories before the program begins.
+    /// Records everything in directories before the program begins.
     pub(in crate::record) fn keep(
         &mut self,
         directories: &[PathBuf],
@@ -93,7 +93,7 @@ impl<W: Write> Order<W> {
                 Item::Event(Event { call, open, did }) => match did {
                     Did::Changed(change) => self.changed(&call, open, change),
                     Did::Named(names) => self.named(&call, open, names),
-                    // Of writes the log has the payload, of reports what was printed.
+                    // The log has the payload of writes, and the text of reports.
                     Did::Wrote(_) | Did::Reported => {}
                 },
                 Item::Reached { at, node } => {
@@ -130,7 +130,7 @@ impl<W: Write> Order<W> {
         self.push(call, change, None);
     }
 
-    /// The description of an open file, told of where that is new.
+    /// The description of an open file, recorded if it is new.
     fn description(&mut self, call: &Call, node: FileId, open: OpenFile) -> Description {
         let (description, is_new) = self.descriptions.used(node, open);
         if is_new {
@@ -186,7 +186,7 @@ impl<W: Write> Order<W> {
         })
     }
 
-    /// Puts nodes and names in the place of paths.
+    /// Replaces paths by nodes and names.
     fn changed_names(&mut self, names: NameChange) -> Option<Change> {
         Some(match names {
             NameChange::Opened { .. } => return None,
@@ -197,7 +197,7 @@ impl<W: Write> Order<W> {
                 flags,
             } => return self.renamed(node, &from, &to, flags),
             NameChange::Linked { node, from, to } => {
-                // What leads through /proc is no name of the file, which may have none yet.
+                // A path through /proc is not a name of the file, which may have none yet.
                 let from = from.filter(|at| !at.path.starts_with(b"/proc/"));
                 let from = from.and_then(|from| self.nodes.name(&from));
                 let name = self.nodes.name(&to)?;
@@ -309,7 +309,7 @@ impl<W: Write> Order<W> {
         Ok(())
     }
 
-    /// All of a payload has come.
+    /// A payload is complete.
     fn whole(&mut self, part: &Part, begun: Begun) {
         let Begun { payload, hasher } = begun;
         let call = &part.call;
@@ -382,7 +382,7 @@ impl<W: Write> Order<W> {
         }
     }
 
-    /// An operation in its place, behind what has to be told before it.
+    /// An operation in its position, after the records that it needs.
     fn push(&mut self, call: &Call, change: Change, doubt: Option<Doubt>) {
         self.tell_found(call);
         let operation = operation(call, change);
@@ -398,7 +398,7 @@ impl<W: Write> Order<W> {
         }
     }
 
-    /// Writes the rest; gives the log back, and what is missing from it.
+    /// Writes the rest; returns the log and its gaps.
     pub(in crate::record) fn finish(mut self) -> io::Result<(Writer<W>, Vec<Gap>)> {
         self.queue
             .write_until(u64::MAX, &mut self.log, &mut self.doubts)?;
@@ -478,7 +478,7 @@ fn operation(call: &Call, change: Change) -> Operation {
     }
 }
 
-/// The same call, to tell what was so before it.
+/// The same call, for the records that must precede it.
 fn done(call: &Call) -> Call {
     Call {
         outcome: Ok(0),
@@ -486,7 +486,7 @@ fn done(call: &Call) -> Call {
     }
 }
 
-/// The change, of the node that the log calls so.
+/// The change, with the log's node.
 fn of_node(mut change: Change, id: FileId) -> Change {
     match &mut change {
         Change::Resized { node, .. }

@@ -1,4 +1,4 @@
-//! Reads, where they are asked for.
+//! Reads, where the user wants them recorded.
 
 use std::io::Write;
 

@@ -11,37 +11,37 @@ use super::syncs::{Growth, Syncs};
 use crate::trace::{FileHistory, Naming, Writes};
 use named::Deadline;
 
-/// Errors that say that storage failed; others say that the call was not possible
+/// Errors of the storage; others mean that the call was not possible
 /// (include/uapi/asm-generic/errno-base.h, errno.h: `EIO`, `ENOSPC`, `EDQUOT`).
 const STORAGE_ERRORS: [i32; 3] = [5, 28, 122];
 
-/// What is known about a file that was changed or synced.
+/// The state of a file that was changed or synced.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Life {
     pub(super) history: FileHistory,
     pub(super) renamed_to: Option<Path>,
-    /// The directory of its newest name, how it came to it, and when.
+    /// The directory of its newest name, how it got there, and when.
     pub(super) named: Option<(Path, Naming, u64)>,
-    /// When a report to the outside ended that came after that.
+    /// The end of a later report to the outside.
     name_reported_ns: u64,
-    /// The directory that a name of it was removed from last, and when.
+    /// The directory from which a name of it was last removed, and when.
     pub(super) removed: Option<(Path, u64)>,
-    /// Directories in which it replaced another file while it was not durable.
+    /// Directories in which it replaced another file before it was durable.
     pub(super) replaced_in: Vec<(Path, u64)>,
     /// Length; `None` when unknown.
     length: Option<u64>,
     /// Bytes at its beginning that are older than the run.
     old_bytes: u64,
-    /// Part of these that was written over.
+    /// Part of these that was overwritten.
     overwritten: Option<(u64, u64)>,
-    /// Names it has.
+    /// Number of its names.
     links: u32,
     syncs: Syncs,
     pending: Pending,
-    /// When the latest sync that succeeded began, nanoseconds; 0 for none.
+    /// Start of the latest successful sync, nanoseconds; 0 for none.
     covered_ns: u64,
     write_ns: u64,
-    /// Of the latest write that was durable by itself.
+    /// The latest write that was durable by itself.
     durable_write_ns: u64,
     durable_writes: u64,
     mapped_ns: Option<u64>,
@@ -51,7 +51,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// A file of this length that had one name.
+    /// A file of this length with one name.
     pub(super) fn new(length: Option<u64>) -> Self {
         Self {
             length,
@@ -81,7 +81,7 @@ impl Life {
         self.durable_writes > 0 && self.durable_writes == self.history.writes
     }
 
-    /// Whether stores to a mapping may wait to be made durable.
+    /// Whether stores to a mapping may not be durable yet.
     fn has_stores(&self, whole: Option<Span>) -> bool {
         let covered_ns = self.covered(whole);
         !self.history.mapping_synced && self.mapped_ns.is_some_and(|at_ns| at_ns > covered_ns)
@@ -134,7 +134,7 @@ impl Life {
         }
     }
 
-    /// Contents that are older than the run are gone.
+    /// Contents older than the run are gone.
     fn overwrite(&mut self, span: Span, writes: &Writes) {
         let to = writes.to.min(self.old_bytes);
         if writes.from >= to || writes.durable {
@@ -158,7 +158,7 @@ impl Life {
     }
 
     fn emptied(&mut self, span: Span) {
-        // Its own contents that were never synced are no loss to anybody.
+        // The loss of its own contents, never synced, harms nobody.
         if !self.history.created || self.history.syncs.is_any() {
             self.history.emptied.add(span);
             self.emptied_at = Some(span);
@@ -179,7 +179,7 @@ impl Life {
 
     pub(super) fn allocated(&mut self, span: Span) {
         self.history.allocated = true;
-        self.length = None; // it may have been kept, and may not
+        self.length = None; // it may or may not have been kept
         self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
@@ -196,8 +196,8 @@ impl Life {
         self.history.mapped_to_write.add(span);
     }
 
-    /// `fsync` or `fdatasync` returned. Gives the moment of the latest change that made the file
-    /// system write its journal; all changes of names before that are in it, too.
+    /// `fsync` or `fdatasync` returned. Returns the time of the latest change that made the file
+    /// system write its journal, which then includes all earlier name changes.
     pub(super) fn synced(
         &mut self,
         (span, process): (Span, u32),
@@ -231,7 +231,7 @@ impl Life {
         self.syncs.journalled(span.started_ns, data_only)
     }
 
-    /// A process that changed it, or named it, told the outside something.
+    /// A process that changed or named it reported something to the outside.
     pub(super) fn reported(
         &mut self,
         (span, ended_ns): (Span, u64),
@@ -251,9 +251,9 @@ impl Life {
         }
     }
 
-    /// The history, as it is at the end of the run. `directory_ns` is when the latest sync
-    /// of its directory began, `removed_ns` that of the directory it was removed from;
-    /// `journalled_ns` what [`Self::synced`] gave last of any file of its file system.
+    /// The history at the end of the run. `directory_ns` is the start of the latest sync of its
+    /// directory, `removed_ns` that of the directory from which it was removed; `journalled_ns` is
+    /// the last result of [`Self::synced`] for any file of its file system.
     pub(super) fn finish(
         mut self,
         whole: Option<Span>,

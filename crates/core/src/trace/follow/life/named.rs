@@ -1,4 +1,4 @@
-//! The names of one file: how it came to them, and whether its contents were durable by then.
+//! The names of one file: how it got them, and whether its contents were durable by then.
 
 use super::super::Span;
 use super::super::names::Path;
@@ -7,9 +7,9 @@ use super::Life;
 use crate::op::Call;
 use crate::trace::{NameHolder, Naming};
 
-/// Deadlines that a late run of writes may still concern.
+/// Deadlines that a late run of writes may still affect.
 const KEPT: usize = 4;
-/// Directories of one file whose renames are counted apart.
+/// Maximum number of directories of one file whose renames are counted separately.
 const PLACES: usize = 4;
 
 /// Why the contents should have been durable at a moment.
@@ -40,8 +40,8 @@ impl Life {
         self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
-    /// It was made without a name (`O_TMPFILE`, open(2)): it is gone at its last close unless it is
-    /// linked before.
+    /// It was created without a name (`O_TMPFILE`, open(2)): it disappears at its last close unless
+    /// it is linked before.
     pub(in crate::trace::follow) fn nameless(&mut self) {
         self.history.created = true;
         self.history.unlinked = true;
@@ -49,7 +49,7 @@ impl Life {
         self.links = 0;
     }
 
-    /// Writes that come after names were taken, but may have begun before.
+    /// Writes that arrive after a rename, but may have begun before it.
     pub(super) fn judge_names(&mut self, run: Span) {
         let mut deadlines = std::mem::take(&mut self.deadlines);
         for deadline in &mut deadlines {
@@ -80,7 +80,7 @@ impl Life {
 
     fn take_name(&mut self, at_ns: u64, need: Need, whole: Option<Span>) {
         if self.syncs.is_forgotten(at_ns) {
-            return; // so many syncs since: it was cared for
+            return; // enough syncs since then to be considered durable
         }
         let mut deadline = Deadline {
             at_ns,
@@ -97,8 +97,8 @@ impl Life {
         }
     }
 
-    /// It got another name, `to`, in `directory`. `removed_ns` is when the run had removed
-    /// the file that had that name before.
+    /// It got another name, `to`, in `directory`. `removed_ns` is the time at which the run had
+    /// removed the previous file with that name.
     pub(in crate::trace::follow) fn renamed(
         &mut self,
         span: Span,
@@ -120,7 +120,8 @@ impl Life {
         self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
-    /// It got a name more. One that had none, as `O_TMPFILE` makes them, is no less published.
+    /// It got an additional name. A file without a name before, as created by `O_TMPFILE`, is
+    /// published as well.
     pub(in crate::trace::follow) fn linked(
         &mut self,
         span: Span,
@@ -137,7 +138,7 @@ impl Life {
         self.syncs.changed(span, Growth::Unclear, &mut self.history);
     }
 
-    /// The directory that it is in, or one above that, got another name.
+    /// Its directory, or one above it, got another name.
     pub(in crate::trace::follow) fn moved_along(
         &mut self,
         span: Span,
