@@ -1,6 +1,6 @@
 //! What a power failure would leave on disk.
 //!
-//! The operations of a log become [effects](effect), the pieces that reach the disk one without the
+//! The operations of a log become *effects*, the pieces that reach the disk one without the
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
