@@ -13,7 +13,7 @@ pub(crate) struct Attach {
     pub(crate) pid: Vec<u32>,
 
     /// Observe every process of this name, also those started later: the name of its first thread
-    /// (comm), the base name of its executable, or that of its argv[0]; repeatable
+    /// (comm), or the base name of its executable or of the command that started it; repeatable
     #[arg(long, value_name = "NAME", value_parser = name, value_delimiter = ',',
         conflicts_with = "command")]
     pub(crate) name: Vec<String>,
