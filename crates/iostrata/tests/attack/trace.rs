@@ -278,7 +278,11 @@ fn adopting_is_killed(way: Way, seeded: &mut Seeded) -> Outcome {
             holds(result.is_some(), Fault::Code, what)?;
             Ok(if is_sent { "ended well" } else { "not reached" })
         }
-        Some(125) if said.contains("has exited") || said.contains("No such process") => {
+        Some(125)
+            if ["has exited", "has ended", "No such process"]
+                .iter()
+                .any(|ended| said.contains(ended)) =>
+        {
             Ok("not reached")
         }
         Some(code) if is_sent && code == 128 + signal.as_raw() => {
