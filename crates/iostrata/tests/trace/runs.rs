@@ -290,9 +290,9 @@ fn what_makes_no_sense_with_several_runs_is_refused() {
     for (options, why) in [
         (
             &["--runs", "2", "-p", &own][..],
-            "-p attaches to a running process",
+            "attach to running processes",
         ),
-        (&["--cold", "-p", &own], "give the command instead of -p"),
+        (&["--cold", "-p", &own], "give the command instead"),
         (
             &["--warmup", "1", "--for", "1s", "--", "true"],
             "leave out --for",

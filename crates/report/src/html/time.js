@@ -107,9 +107,10 @@
     }
     figure.addEventListener("show-all", function () { show(0, buckets); });
 
+    // Nothing is counted after the last call or request: the axis may be longer.
     function sum(lane, start) {
       let all = 0;
-      for (let at = start; at < Math.min(start + bin, buckets); at += 1) all += lane.counts[at];
+      for (let at = start; at < Math.min(start + bin, buckets); at += 1) all += lane.counts[at] || 0;
       return all;
     }
 
