@@ -26,9 +26,33 @@ pub(crate) fn run(options: &Completions) -> Result<(), Failure> {
     );
     let mut script = String::from_utf8_lossy(&script).into_owned();
     if matches!(options.shell, Shell::Fish) {
+        script = with_unused_letters(&script);
         script += &fish_names();
     }
     ui::print(&script)
+}
+
+/// Gives long options a letter in the specifications for `argparse`, behind `-`: it is not accepted as an
+/// option, but fish before 3.2 refuses a specification without one, and completes nothing.
+/// See <https://fishshell.com/docs/3.1/cmds/argparse.html>.
+fn with_unused_letters(script: &str) -> String {
+    const SPECIFICATIONS: &str = "    string join \\n ";
+    let mut lines = String::with_capacity(script.len());
+    for line in script.split_inclusive('\n') {
+        let Some(options) = line.strip_prefix(SPECIFICATIONS) else {
+            lines += line;
+            continue;
+        };
+        lines += SPECIFICATIONS;
+        let options = options.trim_end().split(' ').zip(('A'..='Z').cycle());
+        let options = options.map(|(option, letter)| match option.as_bytes() {
+            [_, b'/', ..] | [_] => option.to_owned(),
+            _ => format!("{letter}-{option}"),
+        });
+        lines += &options.collect::<Vec<_>>().join(" ");
+        lines.push('\n');
+    }
+    lines
 }
 
 /// What the generator for fish leaves out: names that are no option's value.
