@@ -21,7 +21,7 @@ pub struct Environment {
     /// Hypervisor or container technology found, `null` on bare metal or when unknown.
     pub virtualization: Option<String>,
     /// The directory that was measured.
-    pub target: Target,
+    pub target: Storage,
     /// The observer of the runs.
     pub backend: Backend,
     /// Version of iostrata that wrote the result.
@@ -97,7 +97,7 @@ pub enum Backend {
 /// A directory and the storage under it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-pub struct Target {
+pub struct Storage {
     /// The directory, lossily decoded.
     pub path: String,
     /// File-system type, as in `/proc/self/mountinfo`.
@@ -150,7 +150,7 @@ mod tests {
             cpu_model: Some("A CPU".to_owned()),
             memory_bytes: 8 << 30,
             virtualization: None,
-            target: Target {
+            target: Storage {
                 path: "/srv/one".to_owned(),
                 filesystem: "ext4".to_owned(),
                 mount_options: "rw".to_owned(),

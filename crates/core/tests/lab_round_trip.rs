@@ -5,7 +5,7 @@ use iostrata_core::buffering::{
     BufferingResult, BufferingRow, Case, Memory, MemoryChange, Mode, QUESTION, RuntimeBuffer,
     RuntimeCall, Seen, Step, Timeline,
 };
-use iostrata_core::environment::{Backend, Device, Environment, Target};
+use iostrata_core::environment::{Backend, Device, Environment, Storage};
 use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
 use iostrata_core::lab::{
     Experiment, Interference, LabResult, MeasuredTarget, Method, OwnCost, Row, SCHEMA,
@@ -14,8 +14,8 @@ use iostrata_core::op::Gap;
 use iostrata_core::timing::{Sample, Timing};
 use serde_json::{Value, json};
 
-fn target() -> Target {
-    Target {
+fn target() -> Storage {
+    Storage {
         path: "/data".into(),
         filesystem: "ext4".into(),
         mount_options: "rw,relatime".into(),

@@ -10,7 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iostrata_core::copy::{CopyRow, Method, Source};
+use iostrata_core::copy::{CopyMethod, CopyRow, Source};
 use iostrata_core::{environment, stats};
 use iostrata_lab::copy::{Buffer, Selection};
 use iostrata_lab::engine::{Launcher, Silent, StoppingRule};
@@ -26,11 +26,11 @@ fn main() {
     let dir = tempfile::tempdir_in(workload().parent().unwrap()).unwrap();
     let selection = Selection {
         methods: vec![
-            Method::ReadWrite,
-            Method::Sendfile,
-            Method::Splice,
-            Method::CopyFileRange,
-            Method::Cp,
+            CopyMethod::ReadWrite,
+            CopyMethod::Sendfile,
+            CopyMethod::Splice,
+            CopyMethod::CopyFileRange,
+            CopyMethod::Cp,
         ],
         sources: vec![Source::Warm],
         buffers: vec![Buffer::Bytes(64 << 10)],
@@ -55,11 +55,11 @@ fn main() {
     let target = target(dir.path());
     let measured = run(&cases, &settings, &[target], None, &mut Silent, &|| false).unwrap();
     let rows = measured.rows_of::<CopyRow>();
-    let samples = |method: Method| {
+    let samples = |method: CopyMethod| {
         let row = rows.iter().find(|row| row.row.case.method == method);
         row.unwrap().row.timing.clone().unwrap()
     };
-    let cp = samples(Method::Cp);
+    let cp = samples(CopyMethod::Cp);
     for row in rows {
         let timing = row.row.timing.as_ref().unwrap();
         let ratio = stats::ratio(&timing.samples_s, &cp.samples_s).unwrap();
@@ -96,7 +96,7 @@ fn target(dir: &Path) -> Target {
         backing_cached: false,
         disks: Vec::new(),
         device_path: None,
-        storage: environment::Target {
+        storage: environment::Storage {
             path: dir.display().to_string(),
             filesystem: "unknown".to_owned(),
             mount_options: String::new(),

@@ -29,7 +29,7 @@ pub struct Target {
     /// Block device of the file system, if it has one.
     pub device_path: Option<PathBuf>,
     /// Mount and devices.
-    pub storage: environment::Target,
+    pub storage: environment::Storage,
 }
 
 impl Target {

@@ -1,6 +1,6 @@
 //! Parts of results that tests build by hand and share.
 
-use iostrata_core::environment::{Backend, Device, Environment, Target};
+use iostrata_core::environment::{Backend, Device, Environment, Storage};
 use iostrata_core::evidence::{DeviceCounts, RequestCount};
 use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
 use iostrata_core::timing::{Sample, Timing};
@@ -18,8 +18,8 @@ pub(crate) fn disk(name: &str) -> Device {
 }
 
 /// ext4 with a journal.
-pub(crate) fn storage(path: &str, mount_options: &str, devices: Vec<Device>) -> Target {
-    Target {
+pub(crate) fn storage(path: &str, mount_options: &str, devices: Vec<Device>) -> Storage {
+    Storage {
         path: path.to_owned(),
         filesystem: "ext4".to_owned(),
         mount_options: mount_options.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn storage(path: &str, mount_options: &str, devices: Vec<Device>) -> 
     }
 }
 
-pub(crate) fn measured(name: &str, image: bool, storage: Target) -> MeasuredTarget {
+pub(crate) fn measured(name: &str, image: bool, storage: Storage) -> MeasuredTarget {
     MeasuredTarget {
         name: name.to_owned(),
         image,
@@ -37,7 +37,7 @@ pub(crate) fn measured(name: &str, image: bool, storage: Target) -> MeasuredTarg
 }
 
 /// A machine with two CPUs whose kernel is observed.
-pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Target) -> Environment {
+pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Storage) -> Environment {
     Environment {
         machine: None,
         kernel: kernel.to_owned(),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Sides;
 use crate::bytes;
-use crate::environment::{Backend, Device, Environment, Target};
+use crate::environment::{Backend, Device, Environment, Storage};
 use crate::lab::LabResult;
 
 /// Memory sizes that count as equal: the kernel's own reservation depends on its version.
@@ -103,7 +103,7 @@ impl Conditions {
     }
 
     /// Compares the storage of two targets.
-    pub(super) fn storage(&mut self, name: &str, base: &Target, new: &Target) {
+    pub(super) fn storage(&mut self, name: &str, base: &Storage, new: &Storage) {
         let mut hold = |what: &str, base: String, new: String| {
             self.hold(Weight::Machine, format!("{what} of {name}"), base, new);
         };
@@ -112,9 +112,9 @@ impl Conditions {
             base.filesystem.clone(),
             new.filesystem.clone(),
         );
-        let options = |target: &Target| target.mount_options.clone();
+        let options = |target: &Storage| target.mount_options.clone();
         hold("mount options", options(base), options(new));
-        let journal = |target: &Target| match target.journal {
+        let journal = |target: &Storage| match target.journal {
             Some(true) => "yes".to_owned(),
             Some(false) => "none".to_owned(),
             None => "not known".to_owned(),
@@ -143,7 +143,7 @@ fn back_end(backend: Backend) -> &'static str {
 }
 
 /// The stack of devices as text: what determines their performance.
-fn devices(target: &Target) -> String {
+fn devices(target: &Storage) -> String {
     if target.devices.is_empty() {
         return "none seen".to_owned();
     }

@@ -79,7 +79,7 @@ pub struct Undecided {
     /// Its subject.
     pub what: String,
     /// The known time; `null` if there is none, and for counts.
-    pub time: Option<time::Change>,
+    pub time: Option<time::TimeRatio>,
     /// Lost events, by which counts may be too low; `null` for times.
     pub lost_events: Option<Sides<u64>>,
 }
@@ -131,7 +131,7 @@ impl Comparison {
 /// A program, an experiment as a whole, or one row.
 struct Judged {
     what: String,
-    time: Option<time::Change>,
+    time: Option<time::TimeRatio>,
     judgement: Judgement,
     of: Extent,
 }
@@ -198,7 +198,7 @@ impl Judged {
     }
 }
 
-fn longer(what: String, time: time::Change, limit: Limit) -> Option<Exceeded> {
+fn longer(what: String, time: time::TimeRatio, limit: Limit) -> Option<Exceeded> {
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     (percent(time.ratio) >= limit.percent).then(|| Exceeded {
         what,

@@ -30,7 +30,7 @@ pub use findings::{Findings, Found};
 pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError, Undecided};
 pub use strata::Measure;
-pub use time::Change;
+pub use time::TimeRatio;
 pub use timed::{TIMES, Timed};
 pub use trace::{PAGE_CACHE, trace};
 pub use verdict::{USUAL_LIMIT, Verdict};
@@ -137,7 +137,7 @@ pub struct Whole {
     /// Pairs with times.
     pub timed: usize,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
-    pub time: Option<Change>,
+    pub time: Option<TimeRatio>,
     /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.
@@ -169,7 +169,7 @@ pub struct Row {
     /// Timing runs.
     pub runs: Sides<usize>,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
-    pub time: Option<Change>,
+    pub time: Option<TimeRatio>,
     /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.

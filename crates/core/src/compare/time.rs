@@ -70,7 +70,7 @@ const DEVIATION: f64 = 1.4826;
 /// Ratio of two times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-pub struct Change {
+pub struct TimeRatio {
     /// Estimate of the factor.
     pub ratio: f64,
     /// Lower end of its interval.
@@ -85,7 +85,7 @@ pub struct Change {
     pub rounds: usize,
 }
 
-impl Change {
+impl TimeRatio {
     /// Its judgement.
     pub(super) fn judgement(&self) -> Judgement {
         if self.low_ratio > 1.0 && self.ratio >= LEAST {
@@ -187,12 +187,12 @@ impl Estimate {
     }
 
     /// The interval with this error probability, and the detectable factor.
-    pub(super) fn change(&self, misses: f64) -> Change {
+    pub(super) fn change(&self, misses: f64) -> TimeRatio {
         let degrees = self.degrees();
         let deviation = self.variance().sqrt();
         let width = stats::t_quantile(misses, degrees) * deviation;
         let reserve = stats::t_quantile(2.0 * (1.0 - POWER), degrees) * deviation;
-        Change {
+        TimeRatio {
             ratio: factor(self.log),
             low_ratio: factor(self.log - width),
             high_ratio: factor(self.log + width),

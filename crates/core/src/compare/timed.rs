@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::time::{Among, Basis, Estimate, FALSE_ALARM, Load, rounds};
-use super::{Change, Judgement, Limit, Sides, Verdict};
+use super::{Judgement, Limit, Sides, TimeRatio, Verdict};
 use crate::op::Gap;
 use crate::trace::{Spread, TimedRuns, TraceResult};
 
@@ -26,7 +26,7 @@ pub struct Timed {
     /// CPUs kept busy by other processes meanwhile, on average; `null` when unknown.
     pub others_cpus: Sides<Option<f64>>,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
-    pub time: Option<Change>,
+    pub time: Option<TimeRatio>,
     /// Its judgement.
     pub judgement: Judgement,
 }
@@ -87,7 +87,7 @@ fn ends(base: &TimedRuns, new: &TimedRuns, end: fn(Spread) -> f64) -> Sides<f64>
     }
 }
 
-fn time(base: &TimedRuns, new: &TimedRuns, cpus: f64) -> Option<Change> {
+fn time(base: &TimedRuns, new: &TimedRuns, cpus: f64) -> Option<TimeRatio> {
     let times_s =
         |runs: &TimedRuns| -> Vec<f64> { runs.each.iter().map(|run| run.wall_s).collect() };
     let logs = rounds(&times_s(base), &times_s(new))?;

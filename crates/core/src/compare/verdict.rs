@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Comparison, Judgement, Limit};
+use super::{Comparison, Judgement, Limit, TimeRatio};
 
 /// The default limit of `same`. A quiet machine can detect about this much in an experiment with
 /// five rounds.
@@ -29,7 +29,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Of one time.
-    pub fn of(time: &Change, limit: Limit) -> Self {
+    pub fn of(time: &TimeRatio, limit: Limit) -> Self {
         match time.judgement() {
             Judgement::Slower => Self::Slower,
             Judgement::Faster => Self::Faster,
@@ -72,19 +72,19 @@ impl Limit {
 
     /// Whether the time is the same within the limit: the interval lies within it, and a change as
     /// large would have been found.
-    fn holds(self, time: &Change) -> bool {
+    fn holds(self, time: &TimeRatio) -> bool {
         let most = self.factor();
         time.low_ratio >= 1.0 / most && time.high_ratio <= most && time.visible_ratio <= most
     }
 
     /// Whether the estimate is as far from 1 as the limit.
-    fn is_reached_by(self, time: &Change) -> bool {
+    fn is_reached_by(self, time: &TimeRatio) -> bool {
         let most = self.factor();
         time.ratio >= most || time.ratio <= 1.0 / most
     }
 
     /// Whether the time may be longer by the limit, undecided.
-    pub(super) fn may_be_exceeded(self, time: &Change) -> bool {
+    pub(super) fn may_be_exceeded(self, time: &TimeRatio) -> bool {
         match Verdict::of(time, self) {
             Verdict::Inconclusive => true,
             Verdict::Slower => time.ratio < self.factor() && time.high_ratio >= self.factor(),
@@ -95,7 +95,7 @@ impl Limit {
     /// Whether an inconclusive row alone leaves its experiment undecided. A few rounds of one row
     /// show only large changes, so that most rows are inconclusive on most machines: only those
     /// count whose estimate reaches the limit.
-    pub(super) fn is_left_open_by(self, time: &Change) -> bool {
+    pub(super) fn is_left_open_by(self, time: &TimeRatio) -> bool {
         Verdict::of(time, self) == Verdict::Inconclusive && self.is_reached_by(time)
     }
 }
@@ -110,7 +110,7 @@ impl Comparison {
         let Some(lab) = &mut self.lab else {
             return;
         };
-        let of = |time: Option<Change>| time.map(|time| Verdict::of(&time, limit));
+        let of = |time: Option<TimeRatio>| time.map(|time| Verdict::of(&time, limit));
         let mut all = Vec::new();
         for whole in &mut lab.experiments {
             whole.verdict = of(whole.time);
@@ -134,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    fn change(ratio: f64, low_ratio: f64, high_ratio: f64, visible_ratio: f64) -> Change {
-        Change {
+    fn change(ratio: f64, low_ratio: f64, high_ratio: f64, visible_ratio: f64) -> TimeRatio {
+        TimeRatio {
             ratio,
             low_ratio,
             high_ratio,

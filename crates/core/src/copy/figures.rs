@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Case, Measure, Method, Source, Yardstick};
+use super::{Case, CopyMethod, Measure, Source, Yardstick};
 use crate::evidence::Evidence;
 use crate::lab::Row;
 
@@ -94,8 +94,8 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
 /// that no call returns.
 fn user_bytes(case: &Case, evidence: &Evidence) -> Option<u64> {
     match case.method {
-        Method::MmapMemcpy => return Some(case.size_bytes),
-        Method::IoUring => return Some(2 * case.size_bytes),
+        CopyMethod::MmapMemcpy => return Some(case.size_bytes),
+        CopyMethod::IoUring => return Some(2 * case.size_bytes),
         _ => {}
     }
     let calls = evidence.syscalls.as_ref()?;
@@ -129,9 +129,9 @@ fn limit(row: &Row<Case>, time_s: f64, yardsticks: &[Yardstick]) -> Option<Limit
 fn needed(case: &Case) -> Vec<Measure> {
     match case.method {
         // Nothing is moved.
-        Method::Reflink => Vec::new(),
+        CopyMethod::Reflink => Vec::new(),
         // Past the page cache in both directions, whatever is in it.
-        Method::Direct => vec![Measure::DeviceRead, Measure::DeviceWrite],
+        CopyMethod::Direct => vec![Measure::DeviceRead, Measure::DeviceWrite],
         _ => {
             let mut needed = vec![Measure::MemoryCopy];
             if case.durable {
@@ -166,7 +166,7 @@ mod tests {
             let limit = limited.rows[0].figures.limit;
             limit.map(|limit| (limit.measure, (limit.share * 100.0).round()))
         };
-        let warm = made(Method::Sendfile);
+        let warm = made(CopyMethod::Sendfile);
         assert_eq!(limits(warm.clone()), Some((Measure::MemoryCopy, 20.0)));
         assert_eq!(
             limits(warm.clone().durable()),
@@ -181,11 +181,11 @@ mod tests {
             Some((Measure::MemoryCopy, 20.0)),
             "another file system's device says nothing"
         );
-        assert_eq!(limits(made(Method::Reflink)), None);
-        let sharing = made(Method::CopyFileRange).writing(0, 4096);
+        assert_eq!(limits(made(CopyMethod::Reflink)), None);
+        let sharing = made(CopyMethod::CopyFileRange).writing(0, 4096);
         assert_eq!(limits(sharing), None, "nothing was copied");
         assert_eq!(
-            limits(made(Method::Direct)),
+            limits(made(CopyMethod::Direct)),
             Some((Measure::DeviceWrite, 80.0))
         );
     }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_row_faster_than_the_step_has_no_limit() {
         let limit = |took_ms: f64| {
-            let mut limited = result(vec![made(Method::Sendfile).timed(&[took_ms; 5])]);
+            let mut limited = result(vec![made(CopyMethod::Sendfile).timed(&[took_ms; 5])]);
             limited.rows.remove(0).figures.limit
         };
         // One copy in memory takes 20 ms.
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_yardstick_of_another_size_is_none() {
-        let mut result = result(vec![made(Method::Sendfile).timed(&[100.0; 5])]);
+        let mut result = result(vec![made(CopyMethod::Sendfile).timed(&[100.0; 5])]);
         let mut other = yardstick(Measure::MemoryCopy, 20.0);
         other.size_bytes = SIZE_BYTES * 2;
         let row = result.rows.remove(0).row;
@@ -219,25 +219,25 @@ mod tests {
                 .calling("sendfile", (1, 0, 7))
         };
         let bytes = |row: Row<Case>| result(vec![row]).rows[0].figures.user_bytes;
-        assert_eq!(bytes(all(Method::ReadWrite)), Some(2 * SIZE_BYTES));
+        assert_eq!(bytes(all(CopyMethod::ReadWrite)), Some(2 * SIZE_BYTES));
         assert_eq!(
-            bytes(made(Method::Sendfile).calling("sendfile", (1, 0, SIZE_BYTES))),
+            bytes(made(CopyMethod::Sendfile).calling("sendfile", (1, 0, SIZE_BYTES))),
             Some(0)
         );
-        assert_eq!(bytes(made(Method::MmapMemcpy)), Some(SIZE_BYTES));
-        assert_eq!(bytes(made(Method::IoUring)), Some(2 * SIZE_BYTES));
-        assert_eq!(bytes(made(Method::ReadWrite)), None, "not observed");
+        assert_eq!(bytes(made(CopyMethod::MmapMemcpy)), Some(SIZE_BYTES));
+        assert_eq!(bytes(made(CopyMethod::IoUring)), Some(2 * SIZE_BYTES));
+        assert_eq!(bytes(made(CopyMethod::ReadWrite)), None, "not observed");
     }
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let row = result(vec![made(Method::ReadWrite)]).rows.remove(0);
+        let row = result(vec![made(CopyMethod::ReadWrite)]).rows.remove(0);
         assert_eq!(row.figures, Figures::default());
     }
 
     #[test]
     fn calls_faults_and_bytes_are_summed() {
-        let row = made(Method::ReadWrite)
+        let row = made(CopyMethod::ReadWrite)
             .calling("read", (11, 0, SIZE_BYTES))
             .calling("ioctl", (1, 1, 0))
             .faults(24_000)

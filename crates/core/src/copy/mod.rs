@@ -18,8 +18,7 @@ pub const QUESTION: &str = "which system calls copy a file fastest, and why?";
 
 names! {
     /// How the bytes get from one file into the other.
-    #[cfg_attr(test, schemars(rename = "CopyMethod"))]
-    pub enum Method {
+    pub enum CopyMethod {
         /// The C library's `fgetc` and `fputc`, one call a byte.
         FgetcFputc = "fgetc_fputc",
         /// The C library's `getc_unlocked` and `putc_unlocked`, which take no lock.
@@ -49,14 +48,14 @@ names! {
     }
 }
 
-/// Pieces of the buffer in [`Method::ReadvWritev`].
+/// Pieces of the buffer in [`CopyMethod::ReadvWritev`].
 pub const PIECES: u64 = 8;
 
-/// Bytes that addresses, lengths and offsets of [`Method::Direct`] are multiples of: the
+/// Bytes that addresses, lengths and offsets of [`CopyMethod::Direct`] are multiples of: the
 /// largest logical block of disks in use.
 pub const DIRECT_ALIGNMENT_BYTES: u64 = 4096;
 
-impl Method {
+impl CopyMethod {
     /// Whether its buffer's size is chosen, and not its own affair.
     pub fn has_buffer(self) -> bool {
         matches!(
@@ -93,7 +92,7 @@ names! {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyCase"))]
 pub struct Case {
     /// How.
-    pub method: Method,
+    pub method: CopyMethod,
     /// Bytes of the program's buffer; `None` where there is none or its size is
     /// another's affair.
     pub buffer_bytes: Option<u64>,
@@ -263,13 +262,13 @@ impl CopyRow {
 impl Judged for CopyRow {
     type Case = Case;
     /// The method, of rows that are warm and end in the page cache.
-    type Kind = Option<Method>;
+    type Kind = Option<CopyMethod>;
 
     fn row(&self) -> &Row<Case> {
         &self.row
     }
 
-    fn kind(&self) -> Option<Method> {
+    fn kind(&self) -> Option<CopyMethod> {
         let case = &self.row.case;
         (case.source == Source::Warm && !case.durable).then_some(case.method)
     }

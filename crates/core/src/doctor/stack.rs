@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::{Device, Target};
+use crate::environment::{Device, Storage};
 use crate::op::FileId;
 
 /// Layers in depth-first order: each is followed by the layers under it, one deeper. The first is
@@ -215,7 +215,7 @@ impl Stack {
 
     /// The part of the environment about `path`. The journal of an overlay is that of its upper
     /// file system, which receives the writes.
-    pub fn target(&self, path: String) -> Target {
+    pub fn target(&self, path: String) -> Storage {
         let top = self.file_system();
         let writes = self
             .layers
@@ -236,7 +236,7 @@ impl Stack {
         {
             mount_options.push_str(&data);
         }
-        Target {
+        Storage {
             path,
             filesystem: top.map_or_else(String::new, |layer| layer.name.clone()),
             mount_options,

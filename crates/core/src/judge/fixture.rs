@@ -1,7 +1,7 @@
 //! Rows built by hand for the tests of the judges.
 
 use super::{Claim, Finding, Judged, Missing, TargetRows};
-use crate::environment::{Device, Target};
+use crate::environment::{Device, Storage};
 use crate::evidence::{DeviceCounts, Evidence, RequestCount};
 use crate::lab::{ExperimentResult, Interference, MeasuredTarget, Method, Row};
 use crate::op::Gap;
@@ -133,7 +133,7 @@ pub(crate) fn target(name: &str, filesystem: &str, write_cache: Option<&str>) ->
     MeasuredTarget {
         name: name.to_owned(),
         image: false,
-        storage: Target {
+        storage: Storage {
             path: "/data".to_owned(),
             filesystem: filesystem.to_owned(),
             mount_options: String::new(),

@@ -29,7 +29,7 @@ use crate::atime::{self, AtimeResult};
 use crate::buffering::{self, BufferingResult};
 use crate::copy::{self, CopyResult};
 use crate::doctor::Setting;
-use crate::environment::{Environment, Target};
+use crate::environment::{Environment, Storage};
 use crate::evidence::Evidence;
 use crate::op::Gap;
 use crate::page_cache::{self, PageCacheResult};
@@ -278,7 +278,7 @@ pub struct MeasuredTarget {
     pub image: bool,
     /// Directory, mount and devices.
     #[serde(flatten)]
-    pub storage: Target,
+    pub storage: Storage,
 }
 
 impl MeasuredTarget {

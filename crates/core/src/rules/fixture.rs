@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::calls::{READS, WRITES};
 use super::rule::{Rule, Subject};
-use crate::environment::{Backend, Environment, Target};
+use crate::environment::{Backend, Environment, Storage};
 use crate::evidence::{Evidence, RequestCount};
 use crate::trace::{
     CallRow, Descent, Draft, FileCall, FileHistory, FileKind, FileRow, Happened, Moved, SCHEMA,
@@ -128,7 +128,7 @@ fn environment() -> Environment {
         cpu_model: None,
         memory_bytes: 4 << 30,
         virtualization: None,
-        target: Target {
+        target: Storage {
             path: "/data".to_owned(),
             filesystem: "ext4".to_owned(),
             mount_options: "rw".to_owned(),

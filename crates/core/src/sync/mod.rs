@@ -28,7 +28,7 @@ pub const QUESTION: &str = "what does one sync cost, and what does the device do
 
 names! {
     /// How durability is asked for.
-    pub enum Call {
+    pub enum SyncCall {
         /// `fsync`(2) after each write.
         Fsync = "fsync",
         /// `fdatasync`(2) after each write.
@@ -62,7 +62,7 @@ names! {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
     /// How durability is asked for.
-    pub call: Call,
+    pub call: SyncCall,
     /// What the write finds.
     pub write: Write,
     /// Bytes per write.
@@ -90,7 +90,7 @@ impl lab::Case for Case {
 impl Case {
     /// The article's case: one writer that appends 1 KiB and calls `fsync`.
     pub const ARTICLE: Self = Self {
-        call: Call::Fsync,
+        call: SyncCall::Fsync,
         write: Write::Append,
         size_bytes: 1024,
         writers: 1,
@@ -253,7 +253,7 @@ impl SyncRow {
 impl Judged for SyncRow {
     type Case = Case;
     /// A case without its size.
-    type Kind = (Call, Write, u64);
+    type Kind = (SyncCall, Write, u64);
     const UNIT: &'static str = "sync";
 
     fn row(&self) -> &Row<Case> {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn figures_are_per_sync() {
-        let row = made(Call::Fsync, Write::Append)
+        let row = made(SyncCall::Fsync, Write::Append)
             .timed(&[70.0, 72.0, 71.0])
             .asking([1, 1, 1, 0, 2]);
         let row = result(vec![row]).rows.remove(0);
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_is_not_zero() {
-        let row = result(vec![made(Call::Fsync, Write::Append)])
+        let row = result(vec![made(SyncCall::Fsync, Write::Append)])
             .rows
             .remove(0);
         assert_eq!(row.per_sync, PerSync::default());
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_result_comes_back_as_it_was_saved() {
-        let row = made(Call::ODsync, Write::Preallocated)
+        let row = made(SyncCall::ODsync, Write::Preallocated)
             .timed(&[1.0 / 3.0, 70.1])
             .asking([1, 0, 0, 3, 1]);
         let mut before = result(vec![row]);

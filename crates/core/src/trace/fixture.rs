@@ -1,7 +1,7 @@
 //! A run built by hand, for tests.
 
 use super::{CallRow, Descent, FileKind, FileRow, Moved, SCHEMA, Synced, TraceResult};
-use crate::environment::{Backend, Environment, Target};
+use crate::environment::{Backend, Environment, Storage};
 use crate::evidence::Evidence;
 
 /// A run of `/bin/app` in which nothing happened.
@@ -15,7 +15,7 @@ pub(crate) fn result() -> TraceResult {
             cpu_model: None,
             memory_bytes: 24 << 30,
             virtualization: None,
-            target: Target {
+            target: Storage {
                 path: "/srv".to_owned(),
                 filesystem: "ext4".to_owned(),
                 mount_options: "rw".to_owned(),

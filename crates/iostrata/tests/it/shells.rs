@@ -73,7 +73,9 @@ fn fish_completes_commands_options_and_names() {
     let script = completions(&place, "fish", "iostrata.fish");
     // As fish 3.1 of Debian 11 takes it: every option has a letter, if only one that is not used.
     let text = fs::read_to_string(&script).unwrap();
-    let specifications = text.lines().find_map(|line| line.strip_prefix("    string join \\n "));
+    let specifications = text
+        .lines()
+        .find_map(|line| line.strip_prefix("    string join \\n "));
     assert_eq!(specifications, Some("A-color= h/help V/version"));
     for (words, completed) in [
         ("iostrata exp", "explain"),

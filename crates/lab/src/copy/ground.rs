@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use iostrata_core::Gap;
-use iostrata_core::copy::{Case, Measure, Method, Source};
+use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
 
 use super::item::{Item, YardstickItem};
 use super::probe::Abilities;
@@ -103,7 +103,7 @@ impl<'a> Ground<'a> {
             for source in &place.sources {
                 let of_size = |case: &&Case| case.size_bytes == source.size_bytes;
                 let needs = |is: fn(&Case) -> bool| place.cases.iter().filter(of_size).any(is);
-                let direct = needs(|case| case.method == Method::Direct);
+                let direct = needs(|case| case.method == CopyMethod::Direct);
                 for (measure, needed) in [
                     (Measure::DeviceWrite, direct || needs(|case| case.durable)),
                     (
@@ -119,7 +119,7 @@ impl<'a> Ground<'a> {
                 }
             }
         }
-        if cases.iter().any(|case| case.method == Method::Cp) {
+        if cases.iter().any(|case| case.method == CopyMethod::Cp) {
             yardsticks.push(YardstickItem {
                 measure: Measure::ProgramStart,
                 size_bytes: 0,

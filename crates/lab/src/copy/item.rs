@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use iostrata_core::bytes;
-use iostrata_core::copy::{Case, Destination, Measure, Method, Source};
+use iostrata_core::copy::{Case, CopyMethod, Destination, Measure, Source};
 use iostrata_core::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble};
 use iostrata_core::lab::Row;
 use iostrata_core::observe::Stream;
@@ -169,7 +169,7 @@ impl Item<'_> {
 /// Calls on the pipes to the parent and those of the stopwatch do not belong to the copy. For `cp`,
 /// neither do the calls that start it, nor those on the pipe that receives its error messages.
 fn all_calls(evidence: &mut Evidence, raw: &RawEvidence, pipes: &[KernelFile; 2], case: &Case) {
-    let raw = if case.method == Method::Cp {
+    let raw = if case.method == CopyMethod::Cp {
         &without_launching(raw, pipes)
     } else {
         raw
@@ -286,7 +286,7 @@ mod tests {
         }
     }
 
-    fn case(method: Method) -> Case {
+    fn case(method: CopyMethod) -> Case {
         Case {
             method,
             buffer_bytes: None,
@@ -315,7 +315,12 @@ mod tests {
         };
         let pipe = |inode| KernelFile { device: 15, inode };
         let mut evidence = Evidence::default();
-        all_calls(&mut evidence, &raw, &[pipe(1), pipe(2)], &case(Method::Cp));
+        all_calls(
+            &mut evidence,
+            &raw,
+            &[pipe(1), pipe(2)],
+            &case(CopyMethod::Cp),
+        );
         let calls = evidence.syscalls.unwrap();
         let names: Vec<&str> = calls.keys().map(String::as_str).collect();
         assert_eq!(names, ["copy_file_range", "execve"]);
@@ -341,7 +346,7 @@ mod tests {
             &mut evidence,
             &raw,
             &[pipe(1), pipe(2)],
-            &case(Method::Splice),
+            &case(CopyMethod::Splice),
         );
         let calls = evidence.syscalls.unwrap();
         let names: Vec<&str> = calls.keys().map(String::as_str).collect();

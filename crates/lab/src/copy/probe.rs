@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use iostrata_core::copy::{Case, Measure, Method, Source};
+use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
 
 use super::item::{Item, YardstickItem};
 use super::source::SourceFile;
@@ -38,7 +38,7 @@ impl Abilities {
         session.ledger.step(&format!("probing {}", target.name));
         let source = SourceFile::make(target, PROBE_BYTES, session.stop)?;
         let mut refused = Refused::nothing();
-        for method in Method::ALL {
+        for method in CopyMethod::ALL {
             let Some(case) = cases.iter().find(|case| case.method == method) else {
                 continue;
             };

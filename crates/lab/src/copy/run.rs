@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::fs::File;
 
-use iostrata_core::copy::{self, Case, CopyRow, Method, Source, Verified, Yardstick, Yardsticks};
+use iostrata_core::copy::{
+    self, Case, CopyMethod, CopyRow, Source, Verified, Yardstick, Yardsticks,
+};
 use iostrata_core::lab;
 use rustix::fs::{IFlags, ioctl_getflags};
 
@@ -161,7 +163,7 @@ fn compression(target: &Target) -> Option<String> {
 fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
     let mut names: Vec<&str> = rows
         .iter()
-        .filter(|row| row.row.target == target.name && row.row.case.method != Method::Reflink)
+        .filter(|row| row.row.target == target.name && row.row.case.method != CopyMethod::Reflink)
         .filter(|row| row.figures.is_shared == Some(true))
         .map(|row| row.row.case.method.as_str())
         .collect();
@@ -180,12 +182,12 @@ fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
 fn run_s(case: &Case, pace: &Pace) -> f64 {
     let bytes = case.size_bytes as f64;
     let calls = match case.method {
-        Method::FgetcFputc | Method::GetcUnlocked => 2.0 * bytes / STDIO_CALLS,
-        Method::Reflink => return pace.call_s,
+        CopyMethod::FgetcFputc | CopyMethod::GetcUnlocked => 2.0 * bytes / STDIO_CALLS,
+        CopyMethod::Reflink => return pace.call_s,
         _ => 2.0 * bytes / case.buffer_bytes.unwrap_or(case.size_bytes).max(1) as f64,
     };
     let moved = f64::from(u8::from(case.durable) + u8::from(case.source == Source::Cold));
-    let direct = f64::from(u8::from(case.method == Method::Direct) * 2);
+    let direct = f64::from(u8::from(case.method == CopyMethod::Direct) * 2);
     calls * pace.call_s + bytes * (2.0 * pace.copied_byte_s + (moved + direct) * pace.stored_byte_s)
 }
 
@@ -198,7 +200,7 @@ mod tests {
     use super::*;
     use crate::session::target;
 
-    fn row(method: Method, data_bytes: u64) -> CopyRow {
+    fn row(method: CopyMethod, data_bytes: u64) -> CopyRow {
         let counts = DeviceCounts {
             data: RequestCount {
                 count: 1,
@@ -240,9 +242,9 @@ mod tests {
     #[test]
     fn shared_blocks_are_seen_by_what_the_device_took() {
         let disk = target("xfs", false, &[7]);
-        let whole = [row(Method::Cp, 1000), row(Method::Reflink, 0)];
+        let whole = [row(CopyMethod::Cp, 1000), row(CopyMethod::Reflink, 0)];
         assert_eq!(fewer_bytes(&disk, &whole), None);
-        let shared = [row(Method::Cp, 0), row(Method::ReadWrite, 1000)];
+        let shared = [row(CopyMethod::Cp, 0), row(CopyMethod::ReadWrite, 1000)];
         let found = fewer_bytes(&disk, &shared);
         assert!(found.is_some_and(|said| said.contains("for cp:")));
     }

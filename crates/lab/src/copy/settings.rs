@@ -1,6 +1,6 @@
 //! The files to copy, the methods, and how thoroughly.
 
-use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Destination, Method, Source};
+use iostrata_core::copy::{Case, CopyMethod, DIRECT_ALIGNMENT_BYTES, Destination, Source};
 
 use crate::engine::StoppingRule;
 use crate::error::LabError;
@@ -27,28 +27,28 @@ const BUFFERS: [Buffer; 5] = [
 const USUAL_BUFFER: Buffer = Buffer::Bytes(1 << 20);
 
 /// Methods that also have a durable variant by default.
-const DURABLE: [Method; 5] = [
-    Method::ReadWrite,
-    Method::MmapMemcpy,
-    Method::CopyFileRange,
-    Method::Direct,
-    Method::Cp,
+const DURABLE: [CopyMethod; 5] = [
+    CopyMethod::ReadWrite,
+    CopyMethod::MmapMemcpy,
+    CopyMethod::CopyFileRange,
+    CopyMethod::Direct,
+    CopyMethod::Cp,
 ];
 
 /// Methods that also copy from a cold source.
-const COLD: [Method; 4] = [
-    Method::ReadWrite,
-    Method::MmapMemcpy,
-    Method::CopyFileRange,
-    Method::Cp,
+const COLD: [CopyMethod; 4] = [
+    CopyMethod::ReadWrite,
+    CopyMethod::MmapMemcpy,
+    CopyMethod::CopyFileRange,
+    CopyMethod::Cp,
 ];
 
 /// Methods on the images that exist to show the effect of shared blocks.
-const SHARING: [Method; 4] = [
-    Method::ReadWrite,
-    Method::CopyFileRange,
-    Method::Reflink,
-    Method::Cp,
+const SHARING: [CopyMethod; 4] = [
+    CopyMethod::ReadWrite,
+    CopyMethod::CopyFileRange,
+    CopyMethod::Reflink,
+    CopyMethod::Cp,
 ];
 
 /// Runs of a case unless `--thorough`: a copy with every method takes long enough already.
@@ -70,7 +70,7 @@ pub enum Buffer {
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Methods.
-    pub methods: Vec<Method>,
+    pub methods: Vec<CopyMethod>,
     /// States of the source.
     pub sources: Vec<Source>,
     /// Bytes of the file.
@@ -139,7 +139,7 @@ impl Selection {
         }
         if self.named_images {
             images.clone_from(&host);
-        } else if !images.iter().any(|case| case.method == Method::Reflink) || self.is_exact() {
+        } else if !images.iter().any(|case| case.method == CopyMethod::Reflink) || self.is_exact() {
             images.clear();
         }
         Ok(Plan {
@@ -155,7 +155,11 @@ impl Selection {
     }
 
     fn add_host(&self, size_bytes: u64, cases: &mut Vec<Case>) {
-        let methods = || Method::ALL.into_iter().filter(|method| self.has(*method));
+        let methods = || {
+            CopyMethod::ALL
+                .into_iter()
+                .filter(|method| self.has(*method))
+        };
         if self.is_exact() {
             for &source in chosen_or(&self.sources, &[Source::Warm]) {
                 for method in methods() {
@@ -179,7 +183,7 @@ impl Selection {
     fn add(
         &self,
         cases: &mut Vec<Case>,
-        method: Method,
+        method: CopyMethod,
         size_bytes: u64,
         source: Source,
         durable: bool,
@@ -196,11 +200,11 @@ impl Selection {
         }));
     }
 
-    fn buffers_of(&self, method: Method, size_bytes: u64, all: bool) -> Vec<Option<u64>> {
+    fn buffers_of(&self, method: CopyMethod, size_bytes: u64, all: bool) -> Vec<Option<u64>> {
         if !method.has_buffer() {
             return vec![None];
         }
-        let usual = if all && method == Method::ReadWrite {
+        let usual = if all && method == CopyMethod::ReadWrite {
             &BUFFERS[..]
         } else {
             &[USUAL_BUFFER]
@@ -212,7 +216,7 @@ impl Selection {
                 Buffer::Whole => size_bytes,
             };
             Some(match method {
-                Method::Direct => bytes.next_multiple_of(DIRECT_ALIGNMENT_BYTES),
+                CopyMethod::Direct => bytes.next_multiple_of(DIRECT_ALIGNMENT_BYTES),
                 _ => bytes,
             })
         });
@@ -229,7 +233,7 @@ impl Selection {
                     "--buffer 0 holds nothing; give 1 byte or more",
                 ));
             }
-            if self.methods.contains(&Method::Direct)
+            if self.methods.contains(&CopyMethod::Direct)
                 && !bytes.is_multiple_of(DIRECT_ALIGNMENT_BYTES)
             {
                 return Err(LabError::usage(format!(
@@ -241,7 +245,7 @@ impl Selection {
         Ok(())
     }
 
-    fn has(&self, method: Method) -> bool {
+    fn has(&self, method: CopyMethod) -> bool {
         self.methods.is_empty() || self.methods.contains(&method)
     }
 }
@@ -282,7 +286,7 @@ pub(super) fn sizes(cases: &[Case]) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    fn names(cases: &[Case]) -> Vec<(Method, Option<u64>)> {
+    fn names(cases: &[Case]) -> Vec<(CopyMethod, Option<u64>)> {
         let name = |case: &Case| (case.method, case.buffer_bytes);
         cases.iter().map(name).collect()
     }
@@ -294,7 +298,7 @@ mod tests {
         let warm: Vec<Case> = cases.host.iter().filter(plain).copied().collect();
         assert_eq!(warm.len(), 17, "13 methods, one of them with 5 buffers");
         assert!(
-            Method::ALL
+            CopyMethod::ALL
                 .iter()
                 .all(|method| warm.iter().any(|case| case.method == *method))
         );
@@ -308,7 +312,7 @@ mod tests {
     #[test]
     fn a_state_that_is_asked_for_is_the_only_one() {
         let selection = Selection {
-            methods: vec![Method::Sendfile, Method::ReadWrite],
+            methods: vec![CopyMethod::Sendfile, CopyMethod::ReadWrite],
             sources: vec![Source::Cold],
             buffers: vec![Buffer::Bytes(4096), Buffer::Whole],
             sizes_bytes: vec![10_000],
@@ -319,9 +323,9 @@ mod tests {
         assert_eq!(
             names(&cases.host),
             [
-                (Method::ReadWrite, Some(4096)),
-                (Method::ReadWrite, Some(10_000)),
-                (Method::Sendfile, None)
+                (CopyMethod::ReadWrite, Some(4096)),
+                (CopyMethod::ReadWrite, Some(10_000)),
+                (CopyMethod::Sendfile, None)
             ]
         );
         assert!(
@@ -346,7 +350,7 @@ mod tests {
     #[test]
     fn no_image_is_made_without_a_reflink_to_show() {
         let selection = Selection {
-            methods: vec![Method::Cp],
+            methods: vec![CopyMethod::Cp],
             ..Selection::default()
         };
         assert!(selection.plan().unwrap().images.is_empty());
@@ -355,7 +359,7 @@ mod tests {
     #[test]
     fn buffers_fit_the_file_and_direct_moves_whole_blocks() {
         let selection = Selection {
-            methods: vec![Method::ReadWrite, Method::Direct],
+            methods: vec![CopyMethod::ReadWrite, CopyMethod::Direct],
             sizes_bytes: vec![5000],
             ..Selection::default()
         };
@@ -364,10 +368,10 @@ mod tests {
         assert_eq!(
             plain,
             [
-                (Method::ReadWrite, Some(64)),
-                (Method::ReadWrite, Some(4096)),
-                (Method::ReadWrite, Some(5000)),
-                (Method::Direct, Some(8192))
+                (CopyMethod::ReadWrite, Some(64)),
+                (CopyMethod::ReadWrite, Some(4096)),
+                (CopyMethod::ReadWrite, Some(5000)),
+                (CopyMethod::Direct, Some(8192))
             ]
         );
     }
@@ -375,7 +379,7 @@ mod tests {
     #[test]
     fn nonsense_is_a_usage_error() {
         let direct = Selection {
-            methods: vec![Method::Direct],
+            methods: vec![CopyMethod::Direct],
             buffers: vec![Buffer::Bytes(64)],
             ..Selection::default()
         };

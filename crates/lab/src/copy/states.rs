@@ -71,13 +71,13 @@ impl States {
 
 #[cfg(test)]
 mod tests {
-    use iostrata_core::copy::{Destination, Method};
+    use iostrata_core::copy::{CopyMethod, Destination};
 
     use super::*;
 
     fn case(source: Source) -> Case {
         Case {
-            method: Method::Sendfile,
+            method: CopyMethod::Sendfile,
             buffer_bytes: None,
             source,
             durable: false,

@@ -97,7 +97,7 @@ pub(crate) mod tests {
             backing_cached: false,
             disks: disks.to_vec(),
             device_path: None,
-            storage: environment::Target {
+            storage: environment::Storage {
                 path: "/t".to_owned(),
                 filesystem: filesystem.to_owned(),
                 mount_options: "rw".to_owned(),

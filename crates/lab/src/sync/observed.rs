@@ -2,7 +2,7 @@
 
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
-use iostrata_core::sync::{Call, Counted, Second};
+use iostrata_core::sync::{Counted, Second, SyncCall};
 
 use super::item::{Item, Length};
 use super::settings;
@@ -191,7 +191,7 @@ fn summarised(
     let syncs = done.syncs;
     let mut expected = vec![("pwrite64", syncs, syncs * item.case.size_bytes)];
     match item.case.call {
-        Call::ODsync | Call::OSync => {}
+        SyncCall::ODsync | SyncCall::OSync => {}
         call => expected.push((call.as_str(), syncs, 0)),
     }
     observed.check_calls("the case", expected);
@@ -202,8 +202,12 @@ fn summarised(
 }
 
 /// `sync`(2) names no file, so it is attributed to none: here only the case calls it.
-fn count_sync(call: Call, raw: &RawEvidence, evidence: &mut Evidence) {
-    let Some(calls) = evidence.syscalls.as_mut().filter(|_| call == Call::Sync) else {
+fn count_sync(call: SyncCall, raw: &RawEvidence, evidence: &mut Evidence) {
+    let Some(calls) = evidence
+        .syscalls
+        .as_mut()
+        .filter(|_| call == SyncCall::Sync)
+    else {
         return;
     };
     let mut sum = CallCount::default();

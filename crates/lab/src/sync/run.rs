@@ -1,7 +1,9 @@
 //! The experiment from end to end.
 
 use iostrata_core::doctor::Setting;
-use iostrata_core::sync::{self, Calibration, Call, Case, Projected, SyncResult, SyncRow, Write};
+use iostrata_core::sync::{
+    self, Calibration, Case, Projected, SyncCall, SyncResult, SyncRow, Write,
+};
 use iostrata_core::{Gap, lab};
 use iostrata_tracer::machine;
 use rustix::io::Errno;
@@ -182,7 +184,7 @@ fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
     caveats.extend(targets.iter().filter_map(caveats::of_written));
     caveats.extend(targets.iter().filter_map(shared));
     caveats.extend(caveats::images(targets, caveats::IMAGE_WRITES));
-    if rows.iter().any(|row| row.row.case.call == Call::Sync) {
+    if rows.iter().any(|row| row.row.case.call == SyncCall::Sync) {
         caveats.push(
             "sync(2) writes every file system of the machine: its times include dirty data of \
              other programs"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use iostrata_core::sync::{Call, Case, DEVICES, Figures, Write};
+use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::item::Length;
@@ -26,7 +26,7 @@ pub(super) const FEWEST_TIMED_SYNCS: u64 = 20;
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Calls.
-    pub calls: Vec<Call>,
+    pub calls: Vec<SyncCall>,
     /// Ways of writing.
     pub writes: Vec<Write>,
     /// Bytes per write.
@@ -120,8 +120,8 @@ impl Selection {
 }
 
 /// The article's case first: its series is shown.
-fn usual_kinds(effort: Effort) -> Vec<(Call, Write, u64)> {
-    use Call::{Fdatasync, Fsync, ODsync, OSync, Sync, Syncfs};
+fn usual_kinds(effort: Effort) -> Vec<(SyncCall, Write, u64)> {
+    use SyncCall::{Fdatasync, Fsync, ODsync, OSync, Sync, Syncfs};
     use Write::{Append, Overwrite};
     match effort {
         Effort::Quick => vec![
@@ -138,15 +138,15 @@ fn usual_kinds(effort: Effort) -> Vec<(Call, Write, u64)> {
             kinds
         }
         Effort::Thorough => {
-            let mut kinds = every(&Call::ALL);
+            let mut kinds = every(&SyncCall::ALL);
             kinds.extend(WRITERS.map(|writers| (Fsync, Append, writers)));
             kinds
         }
     }
 }
 
-fn every(calls: &[Call]) -> Vec<(Call, Write, u64)> {
-    let each = |&call: &Call| Write::ALL.map(|write| (call, write, 1));
+fn every(calls: &[SyncCall]) -> Vec<(SyncCall, Write, u64)> {
+    let each = |&call: &SyncCall| Write::ALL.map(|write| (call, write, 1));
     calls.iter().flat_map(each).collect()
 }
 
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn what_is_chosen_is_combined() {
         let selection = Selection {
-            calls: vec![Call::Fdatasync, Call::ODsync],
+            calls: vec![SyncCall::Fdatasync, SyncCall::ODsync],
             writes: vec![Write::Overwrite],
             sizes_bytes: vec![4096, 4096],
             writers: vec![1, 2, 2],

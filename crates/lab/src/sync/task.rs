@@ -148,7 +148,7 @@ fn no_thread(error: &io::Error) -> Failure {
 mod tests {
     use std::fs;
 
-    use iostrata_core::sync::{Call, Write};
+    use iostrata_core::sync::{SyncCall, Write};
 
     use super::*;
 
@@ -170,7 +170,10 @@ mod tests {
 
     #[test]
     fn each_call_and_way_of_writing_does_its_syncs() {
-        for call in Call::ALL.into_iter().filter(|call| *call != Call::Sync) {
+        for call in SyncCall::ALL
+            .into_iter()
+            .filter(|call| *call != SyncCall::Sync)
+        {
             for write in Write::ALL {
                 let dir = scratch();
                 let case = Case {
@@ -202,7 +205,7 @@ mod tests {
         ] {
             let dir = scratch();
             let case = Case {
-                call: Call::Fdatasync,
+                call: SyncCall::Fdatasync,
                 write,
                 ..Case::ARTICLE
             };

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
-use iostrata_core::sync::{Bucket, Call, Case, Write};
+use iostrata_core::sync::{Bucket, Case, SyncCall, Write};
 use nix::fcntl::OFlag;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek, sync, syncfs};
 use rustix::io::Errno;
@@ -46,7 +46,7 @@ pub(super) struct Stretch {
 pub(super) struct Writer {
     file: File,
     path: PathBuf,
-    call: Call,
+    call: SyncCall,
     record: Vec<u8>,
     offset: u64,
     /// The end of the file for this writer.
@@ -65,8 +65,8 @@ impl Writer {
         let record = record(case.size_bytes)?;
         // rustix's `OFlags::DSYNC` is `O_SYNC` in its raw Linux back end (1.1.6).
         let flags = match case.call {
-            Call::OSync => OFlag::O_SYNC,
-            Call::ODsync => OFlag::O_DSYNC,
+            SyncCall::OSync => OFlag::O_SYNC,
+            SyncCall::ODsync => OFlag::O_DSYNC,
             _ => OFlag::empty(),
         };
         let mut options = OpenOptions::new();
@@ -163,14 +163,14 @@ impl Writer {
         self.file.write_all_at(&self.record, self.offset)?;
         self.offset += self.record.len() as u64;
         match self.call {
-            Call::Fsync => self.file.sync_all(),
-            Call::Fdatasync => self.file.sync_data(),
-            Call::ODsync | Call::OSync => Ok(()),
-            Call::Sync => {
+            SyncCall::Fsync => self.file.sync_all(),
+            SyncCall::Fdatasync => self.file.sync_data(),
+            SyncCall::ODsync | SyncCall::OSync => Ok(()),
+            SyncCall::Sync => {
                 sync();
                 Ok(())
             }
-            Call::Syncfs => Ok(syncfs(&self.file)?),
+            SyncCall::Syncfs => Ok(syncfs(&self.file)?),
         }
     }
 

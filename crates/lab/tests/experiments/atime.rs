@@ -38,7 +38,7 @@ fn targets(prepared: &Prepared) -> Vec<Target> {
         .chain(tmpfs)
         .map(|(name, path)| {
             let under = inspect(path, &Roots::default()).unwrap();
-            let storage: environment::Target = under.target(path.display().to_string());
+            let storage: environment::Storage = under.target(path.display().to_string());
             Target {
                 name: name.to_owned(),
                 dir: path.to_owned(),

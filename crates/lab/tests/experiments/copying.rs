@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use iostrata_core::copy::{Case, CopyResult, Destination, Method, Source};
+use iostrata_core::copy::{Case, CopyMethod, CopyResult, Destination, Source};
 use iostrata_lab::copy::{Buffer, CopyJob, Selection};
 use iostrata_lab::engine::{EngineError, FailureKind, Job as _, Silent, StoppingRule};
 use iostrata_lab::error::LabError;
@@ -29,7 +29,7 @@ fn never() -> bool {
     false
 }
 
-fn case(method: Method, destination: Destination, durable: bool) -> Case {
+fn case(method: CopyMethod, destination: Destination, durable: bool) -> Case {
     Case {
         method,
         buffer_bytes: method.has_buffer().then_some(8192),
@@ -54,7 +54,7 @@ fn source(dir: &Path) -> Vec<u8> {
     bytes
 }
 
-fn copies(dir: &Path, methods: &[Method]) {
+fn copies(dir: &Path, methods: &[CopyMethod]) {
     let bytes = source(dir);
     for &method in methods {
         for destination in Destination::ALL {
@@ -81,10 +81,10 @@ fn copies(dir: &Path, methods: &[Method]) {
     fs::remove_file(dir.join("to")).unwrap();
 }
 
-fn all_but_reflink() -> Vec<Method> {
-    let methods = Method::ALL.into_iter();
+fn all_but_reflink() -> Vec<CopyMethod> {
+    let methods = CopyMethod::ALL.into_iter();
     methods
-        .filter(|method| *method != Method::Reflink)
+        .filter(|method| *method != CopyMethod::Reflink)
         .collect()
 }
 
@@ -103,7 +103,7 @@ fn every_method_copies_every_byte_on_images() {
         for image in images {
             match image.kind() {
                 ImageKind::Ext4 => copies(image.path(), &all_but_reflink()),
-                _ => copies(image.path(), &Method::ALL),
+                _ => copies(image.path(), &CopyMethod::ALL),
             }
         }
     });
@@ -113,7 +113,10 @@ fn every_method_copies_every_byte_on_images() {
 fn a_reflink_where_there_is_none_is_refused_by_the_kernel() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     source(dir.path());
-    let job = job(case(Method::Reflink, Destination::Fresh, false), dir.path());
+    let job = job(
+        case(CopyMethod::Reflink, Destination::Fresh, false),
+        dir.path(),
+    );
     let mut workload = launcher().start(&job, &never).unwrap();
     let EngineError::Failed(failure) = workload.go(&never).unwrap_err() else {
         panic!("not a failure of the copy")
@@ -127,7 +130,7 @@ fn a_fresh_copy_goes_over_nothing() {
     source(dir.path());
     fs::write(dir.path().join("to"), b"kept").unwrap();
     let job = job(
-        case(Method::Sendfile, Destination::Fresh, false),
+        case(CopyMethod::Sendfile, Destination::Fresh, false),
         dir.path(),
     );
     let mut workload = launcher().start(&job, &never).unwrap();
@@ -199,12 +202,12 @@ fn the_calls_are_those_that_strace_counts() {
             .map(|(name, call)| (name.clone(), call.count))
             .collect();
         let mut witness = witness(row.row.case);
-        if row.row.case.method == Method::IoUring {
+        if row.row.case.method == CopyMethod::IoUring {
             // The number of completions that one call finds depends on timing.
             let entered = |calls: &mut BTreeMap<String, u64>| calls.remove("io_uring_enter");
             assert!(entered(&mut seen).is_some() && entered(&mut witness).is_some());
         }
-        if row.row.case.method == Method::Cp {
+        if row.row.case.method == CopyMethod::Cp {
             witness = without_launching(witness);
         }
         assert_eq!(seen, witness, "{:?}", row.row.case.method);
@@ -290,11 +293,11 @@ fn image_target(image: &Image) -> Target {
 fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
     const BYTES: u64 = 8 << 20;
     let methods = vec![
-        Method::ReadWrite,
-        Method::MmapMemcpy,
-        Method::Splice,
-        Method::Direct,
-        Method::Reflink,
+        CopyMethod::ReadWrite,
+        CopyMethod::MmapMemcpy,
+        CopyMethod::Splice,
+        CopyMethod::Direct,
+        CopyMethod::Reflink,
     ];
     let selection = Selection {
         methods,
@@ -317,7 +320,7 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
         assert_eq!(result.rows.len(), 2 * 5, "{:?}", result.missing);
         for row in &result.rows {
             let case = row.row.case;
-            let expected = if case.method == Method::Reflink {
+            let expected = if case.method == CopyMethod::Reflink {
                 0
             } else {
                 BYTES
@@ -335,7 +338,7 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
 fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
     undisturbed(|| {
         let selection = Selection {
-            methods: vec![Method::ReadWrite],
+            methods: vec![CopyMethod::ReadWrite],
             sources: Source::ALL.to_vec(),
             buffers: vec![Buffer::Bytes(1 << 20)],
             sizes_bytes: vec![8 << 20],
@@ -371,7 +374,7 @@ fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
 fn a_memory_file_system_is_never_cold_and_says_so() {
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let selection = Selection {
-        methods: vec![Method::Sendfile, Method::Reflink],
+        methods: vec![CopyMethod::Sendfile, CopyMethod::Reflink],
         sources: Source::ALL.to_vec(),
         sizes_bytes: vec![SIZE_BYTES],
         ..Selection::default()

@@ -31,7 +31,7 @@ pub(crate) fn target(name: &str, dir: &Path, filesystem: &str) -> Target {
         backing_cached: false,
         disks: vec![],
         device_path: None,
-        storage: environment::Target {
+        storage: environment::Storage {
             path: dir.display().to_string(),
             filesystem: filesystem.to_owned(),
             mount_options: "rw".to_owned(),

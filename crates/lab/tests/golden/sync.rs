@@ -3,7 +3,7 @@
 //! A comment next to a surprising figure names the kernel code that causes it.
 
 use iostrata_core::lab::Experiment;
-use iostrata_core::sync::{Call, Case, PerSync, SyncResult, SyncRow, Write};
+use iostrata_core::sync::{Case, PerSync, SyncCall, SyncResult, SyncRow, Write};
 use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
@@ -22,11 +22,11 @@ use crate::undisturbed::undisturbed;
 /// Requests of one sync: data, journal, commit, metadata, flushes.
 type Each = [f64; 5];
 
-const APPENDS: [(Call, Write); 4] = [
-    (Call::Fsync, Write::Append),
-    (Call::Fdatasync, Write::Append),
-    (Call::ODsync, Write::Append),
-    (Call::OSync, Write::Append),
+const APPENDS: [(SyncCall, Write); 4] = [
+    (SyncCall::Fsync, Write::Append),
+    (SyncCall::Fdatasync, Write::Append),
+    (SyncCall::ODsync, Write::Append),
+    (SyncCall::OSync, Write::Append),
 ];
 
 /// A write of 1 KiB into a block of 4 KiB: the first of four converts the unwritten extent
@@ -49,7 +49,7 @@ const ENOUGH: u64 = 30;
 
 /// Measures the kinds on a fresh image, or on the host for `None`; long enough for a slow machine
 /// to make enough syncs.
-fn measured(kind: Option<ImageKind>, kinds: &[(Call, Write)], writers: &[u64]) -> SyncResult {
+fn measured(kind: Option<ImageKind>, kinds: &[(SyncCall, Write)], writers: &[u64]) -> SyncResult {
     let quick = measured_for(Effort::Quick, kind, kinds, writers);
     let longer = [Effort::Normal, Effort::Thorough];
     longer.into_iter().fold(quick, |result, effort| {
@@ -63,7 +63,7 @@ fn measured(kind: Option<ImageKind>, kinds: &[(Call, Write)], writers: &[u64]) -
 fn measured_for(
     effort: Effort,
     kind: Option<ImageKind>,
-    kinds: &[(Call, Write)],
+    kinds: &[(SyncCall, Write)],
     writers: &[u64],
 ) -> SyncResult {
     let mounts = isolate().unwrap();
@@ -129,7 +129,7 @@ fn measured_for(
     }
 }
 
-fn row(result: &SyncResult, call: Call, write: Write) -> &SyncRow {
+fn row(result: &SyncResult, call: SyncCall, write: Write) -> &SyncRow {
     let wanted = |row: &&SyncRow| (row.row.case.call, row.row.case.write) == (call, write);
     result.rows.iter().find(wanted).unwrap()
 }
@@ -137,7 +137,7 @@ fn row(result: &SyncResult, call: Call, write: Write) -> &SyncRow {
 /// Checks the properties of every row, and its requests: within 3 %, or a twentieth of a request
 /// more for a checkpoint or a commit during the run.
 #[track_caller]
-fn asks(result: &SyncResult, call: Call, write: Write, due: Each) {
+fn asks(result: &SyncResult, call: SyncCall, write: Write, due: Each) {
     let row = row(result, call, write);
     let case = format!("{} {} {}", row.row.target, call.as_str(), write.as_str());
     whole(row);
@@ -184,25 +184,25 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
     undisturbed(|| {
         let mut kinds = APPENDS.to_vec();
         kinds.extend([
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::ODsync, Write::Overwrite),
-            (Call::Fdatasync, Write::Preallocated),
-            (Call::Syncfs, Write::Append),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::ODsync, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Preallocated),
+            (SyncCall::Syncfs, Write::Append),
         ]);
         let result = measured(Some(ImageKind::Ext4), &kinds, &[1]);
         for (call, write) in APPENDS {
             asks(&result, call, write, [1.0, 1.0, 1.0, 0.0, 2.0]);
         }
-        for call in [Call::Fdatasync, Call::ODsync] {
+        for call in [SyncCall::Fdatasync, SyncCall::ODsync] {
             asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
         }
         let converts = [1.0, ONE_IN_FOUR, ONE_IN_FOUR, 0.0, 1.0 + ONE_IN_FOUR];
-        asks(&result, Call::Fdatasync, Write::Preallocated, converts);
-        let bytes = row(&result, Call::Fsync, Write::Append).per_sync.bytes;
+        asks(&result, SyncCall::Fdatasync, Write::Preallocated, converts);
+        let bytes = row(&result, SyncCall::Fsync, Write::Append).per_sync.bytes;
         near("bytes", bytes.unwrap(), 17_900.0, 21_500.0);
         // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as well,
         // so the committed metadata is written in place at once.
-        let syncfs = row(&result, Call::Syncfs, Write::Append).per_sync;
+        let syncfs = row(&result, SyncCall::Syncfs, Write::Append).per_sync;
         near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
         // `sync_filesystem` starts a commit before it waits for the data, and commits again after
         // that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the data's write-back
@@ -215,7 +215,7 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
 fn ext4_without_journal_writes_the_inode_itself() {
     undisturbed(|| {
         let mut kinds = APPENDS.to_vec();
-        kinds.push((Call::Fdatasync, Write::Overwrite));
+        kinds.push((SyncCall::Fdatasync, Write::Overwrite));
         let result = measured(Some(ImageKind::Ext4NoJournal), &kinds, &[1]);
         for (call, write) in APPENDS {
             let row = row(&result, call, write);
@@ -230,7 +230,7 @@ fn ext4_without_journal_writes_the_inode_itself() {
         }
         // `ext4_fsync_nojournal` (fs/ext4/fsync.c) also calls `ext4_write_inode` for fdatasync,
         // which writes the inode's block if its time has changed: at most once per sync.
-        let row = row(&result, Call::Fdatasync, Write::Overwrite);
+        let row = row(&result, SyncCall::Fdatasync, Write::Overwrite);
         whole(row);
         near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
         near("metadata", row.per_sync.metadata.unwrap(), 0.0, 1.06);
@@ -246,8 +246,8 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
     undisturbed(|| {
         let mut kinds = APPENDS.to_vec();
         kinds.extend([
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::Fdatasync, Write::Preallocated),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Preallocated),
         ]);
         let result = measured(Some(ImageKind::Ext4FastCommit), &kinds, &[1]);
         for (call, write) in APPENDS {
@@ -255,7 +255,7 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
         }
         asks(
             &result,
-            Call::Fdatasync,
+            SyncCall::Fdatasync,
             Write::Overwrite,
             [1.0, 0.0, 0.0, 0.0, 1.0],
         );
@@ -263,7 +263,7 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
         // tracks the inode.
         asks(
             &result,
-            Call::Fdatasync,
+            SyncCall::Fdatasync,
             Write::Preallocated,
             [1.0, 0.0, 1.0, 0.0, 2.0],
         );
@@ -272,7 +272,7 @@ fn ext4_fast_commit_writes_one_block_for_journal_and_commit() {
 
 /// Data is written in place at a later checkpoint (`ext4_sync_file`, fs/ext4/fsync.c).
 #[track_caller]
-fn only_commits(result: &SyncResult, call: Call, write: Write) {
+fn only_commits(result: &SyncResult, call: SyncCall, write: Write) {
     let row = row(result, call, write);
     whole(row);
     let each = row.per_sync;
@@ -286,10 +286,10 @@ fn only_commits(result: &SyncResult, call: Call, write: Write) {
 fn ext4_that_journals_data_commits_even_an_overwrite() {
     undisturbed(|| {
         let kinds = [
-            (Call::Fsync, Write::Append),
-            (Call::ODsync, Write::Append),
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::Fdatasync, Write::Preallocated),
+            (SyncCall::Fsync, Write::Append),
+            (SyncCall::ODsync, Write::Append),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Preallocated),
         ];
         let result = measured(Some(ImageKind::Ext4DataJournal), &kinds, &[1]);
         for (call, write) in kinds {
@@ -307,24 +307,24 @@ fn xfs_writes_one_log_record_unless_only_contents_change() {
     undisturbed(|| {
         let mut kinds = APPENDS.to_vec();
         kinds.extend([
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::ODsync, Write::Overwrite),
-            (Call::Fdatasync, Write::Preallocated),
-            (Call::Syncfs, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::ODsync, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Preallocated),
+            (SyncCall::Syncfs, Write::Overwrite),
         ]);
         let result = measured(Some(ImageKind::Xfs), &kinds, &[1]);
         for (call, write) in APPENDS {
             asks(&result, call, write, [1.0, 1.0, 0.0, 0.0, 2.0]);
         }
-        for call in [Call::Fdatasync, Call::ODsync] {
+        for call in [SyncCall::Fdatasync, SyncCall::ODsync] {
             asks(&result, call, Write::Overwrite, [1.0, 0.0, 0.0, 0.0, 1.0]);
         }
         let converts = [1.0, ONE_IN_FOUR, 0.0, 0.0, 1.0 + ONE_IN_FOUR];
-        asks(&result, Call::Fdatasync, Write::Preallocated, converts);
+        asks(&result, SyncCall::Fdatasync, Write::Preallocated, converts);
         // `xfs_fs_sync_fs` (fs/xfs/xfs_super.c) only forces the log, and an empty log sends no
         // flush; `xfs_file_fsync` (xfs_file.c) sends one in that case. So most of these syncs leave
         // their contents in the device's volatile cache.
-        let syncfs = row(&result, Call::Syncfs, Write::Overwrite);
+        let syncfs = row(&result, SyncCall::Syncfs, Write::Overwrite);
         whole(syncfs);
         near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
         let (flushes, log) = (syncfs.per_sync.flushes, syncfs.per_sync.journal);
@@ -340,10 +340,10 @@ fn xfs_writes_one_log_record_unless_only_contents_change() {
 fn btrfs_writes_its_log_trees_whatever_changes() {
     undisturbed(|| {
         let kinds = [
-            (Call::Fsync, Write::Append),
-            (Call::ODsync, Write::Append),
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::Fdatasync, Write::Preallocated),
+            (SyncCall::Fsync, Write::Append),
+            (SyncCall::ODsync, Write::Append),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::Fdatasync, Write::Preallocated),
         ];
         let result = measured(Some(ImageKind::Btrfs), &kinds, &[1]);
         for (call, write) in kinds {
@@ -364,9 +364,9 @@ fn btrfs_writes_its_log_trees_whatever_changes() {
 fn on_the_host_data_is_charged_by_file() {
     undisturbed(|| {
         let kinds = [
-            (Call::Fsync, Write::Append),
-            (Call::Fdatasync, Write::Overwrite),
-            (Call::Sync, Write::Append),
+            (SyncCall::Fsync, Write::Append),
+            (SyncCall::Fdatasync, Write::Overwrite),
+            (SyncCall::Sync, Write::Append),
         ];
         let result = measured(None, &kinds, &[1]);
         for (call, write) in kinds {
@@ -390,7 +390,7 @@ fn on_the_host_data_is_charged_by_file() {
 fn a_series_has_every_second_and_adds_up() {
     undisturbed(|| {
         let result = measured_for(Effort::Quick, Some(ImageKind::Ext4), &APPENDS[..1], &[1]);
-        let row = row(&result, Call::Fsync, Write::Append);
+        let row = row(&result, SyncCall::Fsync, Write::Append);
         let seconds = &row.series.seconds;
         assert_eq!(seconds.len(), 3);
         assert!(seconds.iter().all(|second| second.lasted_s >= 1.0));

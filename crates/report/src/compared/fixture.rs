@@ -1,8 +1,8 @@
 //! Comparisons built by hand.
 
 use iostrata_core::compare::{
-    Calls, Change, ChangedFile, Comparison, Condition, Count, FileWork, Files, Findings, Found,
-    Judgement, Limit, Measure, PAGE_CACHE, Part, Row, Rows, Runs, SCHEMA, Sides, Verdict, Weight,
+    Calls, ChangedFile, Comparison, Condition, Count, FileWork, Files, Findings, Found, Judgement,
+    Limit, Measure, PAGE_CACHE, Part, Row, Rows, Runs, SCHEMA, Sides, TimeRatio, Verdict, Weight,
     Whole,
 };
 use iostrata_core::evidence::CallCount;
@@ -21,8 +21,8 @@ fn texts(base: &str, new: &str) -> Sides<String> {
     sides(base.to_owned(), new.to_owned())
 }
 
-fn change(ratio: f64, width: f64, visible_ratio: f64) -> Change {
-    Change {
+fn change(ratio: f64, width: f64, visible_ratio: f64) -> TimeRatio {
+    TimeRatio {
         ratio,
         low_ratio: ratio / width,
         high_ratio: ratio * width,
@@ -32,7 +32,7 @@ fn change(ratio: f64, width: f64, visible_ratio: f64) -> Change {
     }
 }
 
-fn row(label: &str, target: &str, judgement: Judgement, time: Option<Change>) -> Row {
+fn row(label: &str, target: &str, judgement: Judgement, time: Option<TimeRatio>) -> Row {
     let ratio = time.map_or(1.0, |time| time.ratio);
     Row {
         experiment: "copy".to_owned(),
@@ -119,7 +119,7 @@ pub(crate) fn same() -> Comparison {
 pub(crate) fn powerless() -> Comparison {
     let mut comparison = same();
     if let Some(lab) = &mut comparison.lab {
-        let wide = Change {
+        let wide = TimeRatio {
             low_ratio: 0.0026,
             high_ratio: 5957.0,
             ..change(3.93, 1.0, 9000.0)

@@ -1,7 +1,7 @@
 //! The first statement: for two labs the verdict, for two traces the wall time.
 
 use iostrata_core::compare::{
-    Change, Comparison, PAGE_CACHE, Runs, Sides, TIMES, Timed, Verdict, Whole,
+    Comparison, PAGE_CACHE, Runs, Sides, TIMES, TimeRatio, Timed, Verdict, Whole,
 };
 
 use super::{factor, interval, is_telling, ratio, visible};
@@ -126,7 +126,7 @@ fn word(comparison: &Comparison, verdict: Option<Verdict>) -> String {
 }
 
 /// The basis of the verdict.
-fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> String {
+fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &TimeRatio) -> String {
     if verdict != Some(Verdict::Inconclusive) {
         return estimate(time);
     }
@@ -150,7 +150,7 @@ fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &Change) -> St
 }
 
 /// `1.31 times as long (98 %: 1.19–1.44)`.
-fn estimate(time: &Change) -> String {
+fn estimate(time: &TimeRatio) -> String {
     format!(
         "{} times as long ({}: {})",
         factor(time.ratio),
@@ -170,12 +170,12 @@ fn busy(whole: &Whole) -> String {
 }
 
 /// Whether a change as large as the limit was detectable.
-fn is_visible(time: &Change, limit_percent: f64) -> bool {
+fn is_visible(time: &TimeRatio, limit_percent: f64) -> bool {
     time.visible_ratio <= 1.0 + limit_percent / 100.0
 }
 
 /// `96 %`: the confidence of the interval.
-fn confidence(time: &Change) -> String {
+fn confidence(time: &TimeRatio) -> String {
     let percent = format!("{:.2}", (1.0 - time.misses) * 100.0);
     let short = percent.trim_end_matches('0').trim_end_matches('.');
     format!("{short} %")

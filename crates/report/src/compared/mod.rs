@@ -3,7 +3,7 @@
 pub(crate) mod lead;
 
 use iostrata_core::compare::{
-    Change, Comparison, Count, Exceeded, FailOn, Part, Row, Runs, Sides, Undecided, Verdict,
+    Comparison, Count, Exceeded, FailOn, Part, Row, Runs, Sides, TimeRatio, Undecided, Verdict,
 };
 use iostrata_core::{bytes, duration};
 
@@ -34,13 +34,13 @@ pub(crate) fn factor(ratio: f64) -> String {
 }
 
 /// `0.93–1.12`.
-pub(crate) fn interval(time: &Change) -> String {
+pub(crate) fn interval(time: &TimeRatio) -> String {
     format!("{}–{}", factor(time.low_ratio), factor(time.high_ratio))
 }
 
 /// Whether estimate and interval are worth showing: not for an inconclusive time for which only
 /// changes above tenfold were detectable.
-pub(crate) fn is_telling(time: &Change, verdict: Option<Verdict>) -> bool {
+pub(crate) fn is_telling(time: &TimeRatio, verdict: Option<Verdict>) -> bool {
     verdict != Some(Verdict::Inconclusive) || time.visible_ratio < TELLING
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
 }
 
 /// The smallest detectable change: `8 %`, `2.40x`, `over 10x`.
-pub(crate) fn visible(time: &Change) -> String {
+pub(crate) fn visible(time: &TimeRatio) -> String {
     match (time.visible_ratio - 1.0) * 100.0 {
         percent if percent < 99.5 => format!("{:.0} %", percent.ceil()),
         percent if percent < 900.0 => format!("{}x", number(time.visible_ratio)),

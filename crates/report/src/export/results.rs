@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use iostrata_core::bytes::hex_unless_text;
-use iostrata_core::environment::{Environment, Target};
+use iostrata_core::environment::{Environment, Storage};
 use iostrata_core::lab::LabResult;
 use iostrata_core::op::Gap;
 use iostrata_core::trace::TraceResult;
@@ -87,8 +87,8 @@ fn environment<'a>() -> Fields<'a, &'a Environment> {
         .within("target_", target(), |environment| Some(&environment.target))
 }
 
-pub(super) fn target<'a>() -> Fields<'a, &'a Target> {
-    Fields::<&'a Target>::new()
+pub(super) fn target<'a>() -> Fields<'a, &'a Storage> {
+    Fields::<&'a Storage>::new()
         .text("path", |target| &target.path)
         .text("filesystem", |target| &target.filesystem)
         .text("mount_options", |target| &target.mount_options)

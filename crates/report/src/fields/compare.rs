@@ -2,7 +2,7 @@
 
 use iostrata_core::bytes::{grouped, short};
 use iostrata_core::compare::{
-    Calls, Change, ChangedFile, Count, FileWork, Files, Measure, Row, Sides, Verdict, Whole,
+    Calls, ChangedFile, Count, FileWork, Files, Measure, Row, Sides, TimeRatio, Verdict, Whole,
 };
 use iostrata_core::trace::Bounds;
 
@@ -17,12 +17,16 @@ use crate::view::cell::Cell;
 pub(crate) const DETECTABLE: &str = "detectable";
 
 /// The text for a time that can be judged.
-fn judged(time: Option<&Change>, text: impl Fn(&Change) -> String) -> Cell {
+fn judged(time: Option<&TimeRatio>, text: impl Fn(&TimeRatio) -> String) -> Cell {
     Cell::applicable(time, text)
 }
 
 /// The same for an estimate and its interval, if they are meaningful.
-fn told(time: Option<&Change>, by: Option<Verdict>, text: impl Fn(&Change) -> String) -> Cell {
+fn told(
+    time: Option<&TimeRatio>,
+    by: Option<Verdict>,
+    text: impl Fn(&TimeRatio) -> String,
+) -> Cell {
     judged(time.filter(|time| is_telling(time, by)), text)
 }
 

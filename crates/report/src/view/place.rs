@@ -2,7 +2,7 @@
 
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
-use iostrata_core::environment::{Backend, Target};
+use iostrata_core::environment::{Backend, Storage};
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, SEPARATOR};
@@ -33,7 +33,7 @@ pub(super) fn observed(backend: Backend) -> &'static str {
 }
 
 /// ` on loop3 → vda`: the devices under a file system.
-pub(super) fn below(storage: &Target) -> String {
+pub(super) fn below(storage: &Storage) -> String {
     let devices: Vec<&str> = storage
         .devices
         .iter()
@@ -47,7 +47,7 @@ pub(super) fn below(storage: &Target) -> String {
 }
 
 /// `ext4 (journal, data=ordered)`.
-pub(super) fn file_system(storage: &Target) -> String {
+pub(super) fn file_system(storage: &Storage) -> String {
     let name = storage.filesystem.as_str();
     let mode = storage
         .mount_options

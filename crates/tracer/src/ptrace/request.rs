@@ -252,7 +252,7 @@ pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<
     loop {
         // Without children that could stop this fails, and the other call reports it.
         let stopped = wait(libc::P_ALL, 0, libc::WSTOPPED | libc::WNOHANG);
-        if let Ok(Some((tid, Change::Stopped(status)))) = stopped {
+        if let Ok(Some((tid, ChildState::Stopped(status)))) = stopped {
             return Ok(Next::Stop(tid, Stop::from_status(status)));
         }
         let is_patient = begun.elapsed() >= impatience;
@@ -262,7 +262,7 @@ pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<
             libc::WNOHANG
         };
         match wait(libc::P_ALL, 0, libc::WEXITED | libc::WNOWAIT | how) {
-            Ok(Some((tid, Change::Ended(_)))) => return Ok(Next::Stop(tid, Stop::Gone)),
+            Ok(Some((tid, ChildState::Ended(_)))) => return Ok(Next::Stop(tid, Stop::Gone)),
             Ok(_) => {}
             Err(error) => match error.raw_os_error() {
                 Some(libc::EINTR) => {}
@@ -283,20 +283,20 @@ pub(super) fn next(impatience: Duration, limit: Option<Duration>) -> io::Result<
 pub(super) fn reap(tid: Tid) -> Option<ExitStatus> {
     let ended = wait(libc::P_PID, tid, libc::WEXITED | libc::WNOHANG);
     match ended.ok().flatten()? {
-        (_, Change::Ended(status)) => Some(status),
-        (_, Change::Stopped(_)) => None,
+        (_, ChildState::Ended(status)) => Some(status),
+        (_, ChildState::Stopped(_)) => None,
     }
 }
 
 /// The `waitid(2)` information about a thread.
-enum Change {
+enum ChildState {
     Ended(ExitStatus),
     /// The signal, and the event of `ptrace(2)` above it.
     Stopped(i32),
 }
 
 /// `None` if no thread has changed, where `flags` say not to wait.
-fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, Change)>> {
+fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, ChildState)>> {
     // Threads traced by this thread and its children, however created; not its siblings' children.
     let flags = flags | libc::__WALL | libc::__WNOTHREAD;
     let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -309,10 +309,10 @@ fn wait(whose: libc::idtype_t, tid: Tid, flags: i32) -> io::Result<Option<(Tid, 
     // SAFETY: waitid(2) sets this member.
     let status = unsafe { found.si_status() };
     let change = match found.si_code {
-        libc::CLD_EXITED => Change::Ended(ExitStatus::from_raw(status << 8)),
-        libc::CLD_KILLED => Change::Ended(ExitStatus::from_raw(status)),
-        libc::CLD_DUMPED => Change::Ended(ExitStatus::from_raw(status | 0x80)),
-        _ => Change::Stopped(status),
+        libc::CLD_EXITED => ChildState::Ended(ExitStatus::from_raw(status << 8)),
+        libc::CLD_KILLED => ChildState::Ended(ExitStatus::from_raw(status)),
+        libc::CLD_DUMPED => ChildState::Ended(ExitStatus::from_raw(status | 0x80)),
+        _ => ChildState::Stopped(status),
     };
     let tid = Tid::try_from(tid).ok().filter(|tid| *tid != 0);
     Ok(tid.map(|tid| (tid, change)))

@@ -287,7 +287,7 @@ impl<'a> Paired<'a> {
         (whole, rows)
     }
 
-    fn row(&self, pair: &PairedRow<'_>, time: Option<time::Change>) -> Row {
+    fn row(&self, pair: &PairedRow<'_>, time: Option<time::TimeRatio>) -> Row {
         let base = &pair.base;
         Row {
             experiment: self.id.to_owned(),
@@ -349,7 +349,7 @@ fn both<T>(pair: &PairedRow<'_>, of: impl Fn(&Measured<'_>) -> T) -> Sides<T> {
     }
 }
 
-fn judgement(time: Option<time::Change>) -> Judgement {
+fn judgement(time: Option<time::TimeRatio>) -> Judgement {
     time.map_or(Judgement::NotJudged, |time| time.judgement())
 }
 

@@ -13,7 +13,7 @@ fn differing(change: impl FnOnce(&mut LabResult)) -> Vec<(String, Weight)> {
     conditions.map(|one| (one.what, one.weight)).collect()
 }
 
-fn storage(result: &mut LabResult) -> &mut Target {
+fn storage(result: &mut LabResult) -> &mut Storage {
     match &mut result.experiments[0] {
         Experiment::Buffering(buffering) => &mut buffering.targets[0].storage,
         _ => unreachable!("made by `result`"),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::compare::{Change, Judgement};
+use crate::compare::{Judgement, TimeRatio};
 
 /// Rows with the same number of times each.
 fn any_rows() -> impl Strategy<Value = Vec<Vec<f64>>> {
@@ -17,7 +17,7 @@ fn compared_rows(base: &[Vec<f64>], new: &[Vec<f64>]) -> Comparison {
     times(&base, &new)
 }
 
-fn changes(comparison: &Comparison) -> Vec<Change> {
+fn changes(comparison: &Comparison) -> Vec<TimeRatio> {
     let lab = comparison.lab.as_ref().unwrap();
     let wholes = lab.experiments.iter().filter_map(|whole| whole.time);
     wholes

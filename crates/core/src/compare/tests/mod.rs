@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use super::{Comparison, Pair, Sides, lab};
 use crate::buffering::{BufferingResult, BufferingRow, Case, Mode, Seen};
-use crate::environment::{Backend, Device, Environment, Target};
+use crate::environment::{Backend, Device, Environment, Storage};
 use crate::evidence::{CallCount, DeviceCounts, Evidence, RequestCount};
 use crate::lab::{Experiment, Interference, LabResult, MeasuredTarget, Method, Row, SCHEMA};
 use crate::stats;
@@ -25,8 +25,8 @@ fn names() -> Sides<String> {
     }
 }
 
-fn target() -> Target {
-    Target {
+fn target() -> Storage {
+    Storage {
         path: "/srv".to_owned(),
         filesystem: "ext4".to_owned(),
         mount_options: "rw,relatime".to_owned(),

@@ -1,7 +1,7 @@
 //! Rows with a known difference.
 
 use super::*;
-use crate::compare::{Change, Judgement, Part};
+use crate::compare::{Judgement, Part, TimeRatio};
 
 const STEADY: [f64; 5] = [1.0, 1.001, 0.999, 1.0005, 0.9995];
 
@@ -10,7 +10,7 @@ fn scaled(times: &[f64], factor: f64) -> Vec<f64> {
 }
 
 #[track_caller]
-fn whole(comparison: &Comparison) -> Change {
+fn whole(comparison: &Comparison) -> TimeRatio {
     comparison.lab.as_ref().unwrap().experiments[0]
         .time
         .unwrap()

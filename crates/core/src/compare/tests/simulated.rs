@@ -6,7 +6,7 @@
 //! state. The noise of consecutive rounds is correlated.
 
 use super::*;
-use crate::compare::{Change, Judgement};
+use crate::compare::{Judgement, TimeRatio};
 
 /// Pairs of runs.
 const PAIRS: u64 = 200;
@@ -98,7 +98,7 @@ fn found(machine: Machine, rows: usize, factor: f64, judgement: Judgement) -> u6
     pairs.filter(|pair| pair.judgement == judgement).count() as u64
 }
 
-fn whole(comparison: &Comparison) -> Change {
+fn whole(comparison: &Comparison) -> TimeRatio {
     comparison.lab.as_ref().unwrap().experiments[0]
         .time
         .unwrap()

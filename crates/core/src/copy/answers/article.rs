@@ -2,7 +2,7 @@
 
 use super::{COMPARED, Numbered, Pair, TargetRows, plain, yardstick_s};
 use crate::bytes::short;
-use crate::copy::{Measure, Method};
+use crate::copy::{CopyMethod, Measure};
 use crate::judge::figures::{duration, number};
 use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
@@ -11,13 +11,13 @@ const ARTICLES_FACTOR: f64 = 4.0;
 
 /// The article's program: one buffer that takes the whole file.
 pub(super) fn whole<'a>(target: &TargetRows<'a>) -> Result<Numbered<'a>, Missing> {
-    target.best(|row| row.kind() == Some(Method::ReadWrite) && row.row.case.has_whole_buffer())
+    target.best(|row| row.kind() == Some(CopyMethod::ReadWrite) && row.row.case.has_whole_buffer())
 }
 
 fn smaller<'a>(target: &TargetRows<'a>, is: impl Fn(u64) -> bool) -> Result<Numbered<'a>, Missing> {
     target.best(|row| {
         let case = &row.row.case;
-        row.kind() == Some(Method::ReadWrite) && !case.has_whole_buffer() && is(case.size_bytes)
+        row.kind() == Some(CopyMethod::ReadWrite) && !case.has_whole_buffer() && is(case.size_bytes)
     })
 }
 
@@ -32,7 +32,7 @@ pub(super) fn whole_and_smaller_buffer<'a>(
 
 /// Both files mapped, against one read and one write of the whole file.
 pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let mmap = plain(target, Method::MmapMemcpy)?;
+    let mmap = plain(target, CopyMethod::MmapMemcpy)?;
     let whole = whole(target)?;
     let pair = Pair::of(target, [whole, mmap])?;
     let mut parts = vec![pair.words(COMPARED)];
@@ -108,10 +108,10 @@ mod tests {
 
     fn pair(mmap_ms: &[f64], whole_ms: &[f64]) -> Vec<Row<Case>> {
         vec![
-            made(Method::MmapMemcpy)
+            made(CopyMethod::MmapMemcpy)
                 .timed(mmap_ms)
                 .writing(0, SIZE_BYTES),
-            made(Method::ReadWrite)
+            made(CopyMethod::ReadWrite)
                 .buffer(SIZE_BYTES)
                 .timed(whole_ms)
                 .faults(24_414),
@@ -144,8 +144,12 @@ mod tests {
     #[test]
     fn a_durable_row_and_a_smaller_buffer_are_named_with_it() {
         let mut rows = pair(&around(60.0), &around(70.0));
-        rows.push(made(Method::ReadWrite).buffer(65_536).timed(&around(40.0)));
-        rows.push(made(Method::MmapMemcpy).durable().timed(&around(240.0)));
+        rows.push(
+            made(CopyMethod::ReadWrite)
+                .buffer(65_536)
+                .timed(&around(40.0)),
+        );
+        rows.push(made(CopyMethod::MmapMemcpy).durable().timed(&around(240.0)));
         let finding = judge("copy with mmap", rows).unwrap();
         assert_eq!(finding.rows, [2, 1, 3, 4]);
         assert!(
@@ -164,11 +168,11 @@ mod tests {
 
     fn buffers(whole_ms: &[f64], small_ms: &[f64]) -> Result<Finding, Missing> {
         let made = vec![
-            made(Method::ReadWrite)
+            made(CopyMethod::ReadWrite)
                 .buffer(SIZE_BYTES)
                 .timed(whole_ms)
                 .faults(24_414),
-            made(Method::ReadWrite)
+            made(CopyMethod::ReadWrite)
                 .buffer(65_536)
                 .timed(small_ms)
                 .faults(20),

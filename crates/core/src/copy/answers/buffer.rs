@@ -2,7 +2,7 @@
 
 use super::{Numbered, TargetRows};
 use crate::bytes;
-use crate::copy::Method;
+use crate::copy::CopyMethod;
 use crate::judge::figures::duration;
 use crate::judge::{Compared, Finding, Judged as _, Missing, Relation, SAME_WITHIN, numbers};
 
@@ -62,7 +62,7 @@ pub(super) fn smallest_as_good<'a>(rows: &[Numbered<'a>]) -> Option<Numbered<'a>
 
 /// Plain `read_write` rows of the largest file, by buffer.
 pub(super) fn by_size<'a>(target: &TargetRows<'a>) -> Vec<Numbered<'a>> {
-    let wanted = |row: &&Numbered<'_>| row.row.kind() == Some(Method::ReadWrite);
+    let wanted = |row: &&Numbered<'_>| row.row.kind() == Some(CopyMethod::ReadWrite);
     let largest = target.rows.iter().filter(wanted);
     let largest = largest.map(|row| row.case().size_bytes).max();
     let mut rows: Vec<Numbered<'a>> = target
@@ -102,7 +102,7 @@ mod tests {
         [64, 4096, 1 << 16, SIZE_BYTES]
             .into_iter()
             .zip(times)
-            .map(|(bytes, times)| made(Method::ReadWrite).buffer(bytes).timed(times))
+            .map(|(bytes, times)| made(CopyMethod::ReadWrite).buffer(bytes).timed(times))
             .collect()
     }
 
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn one_buffer_says_nothing_and_one_without_times_little() {
-        let one = vec![made(Method::ReadWrite).timed(&around(40.0))];
+        let one = vec![made(CopyMethod::ReadWrite).timed(&around(40.0))];
         assert!(matches!(
             judge("size of the buffer", one),
             Err(Missing::Rows)

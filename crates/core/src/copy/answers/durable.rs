@@ -3,19 +3,19 @@
 use super::{COMPARED, Numbered, Pair, TargetRows, data_bytes};
 use crate::answer::Verdict;
 use crate::bytes::short;
-use crate::copy::{Method, Source};
+use crate::copy::{CopyMethod, Source};
 use crate::judge::figures::{duration, number};
 use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// Methods that are compared, the first that has both rows.
-const METHODS: [Method; 7] = [
-    Method::ReadWrite,
-    Method::CopyFileRange,
-    Method::Sendfile,
-    Method::Splice,
-    Method::MmapMemcpy,
-    Method::MmapWrite,
-    Method::Cp,
+const METHODS: [CopyMethod; 7] = [
+    CopyMethod::ReadWrite,
+    CopyMethod::CopyFileRange,
+    CopyMethod::Sendfile,
+    CopyMethod::Splice,
+    CopyMethod::MmapMemcpy,
+    CopyMethod::MmapWrite,
+    CopyMethod::Cp,
 ];
 
 /// The same copy with and without the `fsync` at its end; and whether the method still
@@ -66,7 +66,7 @@ fn extremes<'a>(
             let case = row.case();
             case.durable
                 && (case.size_bytes, case.source) == (like.case().size_bytes, like.case().source)
-                && case.method != Method::Reflink
+                && case.method != CopyMethod::Reflink
                 && row.row.row.timing.is_some()
         })
     };
@@ -131,7 +131,7 @@ mod tests {
     use crate::lab::Row;
 
     fn verdicts(by: &str, special: &Row<Case>) -> [Verdict; 3] {
-        let plain = made(Method::ReadWrite);
+        let plain = made(CopyMethod::ReadWrite);
         let verdict = |one: &[f64], other: &[f64]| {
             let made = vec![special.clone().timed(one), plain.clone().timed(other)];
             judge(by, made).unwrap().verdict
@@ -146,18 +146,18 @@ mod tests {
     #[test]
     fn opposite_times_flip_both_verdicts() {
         let flips = [Verdict::Holds, Verdict::Refuted, Verdict::Inconclusive];
-        let row = made(Method::ReadWrite);
+        let row = made(CopyMethod::ReadWrite);
         assert_eq!(verdicts("durable copy", &row.clone().durable()), flips);
         assert_eq!(verdicts("cold source", &row.cold()), flips);
     }
 
     #[test]
     fn a_source_that_was_not_read_from_the_device_was_not_cold() {
-        let cold = made(Method::ReadWrite)
+        let cold = made(CopyMethod::ReadWrite)
             .cold()
             .timed(&around(90.0))
             .writing(0, SIZE_BYTES);
-        let warm = made(Method::ReadWrite).timed(&around(40.0));
+        let warm = made(CopyMethod::ReadWrite).timed(&around(40.0));
         let finding = judge("cold source", vec![cold, warm]).unwrap();
         assert_eq!(finding.verdict, Verdict::Inconclusive);
         assert!(
@@ -170,10 +170,10 @@ mod tests {
     #[test]
     fn durable_methods_are_set_beside_each_other() {
         let made = vec![
-            made(Method::ReadWrite).durable().timed(&around(200.0)),
-            made(Method::ReadWrite).timed(&around(40.0)),
-            made(Method::MmapMemcpy).durable().timed(&around(400.0)),
-            made(Method::Reflink).durable().timed(&around(1.0)),
+            made(CopyMethod::ReadWrite).durable().timed(&around(200.0)),
+            made(CopyMethod::ReadWrite).timed(&around(40.0)),
+            made(CopyMethod::MmapMemcpy).durable().timed(&around(400.0)),
+            made(CopyMethod::Reflink).durable().timed(&around(1.0)),
         ];
         let finding = judge("durable copy", made).unwrap();
         assert_eq!(finding.rows, [1, 2, 3]);
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn without_a_counterpart_nothing_is_said() {
         let lone = vec![
-            made(Method::ReadWrite).durable().timed(&around(200.0)),
-            made(Method::Sendfile).timed(&around(40.0)),
+            made(CopyMethod::ReadWrite).durable().timed(&around(200.0)),
+            made(CopyMethod::Sendfile).timed(&around(40.0)),
         ];
         assert!(matches!(judge("durable copy", lone), Err(Missing::Rows)));
     }

@@ -2,7 +2,7 @@
 
 use super::{CLAIMS, targets};
 use crate::copy::{
-    Case, CopyResult, CopyRow, Destination, Measure, Method, Source, Yardstick, Yardsticks,
+    Case, CopyMethod, CopyResult, CopyRow, Destination, Measure, Source, Yardstick, Yardsticks,
 };
 use crate::evidence::{CallCount, DeviceCounts};
 use crate::judge::fixture::{self, Made, request, row, timing};
@@ -18,7 +18,7 @@ impl Made for Case {
 }
 
 /// A row that is warm and not durable.
-pub(in crate::copy) fn made(method: Method) -> Row<Case> {
+pub(in crate::copy) fn made(method: CopyMethod) -> Row<Case> {
     row(Case {
         method,
         buffer_bytes: method.has_buffer().then_some(1 << 20),

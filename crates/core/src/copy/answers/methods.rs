@@ -1,7 +1,7 @@
 //! Methods against each other, from a warm source to the page cache.
 
 use super::{Numbered, Pair, TargetRows, plain, yardstick_s};
-use crate::copy::{CopyRow, Measure, Method};
+use crate::copy::{CopyMethod, CopyRow, Measure};
 use crate::judge::figures::duration;
 use crate::judge::{Judged as _, Missing};
 
@@ -9,7 +9,7 @@ use crate::judge::{Judged as _, Missing};
 fn copies_inside(row: &CopyRow) -> bool {
     let inside = matches!(
         row.kind(),
-        Some(Method::Sendfile | Method::Splice | Method::CopyFileRange)
+        Some(CopyMethod::Sendfile | CopyMethod::Splice | CopyMethod::CopyFileRange)
     );
     // A file system that shares blocks copies nothing: that is another question.
     inside && row.figures.is_shared != Some(true)
@@ -19,7 +19,7 @@ fn copies_inside(row: &CopyRow) -> bool {
 pub(super) fn buffered_and_inside<'a>(
     target: &TargetRows<'a>,
 ) -> Result<[Numbered<'a>; 2], Missing> {
-    let buffered = plain(target, Method::ReadWrite)?;
+    let buffered = plain(target, CopyMethod::ReadWrite)?;
     let size = buffered.row.size_bytes();
     let inside = target.best(|row| row.size_bytes() == size && copies_inside(row))?;
     Ok([buffered, inside])
@@ -28,9 +28,9 @@ pub(super) fn buffered_and_inside<'a>(
 /// Whether a row is a copy by this program through the page cache.
 pub(super) fn is_rival(row: &CopyRow) -> bool {
     let others = [
-        Some(Method::Cp),
-        Some(Method::Reflink),
-        Some(Method::Direct),
+        Some(CopyMethod::Cp),
+        Some(CopyMethod::Reflink),
+        Some(CopyMethod::Direct),
         None,
     ];
     !others.contains(&row.kind())
@@ -39,7 +39,7 @@ pub(super) fn is_rival(row: &CopyRow) -> bool {
 /// The quickest method, and `cp`, whose time includes starting it. A reflink is no
 /// match for it: `cp` is one itself where it can be.
 pub(super) fn quickest_and_cp<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>; 2], Missing> {
-    let cp = plain(target, Method::Cp)?;
+    let cp = plain(target, CopyMethod::Cp)?;
     let size = cp.row.size_bytes();
     let quickest = target.best(|row| row.size_bytes() == size && is_rival(row))?;
     Ok([quickest, cp])
@@ -81,18 +81,26 @@ mod tests {
     fn opposite_times_flip_every_verdict() {
         let row = |method| made(method).faults(10);
         for (by, first, second) in [
-            ("fgetc", row(Method::FgetcFputc), row(Method::GetcUnlocked)),
+            (
+                "fgetc",
+                row(CopyMethod::FgetcFputc),
+                row(CopyMethod::GetcUnlocked),
+            ),
             (
                 "memcpy beats",
-                row(Method::MmapWrite),
-                row(Method::MmapMemcpy),
+                row(CopyMethod::MmapWrite),
+                row(CopyMethod::MmapMemcpy),
             ),
             (
                 "inside the kernel",
-                row(Method::ReadWrite),
-                row(Method::CopyFileRange),
+                row(CopyMethod::ReadWrite),
+                row(CopyMethod::CopyFileRange),
             ),
-            ("as fast as cp", row(Method::Cp), row(Method::Sendfile)),
+            (
+                "as fast as cp",
+                row(CopyMethod::Cp),
+                row(CopyMethod::Sendfile),
+            ),
         ] {
             assert_eq!(verdicts(by, &first, &second), FLIPS);
         }
@@ -101,12 +109,12 @@ mod tests {
     #[test]
     fn the_quickest_copy_in_the_kernel_decides() {
         let made = vec![
-            made(Method::ReadWrite)
+            made(CopyMethod::ReadWrite)
                 .timed(&around(60.0))
                 .calling("read", (1, 0, SIZE_BYTES))
                 .calling("write", (1, 0, SIZE_BYTES)),
-            made(Method::Sendfile).timed(&around(70.0)),
-            made(Method::Splice)
+            made(CopyMethod::Sendfile).timed(&around(70.0)),
+            made(CopyMethod::Splice)
                 .timed(&around(40.0))
                 .writing(0, SIZE_BYTES)
                 .calling("splice", (1, 0, SIZE_BYTES)),
@@ -128,8 +136,8 @@ mod tests {
     #[test]
     fn shared_blocks_are_no_copy() {
         let made = vec![
-            made(Method::ReadWrite).timed(&around(60.0)),
-            made(Method::CopyFileRange)
+            made(CopyMethod::ReadWrite).timed(&around(60.0)),
+            made(CopyMethod::CopyFileRange)
                 .timed(&around(0.1))
                 .writing(0, 0),
         ];
@@ -142,11 +150,11 @@ mod tests {
     #[test]
     fn neither_direct_nor_reflink_nor_another_state_is_a_rival_of_cp() {
         let made = vec![
-            made(Method::Cp).timed(&around(60.0)),
-            made(Method::Reflink).timed(&around(0.1)),
-            made(Method::Direct).timed(&around(1.0)),
-            made(Method::Sendfile).durable().timed(&around(1.0)),
-            made(Method::Splice).timed(&around(62.0)),
+            made(CopyMethod::Cp).timed(&around(60.0)),
+            made(CopyMethod::Reflink).timed(&around(0.1)),
+            made(CopyMethod::Direct).timed(&around(1.0)),
+            made(CopyMethod::Sendfile).durable().timed(&around(1.0)),
+            made(CopyMethod::Splice).timed(&around(62.0)),
         ];
         let finding = judge("as fast as cp", made).unwrap();
         assert_eq!(

@@ -10,7 +10,7 @@ mod replies;
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::{CopyResult, CopyRow, Measure, Method, Yardstick};
+use super::{CopyMethod, CopyResult, CopyRow, Measure, Yardstick};
 use crate::answer::Answer;
 use crate::bytes::grouped;
 use crate::judge::{
@@ -55,7 +55,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         by: By::Times(Times {
             // The same library's buffer without a lock for each byte, and with about as many
             // system calls.
-            rows: Pick::Best([Some(Method::FgetcFputc), Some(Method::GetcUnlocked)]),
+            rows: Pick::Best([Some(CopyMethod::FgetcFputc), Some(CopyMethod::GetcUnlocked)]),
             relation: Relation::LONGER,
             words: COMPARED,
             also: &[Also::Each("; system calls {0} and {1}", |row| {
@@ -67,7 +67,7 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
         text: "mapping both files and memcpy beats writing from the mapped source",
         by: By::Times(Times {
             // The article's suggestion to try memcpy: two mappings against one and a write.
-            rows: Pick::Best([Some(Method::MmapWrite), Some(Method::MmapMemcpy)]),
+            rows: Pick::Best([Some(CopyMethod::MmapWrite), Some(CopyMethod::MmapMemcpy)]),
             relation: Relation::LONGER,
             words: COMPARED,
             also: &[PAGE_FAULTS],
@@ -122,7 +122,7 @@ fn targets(result: &CopyResult) -> Vec<TargetRows<'_>> {
 }
 
 /// The row of a method, from a warm source, to the page cache.
-fn plain<'a>(target: &TargetRows<'a>, method: Method) -> Result<Numbered<'a>, Missing> {
+fn plain<'a>(target: &TargetRows<'a>, method: CopyMethod) -> Result<Numbered<'a>, Missing> {
     target.best(|row| row.kind() == Some(method))
 }
 
@@ -155,13 +155,13 @@ mod tests {
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let one = vec![made(Method::Sendfile).timed(&around(50.0))];
+        let one = vec![made(CopyMethod::Sendfile).timed(&around(50.0))];
         assert!(answers(&result(one)).is_empty());
     }
 
     #[test]
     fn rows_without_times_are_inconclusive_and_say_why() {
-        let rows = [Method::Sendfile, Method::Cp].map(made).to_vec();
+        let rows = [CopyMethod::Sendfile, CopyMethod::Cp].map(made).to_vec();
         let answers = answers(&result(rows));
         assert_eq!(answers.len(), 1, "{answers:?}");
         assert_eq!(answers[0].verdict, Verdict::Inconclusive);

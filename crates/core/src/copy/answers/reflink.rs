@@ -3,7 +3,7 @@
 use super::{COMPARED, Pair, TargetRows, data_bytes, plain};
 use crate::answer::Verdict;
 use crate::bytes::short;
-use crate::copy::Method;
+use crate::copy::CopyMethod;
 use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// Contents above this part of the file mean that it was copied.
@@ -11,8 +11,8 @@ const COPIED_PART: u64 = 100;
 
 /// Decided by the device first: what writes the contents is no reflink, however quick.
 pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing> {
-    let reflink = plain(target, Method::Reflink)?;
-    let copy = plain(target, Method::ReadWrite)?;
+    let reflink = plain(target, CopyMethod::Reflink)?;
+    let copy = plain(target, CopyMethod::ReadWrite)?;
     let bytes = data_bytes(&reflink)?;
     let pair = Pair::of(target, [copy, reflink])?;
     let copied = bytes > reflink.case().size_bytes / COPIED_PART;
@@ -30,7 +30,7 @@ pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing
         because = format!("{because} and {} for the copy", short(bytes));
     }
     let mut rows = vec![copy, reflink];
-    let shares = [Method::CopyFileRange, Method::Cp].map(|method| plain(target, method));
+    let shares = [CopyMethod::CopyFileRange, CopyMethod::Cp].map(|method| plain(target, method));
     for row in shares.into_iter().flatten() {
         if data_bytes(&row).is_ok_and(|bytes| bytes <= row.case().size_bytes / COPIED_PART) {
             because = format!("{because}; {} shares blocks as well", row.row.name());
@@ -53,14 +53,14 @@ mod tests {
     use crate::lab::Row;
 
     fn pair(reflink: Row<Case>) -> Vec<Row<Case>> {
-        let copy = made(Method::ReadWrite)
+        let copy = made(CopyMethod::ReadWrite)
             .timed(&around(60.0))
             .writing(0, SIZE_BYTES);
         vec![reflink, copy]
     }
 
     fn reflink(times_ms: &[f64]) -> Row<Case> {
-        made(Method::Reflink).timed(times_ms)
+        made(CopyMethod::Reflink).timed(times_ms)
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn who_else_shares_is_named() {
         let mut rows = pair(reflink(&around(1.0)).writing(0, 0));
-        rows.push(made(Method::Cp).timed(&around(2.0)).writing(0, 0));
+        rows.push(made(CopyMethod::Cp).timed(&around(2.0)).writing(0, 0));
         let finding = judge("a reflink", rows).unwrap();
         assert_eq!(finding.rows, [2, 1, 3]);
         assert!(finding.because.ends_with("; cp shares blocks as well"));

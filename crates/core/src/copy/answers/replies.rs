@@ -1,8 +1,8 @@
 //! Questions about copies.
 
 use super::{
-    CopyResult, CopyRow, Measure, Method, Numbered, TargetRows, article, buffer, durable, methods,
-    plain, reflink, targets, yardstick_s,
+    CopyMethod, CopyResult, CopyRow, Measure, Numbered, TargetRows, article, buffer, durable,
+    methods, plain, reflink, targets, yardstick_s,
 };
 use crate::answer::Verdict;
 use crate::bytes::{exact, grouped};
@@ -111,7 +111,7 @@ fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
         }
     };
     let mut reason = format!("{}.", exact(size));
-    if let Ok(buffered) = plain(target, Method::ReadWrite)
+    if let Ok(buffered) = plain(target, CopyMethod::ReadWrite)
         && let Ok(time) = buffered.time_over(&quickest)
         && time.is(Relation::LONGER) == Verdict::Holds
     {
@@ -140,7 +140,7 @@ fn cp(target: &TargetRows<'_>) -> Result<Said, Missing> {
 /// The article's claim.
 fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = article::mmap_is_four_times_as_fast(target)?;
-    let mapped = plain(target, Method::MmapMemcpy)?;
+    let mapped = plain(target, CopyMethod::MmapMemcpy)?;
     let pair = Pair::of(target, [article::whole(target)?, mapped])?;
     let [whole_s, mapped_s] = pair.time.median_s.map(duration);
     let compared = times(&pair.time);
@@ -200,7 +200,8 @@ fn durability(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = reflink::copies_nothing(target)?;
-    let [copy, shared] = [Method::ReadWrite, Method::Reflink].map(|method| plain(target, method));
+    let [copy, shared] =
+        [CopyMethod::ReadWrite, CopyMethod::Reflink].map(|method| plain(target, method));
     let pair = Pair::of(target, [copy?, shared?])?;
     let [_, shared_s] = pair.time.median_s.map(duration);
     let compared = times(&pair.time);
@@ -222,7 +223,7 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 /// The same library, with and without a lock for each byte.
 fn stdio(target: &TargetRows<'_>) -> Result<Said, Missing> {
-    let methods = [Method::FgetcFputc, Method::GetcUnlocked];
+    let methods = [CopyMethod::FgetcFputc, CopyMethod::GetcUnlocked];
     let [locked, unlocked] = methods.map(|method| plain(target, method));
     let pair = Pair::of(target, [locked?, unlocked?])?;
     let said = by_time(

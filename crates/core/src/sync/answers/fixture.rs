@@ -4,7 +4,7 @@ use super::{CLAIMS, targets};
 use crate::judge::fixture::{self, Made, row};
 use crate::judge::{Finding, Missing};
 use crate::lab::Row;
-use crate::sync::{Call, Case, Counted, Projected, SyncResult, SyncRow, Write};
+use crate::sync::{Case, Counted, Projected, SyncCall, SyncResult, SyncRow, Write};
 
 /// Syncs of every run.
 const SYNCS: u64 = 1000;
@@ -16,7 +16,7 @@ impl Made for Case {
 }
 
 /// One writer's syncs of 1 KiB.
-pub(in crate::sync) fn made(call: Call, write: Write) -> Row<Case> {
+pub(in crate::sync) fn made(call: SyncCall, write: Write) -> Row<Case> {
     row(Case {
         call,
         write,

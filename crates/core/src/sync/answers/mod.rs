@@ -11,7 +11,7 @@ mod requests;
 #[cfg(test)]
 pub(super) mod fixture;
 
-use super::{Call, SyncResult, SyncRow, Write};
+use super::{SyncCall, SyncResult, SyncRow, Write};
 use crate::answer::Answer;
 use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times};
 
@@ -21,7 +21,7 @@ type TargetRows<'a> = judge::TargetRows<'a, SyncRow, SyncResult>;
 type Numbered<'a> = judge::Numbered<'a, SyncRow>;
 
 /// An append of one writer, and its `fsync`.
-const APPEND: (Call, Write, u64) = (Call::Fsync, Write::Append, 1);
+const APPEND: (SyncCall, Write, u64) = (SyncCall::Fsync, Write::Append, 1);
 
 /// What both rows ask of the device.
 const REQUESTS: Also<SyncRow, SyncResult> = Also::Each("; {0} against {1}", |row| {
@@ -45,7 +45,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
     Claim {
         text: "an append and its fsync cost more than an overwrite and its fsync",
         by: By::Times(Times {
-            rows: Pick::Smallest([APPEND, (Call::Fsync, Write::Overwrite, 1)]),
+            rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Overwrite, 1)]),
             relation: Relation::LONGER,
             words: "{size0}: append {time0}, overwrite {time1} per sync, {times}",
             also: &[REQUESTS],
@@ -54,7 +54,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
     Claim {
         text: "preallocating the file makes an fsync cheaper than an append's",
         by: By::Times(Times {
-            rows: Pick::Smallest([APPEND, (Call::Fsync, Write::Preallocated, 1)]),
+            rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Preallocated, 1)]),
             relation: Relation::LONGER,
             words: "{size0}: append {time0}, preallocated {time1} per sync, {times}",
             also: &[REQUESTS],
@@ -70,11 +70,11 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
     },
     Claim {
         text: "O_DSYNC makes the same device requests as write and fdatasync",
-        by: By::Rows(|target| requests::equal(target, Call::ODsync, Call::Fdatasync)),
+        by: By::Rows(|target| requests::equal(target, SyncCall::ODsync, SyncCall::Fdatasync)),
     },
     Claim {
         text: "O_SYNC makes the same device requests as write and fsync",
-        by: By::Rows(|target| requests::equal(target, Call::OSync, Call::Fsync)),
+        by: By::Rows(|target| requests::equal(target, SyncCall::OSync, SyncCall::Fsync)),
     },
     Claim {
         text: "sync and syncfs cause more device requests than fsync",
@@ -98,7 +98,7 @@ pub fn answers(result: &SyncResult) -> Vec<Answer> {
 }
 
 fn fdatasync_is_cheaper(target: &TargetRows<'_>, write: Write) -> Result<Finding, Missing> {
-    let kinds = [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1));
+    let kinds = [SyncCall::Fsync, SyncCall::Fdatasync].map(|call| (call, write, 1));
     let words = "{size0}: fsync {time0}, fdatasync {time1} per sync, {times}";
     judge::longer_by_requests(target, kinds, (words, ""), |why| match why {
         Missing::Rows => format!("{} has no device", target.name),
@@ -122,15 +122,15 @@ mod tests {
     #[test]
     fn nothing_is_claimed_about_rows_that_were_not_measured() {
         assert!(answers(&result(Vec::new())).is_empty());
-        let one = made(Call::Sync, Write::Preallocated).timed(&[9.0; 5]);
+        let one = made(SyncCall::Sync, Write::Preallocated).timed(&[9.0; 5]);
         assert!(answers(&result(vec![one])).is_empty());
     }
 
     #[test]
     fn without_device_evidence_the_times_still_answer() {
         let rows = vec![
-            made(Call::Fsync, Write::Append).timed(&[70.0, 71.0, 72.0, 73.0, 74.0]),
-            made(Call::Fsync, Write::Overwrite).timed(&[50.0, 51.0, 52.0, 53.0, 54.0]),
+            made(SyncCall::Fsync, Write::Append).timed(&[70.0, 71.0, 72.0, 73.0, 74.0]),
+            made(SyncCall::Fsync, Write::Overwrite).timed(&[50.0, 51.0, 52.0, 53.0, 54.0]),
         ];
         let found = answers(&result(rows));
         let of = |word: &str| {
@@ -145,7 +145,7 @@ mod tests {
 
     const FAST: [f64; 5] = [50.0, 50.1, 50.2, 50.3, 50.4];
 
-    fn pair(kinds: [(Call, Write); 2], times: [&[f64]; 2]) -> Vec<Row<Case>> {
+    fn pair(kinds: [(SyncCall, Write); 2], times: [&[f64]; 2]) -> Vec<Row<Case>> {
         kinds
             .into_iter()
             .zip(times)
@@ -159,7 +159,7 @@ mod tests {
             ("cost more than an overwrite", Write::Overwrite),
             ("preallocating", Write::Preallocated),
         ] {
-            let kinds = [(Call::Fsync, Write::Append), (Call::Fsync, other)];
+            let kinds = [(SyncCall::Fsync, Write::Append), (SyncCall::Fsync, other)];
             for (times, due) in [
                 ([&SLOW[..], &FAST], Verdict::Holds),
                 ([&FAST, &SLOW], Verdict::Refuted),
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn figures_are_per_sync() {
         let kinds = [
-            (Call::Fsync, Write::Append),
-            (Call::Fsync, Write::Overwrite),
+            (SyncCall::Fsync, Write::Append),
+            (SyncCall::Fsync, Write::Overwrite),
         ];
         let found = judge("cost more than an overwrite", pair(kinds, [&SLOW, &FAST])).unwrap();
         assert!(
@@ -204,7 +204,7 @@ mod tests {
             (&SLOW, &FAST, None, Verdict::Holds),
             (&SLOW, &SLOW_TOO, None, Verdict::Inconclusive),
         ] {
-            let kinds = [Call::Fsync, Call::Fdatasync].map(|call| (call, Write::Overwrite));
+            let kinds = [SyncCall::Fsync, SyncCall::Fdatasync].map(|call| (call, Write::Overwrite));
             let mut rows = pair(kinds, [fsync, fdatasync]);
             if let Some(asked) = asked {
                 rows[0] = rows[0].clone().asking(full);

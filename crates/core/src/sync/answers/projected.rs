@@ -42,10 +42,10 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
 mod tests {
     use super::super::fixture::{judged, made, result};
     use super::*;
-    use crate::sync::{Call, Write, calibrated, projections};
+    use crate::sync::{SyncCall, Write, calibrated, projections};
 
     fn by_flush(flush_us: f64) -> Result<Finding, Missing> {
-        let row = made(Call::Fsync, Write::Append)
+        let row = made(SyncCall::Fsync, Write::Append)
             .timed(&[200.0; 5])
             .asking([1, 0, 0, 0, 1]);
         let mut result = result(vec![row]);
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn without_calibration_nothing_is_claimed() {
-        let row = made(Call::Fsync, Write::Append).timed(&[200.0; 5]);
+        let row = made(SyncCall::Fsync, Write::Append).timed(&[200.0; 5]);
         let result = result(vec![row]);
         let said = judged("predict its sync rate", &result);
         assert!(matches!(said, Err(Missing::Rows)));

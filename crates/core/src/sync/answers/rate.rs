@@ -6,7 +6,7 @@ use crate::bytes;
 use crate::judge::figures::{duration, number, rate};
 use crate::judge::{Finding, Missing};
 use crate::stats::Ends;
-use crate::sync::Call;
+use crate::sync::SyncCall;
 use crate::timing::Timing;
 
 /// The rate that the article's author could not check.
@@ -53,7 +53,7 @@ pub(super) fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64
     let lone = target.rows.iter().filter(|row| {
         let case = row.case();
         // A sync of the whole machine is another question.
-        case.writers == 1 && case.call != Call::Sync
+        case.writers == 1 && case.call != SyncCall::Sync
     });
     let rows: Vec<_> = lone.copied().collect();
     // In memory a sync is nothing, and its rate tells nothing.
@@ -145,7 +145,7 @@ mod tests {
     use crate::sync::{Case, Second, Series, Write};
 
     fn overwrite(times_us: &[f64], flushes: u64) -> Row<Case> {
-        made(Call::Fdatasync, Write::Overwrite)
+        made(SyncCall::Fdatasync, Write::Overwrite)
             .timed(times_us)
             .asking([1, 0, 0, 0, flushes])
     }
@@ -189,10 +189,10 @@ mod tests {
 
     #[test]
     fn without_evidence_a_high_rate_may_be_anything() {
-        let high = made(Call::Fsync, Write::Append).timed(&TWENTY_THOUSAND);
+        let high = made(SyncCall::Fsync, Write::Append).timed(&TWENTY_THOUSAND);
         let why = judge("10,000 syncs", vec![high]).unwrap_err().into_why();
         assert!(why.contains("not observed"), "{why}");
-        let low = made(Call::Fsync, Write::Append).timed(&FIVE_THOUSAND);
+        let low = made(SyncCall::Fsync, Write::Append).timed(&FIVE_THOUSAND);
         assert_eq!(
             judge("10,000 syncs", vec![low]).unwrap().verdict,
             Verdict::Refuted
@@ -204,7 +204,7 @@ mod tests {
         let made = vec![
             overwrite(&FIVE_THOUSAND, 1),
             overwrite(&TWENTY_THOUSAND, 1).writers(4),
-            made(Call::Fsync, Write::Overwrite)
+            made(SyncCall::Fsync, Write::Overwrite)
                 .timed(&ABOUT_TEN_THOUSAND)
                 .asking([1, 0, 0, 0, 1]),
         ];
@@ -219,7 +219,7 @@ mod tests {
                 syncs,
                 ..Second::default()
             };
-            let mut result = result(vec![made(Call::Fsync, Write::Append)]);
+            let mut result = result(vec![made(SyncCall::Fsync, Write::Append)]);
             result.rows[0].series = Series::of(rates.iter().map(second).collect());
             judged("is steady", &result)
         };

@@ -8,7 +8,7 @@ use crate::judge::{Missing, Pair, Relation};
 use crate::reply::{
     self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent,
 };
-use crate::sync::{Call, SyncResult, SyncRow, Write};
+use crate::sync::{SyncCall, SyncResult, SyncRow, Write};
 
 const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
     Question {
@@ -171,7 +171,10 @@ fn whole_bytes(bytes: f64) -> String {
 }
 
 fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
-    let pair = Pair::of(target, target.smallest([APPEND, (Call::Fsync, write, 1)])?)?;
+    let pair = Pair::of(
+        target,
+        target.smallest([APPEND, (SyncCall::Fsync, write, 1)])?,
+    )?;
     let said = by_time(&pair, "Yes: {x} faster.", "No: {x}.");
     let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
     let asked = pair
@@ -234,7 +237,7 @@ fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
 fn data_only(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing> {
     by_requests(
         target,
-        [Call::Fsync, Call::Fdatasync].map(|call| (call, write, 1)),
+        [SyncCall::Fsync, SyncCall::Fdatasync].map(|call| (call, write, 1)),
     )
 }
 

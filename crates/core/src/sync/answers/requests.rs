@@ -4,7 +4,7 @@ use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::judge::figures::{number, rate};
 use crate::judge::{Finding, Missing, Requests};
-use crate::sync::{Call, Write};
+use crate::sync::{SyncCall, Write};
 
 /// What counts as about five.
 const ABOUT_FIVE: std::ops::RangeInclusive<f64> = 4.5..=5.5;
@@ -32,7 +32,11 @@ pub(super) fn about_five(target: &TargetRows<'_>) -> Result<Finding, Missing> {
 }
 
 /// Whether two calls ask for the same, for every way of writing that has both.
-pub(super) fn equal(target: &TargetRows<'_>, flag: Call, call: Call) -> Result<Finding, Missing> {
+pub(super) fn equal(
+    target: &TargetRows<'_>,
+    flag: SyncCall,
+    call: SyncCall,
+) -> Result<Finding, Missing> {
     let mut differing = Vec::new();
     let mut rows = Vec::new();
     let mut missing = None;
@@ -77,7 +81,8 @@ pub(super) fn equal(target: &TargetRows<'_>, flag: Call, call: Call) -> Result<F
 /// `sync` and `syncfs` against `fsync`, by the sum of requests.
 pub(super) fn sync_asks_for_more(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let [fsync] = target.smallest([APPEND])?;
-    let others = [Call::Sync, Call::Syncfs].map(|call| target.smallest([(call, Write::Append, 1)]));
+    let others =
+        [SyncCall::Sync, SyncCall::Syncfs].map(|call| target.smallest([(call, Write::Append, 1)]));
     let found: Vec<Numbered<'_>> = others.iter().flatten().flatten().copied().collect();
     if let ([], [Err(why), _]) = (found.as_slice(), &others) {
         return Err(why.clone());
@@ -110,10 +115,10 @@ fn transactions(lone: &Requests) -> &'static str {
 
 /// One appending writer, and the most that were measured.
 pub(super) fn lone_and_many<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>; 2], Missing> {
-    let kind = |writers| (Call::Fsync, Write::Append, writers);
+    let kind = |writers| (SyncCall::Fsync, Write::Append, writers);
     let appends = |row: &&Numbered<'_>| {
         let case = row.case();
-        (case.call, case.write) == (Call::Fsync, Write::Append)
+        (case.call, case.write) == (SyncCall::Fsync, Write::Append)
     };
     let counts = target.rows.iter().filter(appends);
     let most = counts.map(|row| row.case().writers).max();
@@ -184,27 +189,27 @@ mod tests {
 
     const EXT4: [u64; 5] = [1, 1, 1, 0, 2];
 
-    fn append(call: Call) -> Row<Case> {
+    fn append(call: SyncCall) -> Row<Case> {
         made(call, Write::Append)
     }
 
     #[test]
     fn five_is_data_journal_commit_and_two_flushes() {
-        let found = judge("about five", vec![append(Call::Fsync).asking(EXT4)]).unwrap();
+        let found = judge("about five", vec![append(SyncCall::Fsync).asking(EXT4)]).unwrap();
         assert_eq!((found.verdict, found.rows), (Verdict::Holds, vec![1]));
         let due = "5 per sync: 1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes, \
                    12,288 B";
         assert!(found.because.ends_with(due), "{}", found.because);
-        let without = vec![append(Call::Fsync).asking([1, 0, 0, 1, 1])];
+        let without = vec![append(SyncCall::Fsync).asking([1, 0, 0, 1, 1])];
         assert_eq!(
             judge("about five", without).unwrap().verdict,
             Verdict::Refuted
         );
-        let among = |others| vec![append(Call::Fsync).asking(EXT4).among(others)];
+        let among = |others| vec![append(SyncCall::Fsync).asking(EXT4).among(others)];
         assert!(judge("about five", among(50)).is_ok());
         let why = judge("about five", among(51)).unwrap_err().into_why();
         assert!(why.starts_with("other programs made 51 requests"), "{why}");
-        let lossy = vec![append(Call::Fsync).asking(EXT4).losing(3)];
+        let lossy = vec![append(SyncCall::Fsync).asking(EXT4).losing(3)];
         let why = judge("about five", lossy).unwrap_err().into_why();
         assert!(why.starts_with("3 events lost"), "{why}");
     }
@@ -213,10 +218,10 @@ mod tests {
     fn a_flag_is_its_call_in_every_way_of_writing() {
         let made = |dsync| {
             vec![
-                append(Call::Fdatasync).asking(EXT4),
-                append(Call::ODsync).asking(EXT4),
-                made(Call::Fdatasync, Write::Overwrite).asking([1, 0, 0, 0, 1]),
-                made(Call::ODsync, Write::Overwrite).asking(dsync),
+                append(SyncCall::Fdatasync).asking(EXT4),
+                append(SyncCall::ODsync).asking(EXT4),
+                made(SyncCall::Fdatasync, Write::Overwrite).asking([1, 0, 0, 0, 1]),
+                made(SyncCall::ODsync, Write::Overwrite).asking(dsync),
             ]
         };
         let found = judge("O_DSYNC makes", made([1, 0, 0, 0, 1])).unwrap();
@@ -237,8 +242,8 @@ mod tests {
     fn sync_may_ask_for_more() {
         let made = |sync| {
             vec![
-                append(Call::Fsync).asking([1, 0, 0, 1, 1]),
-                append(Call::Sync).asking(sync),
+                append(SyncCall::Fsync).asking([1, 0, 0, 1, 1]),
+                append(SyncCall::Sync).asking(sync),
             ]
         };
         let more = judge("sync and syncfs", made([1, 0, 0, 3, 1])).unwrap();
@@ -247,31 +252,37 @@ mod tests {
         assert_eq!(same.verdict, Verdict::Refuted);
         let fewer = judge("sync and syncfs", made([1, 0, 0, 0, 1])).unwrap();
         assert_eq!(fewer.verdict, Verdict::Refuted);
-        let alone = judge("sync and syncfs", vec![append(Call::Fsync).asking(EXT4)]);
+        let alone = judge(
+            "sync and syncfs",
+            vec![append(SyncCall::Fsync).asking(EXT4)],
+        );
         assert!(matches!(alone, Err(Missing::Rows)));
     }
 
     #[test]
     fn transactions_are_shared_when_there_are_fewer_than_syncs() {
         let made = |commits: u64| {
-            let mut many = append(Call::Fsync).writers(8).asking(EXT4);
+            let mut many = append(SyncCall::Fsync).writers(8).asking(EXT4);
             many.device().commit.count = commits;
-            vec![append(Call::Fsync).asking(EXT4), many]
+            vec![append(SyncCall::Fsync).asking(EXT4), many]
         };
         let verdict = |commits| judge("share transactions", made(commits)).unwrap().verdict;
         // Of 1,000 syncs.
         assert_eq!(verdict(300), Verdict::Holds);
         assert_eq!(verdict(1000), Verdict::Refuted);
         assert_eq!(verdict(940), Verdict::Inconclusive);
-        let alone = judge("share transactions", vec![append(Call::Fsync).asking(EXT4)]);
+        let alone = judge(
+            "share transactions",
+            vec![append(SyncCall::Fsync).asking(EXT4)],
+        );
         assert!(matches!(alone, Err(Missing::Rows)));
     }
 
     #[test]
     fn where_nothing_is_committed_flushes_are_shared() {
-        let mut many = append(Call::Fsync).writers(8).asking([1, 0, 0, 1, 1]);
+        let mut many = append(SyncCall::Fsync).writers(8).asking([1, 0, 0, 1, 1]);
         many.device().flushes = 500;
-        let made = vec![append(Call::Fsync).asking([1, 0, 0, 1, 1]), many];
+        let made = vec![append(SyncCall::Fsync).asking([1, 0, 0, 1, 1]), many];
         let found = judge("share transactions", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);
         assert!(

@@ -173,7 +173,7 @@ fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Optio
 mod tests {
     use super::super::answers::fixture::{made, result};
     use super::*;
-    use crate::sync::Call;
+    use crate::sync::SyncCall;
     use proptest::prelude::*;
 
     fn device(write_us: f64, flush_us: f64, iops: Option<f64>) -> Figures {
@@ -247,10 +247,10 @@ mod tests {
     #[test]
     fn the_measured_device_is_a_check_and_the_others_are_not() {
         let made = vec![
-            made(Call::Fsync, Write::Append)
+            made(SyncCall::Fsync, Write::Append)
                 .asking([1, 1, 1, 0, 2])
                 .timed(&[250.0; 5]),
-            made(Call::Fsync, Write::Append)
+            made(SyncCall::Fsync, Write::Append)
                 .asking([1, 0, 0, 0, 1])
                 .writers(2)
                 .timed(&[250.0; 5]),
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_projection_whose_check_misses_is_withheld() {
         let all = |measured_us: f64| {
-            let row = made(Call::Fsync, Write::Append).asking([1, 1, 1, 0, 2]);
+            let row = made(SyncCall::Fsync, Write::Append).asking([1, 1, 1, 0, 2]);
             let mut result = result(vec![row.timed(&[measured_us; 5])]);
             result.own.calibrations = vec![calibrated("host", 20e-6, 90e-6, 1000)];
             projections(&result, &[device(100.0, 350.0, None)])
@@ -289,7 +289,7 @@ mod tests {
     fn requests_of_others_are_not_projected() {
         let made = |others| {
             vec![
-                made(Call::Fsync, Write::Append)
+                made(SyncCall::Fsync, Write::Append)
                     .asking([1, 1, 1, 0, 2])
                     .among(others),
             ]

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::TypedValueParser;
 use iostrata_core::bytes::{self, SizeError};
-use iostrata_core::copy::{Destination, Method, Source};
+use iostrata_core::copy::{CopyMethod, Destination, Source};
 use iostrata_lab::copy::{self, Buffer};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
@@ -16,7 +16,7 @@ use crate::cli::choices::{names, one_of};
 pub(crate) struct CopyOptions {
     /// Copy methods, separated by commas [default: all]
     #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = methods())]
-    pub(crate) method: Vec<Method>,
+    pub(crate) method: Vec<CopyMethod>,
 
     /// Cache state of the source; one or both [default: warm, and cold for some]
     #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = sources())]
@@ -66,25 +66,25 @@ impl CopyOptions {
     }
 }
 
-fn methods() -> impl TypedValueParser<Value = Method> {
-    one_of(Method::ALL, Method::as_str, Some(meaning))
+fn methods() -> impl TypedValueParser<Value = CopyMethod> {
+    one_of(CopyMethod::ALL, CopyMethod::as_str, Some(meaning))
 }
 
-fn meaning(method: Method) -> &'static str {
+fn meaning(method: CopyMethod) -> &'static str {
     match method {
-        Method::FgetcFputc => "C stdio, one call per byte",
-        Method::GetcUnlocked => "the same without a lock per byte",
-        Method::ReadWrite => "read(2) and write(2)",
-        Method::ReadvWritev => "readv(2) and writev(2), the buffer in 8 pieces",
-        Method::MmapMemcpy => "both files mapped, memcpy between them",
-        Method::MmapWrite => "source mapped, written with write(2)",
-        Method::Sendfile => "sendfile(2)",
-        Method::Splice => "splice(2) through a pipe",
-        Method::CopyFileRange => "copy_file_range(2)",
-        Method::Reflink => "shared blocks, FICLONE; where supported",
-        Method::IoUring => "io_uring, reads and writes in flight together",
-        Method::Direct => "bypassing the page cache, O_DIRECT on both files",
-        Method::Cp => "the program cp",
+        CopyMethod::FgetcFputc => "C stdio, one call per byte",
+        CopyMethod::GetcUnlocked => "the same without a lock per byte",
+        CopyMethod::ReadWrite => "read(2) and write(2)",
+        CopyMethod::ReadvWritev => "readv(2) and writev(2), the buffer in 8 pieces",
+        CopyMethod::MmapMemcpy => "both files mapped, memcpy between them",
+        CopyMethod::MmapWrite => "source mapped, written with write(2)",
+        CopyMethod::Sendfile => "sendfile(2)",
+        CopyMethod::Splice => "splice(2) through a pipe",
+        CopyMethod::CopyFileRange => "copy_file_range(2)",
+        CopyMethod::Reflink => "shared blocks, FICLONE; where supported",
+        CopyMethod::IoUring => "io_uring, reads and writes in flight together",
+        CopyMethod::Direct => "bypassing the page cache, O_DIRECT on both files",
+        CopyMethod::Cp => "the program cp",
     }
 }
 

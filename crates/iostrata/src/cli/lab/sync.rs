@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap::builder::TypedValueParser;
-use iostrata_core::sync::{Call, Figures, Write, parse_device};
+use iostrata_core::sync::{Figures, SyncCall, Write, parse_device};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
 use iostrata_lab::sync;
@@ -15,7 +15,7 @@ use crate::cli::choices::{names, one_of};
 pub(crate) struct SyncOptions {
     /// Sync calls, separated by commas [default: all; fsync if --write or --writers is given]
     #[arg(long, value_name = "CALL", value_delimiter = ',', value_parser = calls())]
-    pub(crate) call: Vec<Call>,
+    pub(crate) call: Vec<SyncCall>,
 
     /// Write pattern [default: each; append if --call or --writers is given]
     #[arg(long, value_name = "WRITE", value_delimiter = ',', value_parser = writes())]
@@ -60,17 +60,17 @@ impl SyncOptions {
     }
 }
 
-fn calls() -> impl TypedValueParser<Value = Call> {
+fn calls() -> impl TypedValueParser<Value = SyncCall> {
     one_of(
-        Call::ALL,
-        Call::as_str,
+        SyncCall::ALL,
+        SyncCall::as_str,
         Some(|call| match call {
-            Call::Fsync => "write and fsync each",
-            Call::Fdatasync => "write and fdatasync each",
-            Call::ODsync => "one write each, file opened with O_DSYNC",
-            Call::OSync => "one write each, file opened with O_SYNC",
-            Call::Sync => "write and sync(2) each: all file systems",
-            Call::Syncfs => "write and syncfs each: the whole file system",
+            SyncCall::Fsync => "write and fsync each",
+            SyncCall::Fdatasync => "write and fdatasync each",
+            SyncCall::ODsync => "one write each, file opened with O_DSYNC",
+            SyncCall::OSync => "one write each, file opened with O_SYNC",
+            SyncCall::Sync => "write and sync(2) each: all file systems",
+            SyncCall::Syncfs => "write and syncfs each: the whole file system",
         }),
     )
 }

@@ -17,7 +17,7 @@ use crate::error::Failure;
 const LISTED: usize = 4096;
 
 /// What was asked for, resolved.
-pub(super) struct Target {
+pub(super) struct Attachment {
     asked: Vec<Asked>,
     pub(super) processes: Vec<u32>,
     names: Vec<Vec<u8>>,
@@ -41,13 +41,13 @@ struct Found {
 ///
 /// # Errors
 /// When there is nobody of that.
-pub(super) fn target(options: &Trace) -> Result<Option<Target>, Failure> {
+pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
     let by_stops = options.backend == Some(TraceBackend::Ptrace);
     let options = &options.attach;
     if !options.is_asked() {
         return Ok(None);
     }
-    let mut target = Target {
+    let mut target = Attachment {
         asked: Vec::new(),
         processes: options.pid.clone(),
         names: options
@@ -81,7 +81,7 @@ pub(super) fn target(options: &Trace) -> Result<Option<Target>, Failure> {
     Ok(Some(target))
 }
 
-impl Target {
+impl Attachment {
     fn ask(&mut self, by: AskedBy, value: String, group: Option<Group>) {
         self.asked.push(Asked {
             by,

@@ -17,7 +17,7 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
 
-use super::attaching::Target;
+use super::attaching::Attachment;
 use crate::error::Failure;
 use crate::ui;
 
@@ -154,7 +154,7 @@ pub(super) fn wait_for_others<E>(
 /// Until nobody who was asked for is left and nobody can come, the time is over, or the user has
 /// seen enough.
 pub(super) fn wait_until_enough<E>(
-    target: &Target,
+    target: &Attachment,
     ending: &Ending,
     limit: Option<Duration>,
     mut alive: impl FnMut() -> Result<u64, E>,

@@ -13,7 +13,7 @@ use iostrata_tracer::failure;
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::signals::Held;
 
-use super::attaching::Target;
+use super::attaching::Attachment;
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
 use super::runs::Streams;
@@ -106,7 +106,7 @@ fn wait(
 
 /// Observes processes that run already.
 pub(super) fn adopt(
-    target: &mut Target,
+    target: &mut Attachment,
     limit: Option<Duration>,
     observer: &mut EbpfObserver,
     held: Held,

@@ -31,7 +31,7 @@ use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
 use iostrata_tracer::{machine, memory};
 
-use self::attaching::Target;
+use self::attaching::Attachment;
 use self::ending::Ending;
 use self::findings::Measuring;
 use self::runs::{Before, Streams};
@@ -322,7 +322,7 @@ fn observe(
     options: &Trace,
     streams: &Streams,
     watcher: Watcher,
-    target: Option<&mut Target>,
+    target: Option<&mut Attachment>,
     held: Held,
 ) -> Result<(Run, Option<Gap>), Failure> {
     Ok(match (watcher, target) {

@@ -11,7 +11,7 @@ use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::{aftermath, machine};
 
 use super::Run;
-use super::attaching::Target;
+use super::attaching::Attachment;
 use crate::cli::Trace;
 use crate::error::Failure;
 
@@ -21,7 +21,7 @@ use crate::error::Failure;
 pub(super) fn assemble(
     options: &Trace,
     run: Run,
-    target: Option<&Target>,
+    target: Option<&Attachment>,
     failed: &mut Vec<Gap>,
 ) -> Result<TraceResult, Failure> {
     let raw = run.observation.raw;
@@ -41,8 +41,8 @@ pub(super) fn assemble(
     let facts = Facts {
         environment,
         command: command(options, target),
-        adopted: target.and_then(Target::only_process),
-        attached: target.map(Target::attached),
+        adopted: target.and_then(Attachment::only_process),
+        attached: target.map(Attachment::attached),
         exit_code: run.status.and_then(|status| status.code()),
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
@@ -51,7 +51,7 @@ pub(super) fn assemble(
         dirty_bytes,
         residency,
         lower: run.lower,
-        missing: target.map(Target::gaps).unwrap_or_default(),
+        missing: target.map(Attachment::gaps).unwrap_or_default(),
     };
     let joined = survive("everything observed", failed, || {
         failure::stage("main.assemble");
@@ -61,7 +61,7 @@ pub(super) fn assemble(
 }
 
 /// As it was typed, or as `/proc` shows it; what was asked for where that is more than one process.
-fn command(options: &Trace, target: Option<&Target>) -> Vec<String> {
+fn command(options: &Trace, target: Option<&Attachment>) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match target.map(|target| (target, target.only_process())) {
         None => {

@@ -12,7 +12,7 @@ use iostrata_tracer::ptrace::{Outcome, Session, Stops, TraceError};
 use iostrata_tracer::record::Recording;
 use iostrata_tracer::signals::Held;
 
-use super::attaching::Target;
+use super::attaching::Attachment;
 use super::ending::{self, Ending, PAUSE};
 use super::failed::or_missing;
 use super::runs::Streams;
@@ -84,7 +84,7 @@ fn wait(session: &Session, limit: Option<Duration>) {
 
 /// Observes processes that run already.
 pub(super) fn adopt(
-    target: &mut Target,
+    target: &mut Attachment,
     limit: Option<Duration>,
     held: Held,
 ) -> Result<Run, Failure> {

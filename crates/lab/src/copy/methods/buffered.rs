@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use iostrata_core::copy::{Case, DIRECT_ALIGNMENT_BYTES, Method, PIECES};
+use iostrata_core::copy::{Case, CopyMethod, DIRECT_ALIGNMENT_BYTES, PIECES};
 use iostrata_tracer::kernel::{
     AlignedBuffer, Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked,
 };
@@ -78,7 +78,7 @@ pub(super) fn characters(from: &Path, to: &Path, case: &Case) -> io::Result<()> 
     let mut from = Stdio::open(from, StdioMode::Read)?;
     let mut to = Stdio::open(to, StdioMode::Write)?;
     match case.method {
-        Method::FgetcFputc => copy_by_fgetc(&mut from, &mut to)?,
+        CopyMethod::FgetcFputc => copy_by_fgetc(&mut from, &mut to)?,
         _ => copy_by_getc_unlocked(&mut from, &mut to)?,
     };
     if case.durable {

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use iostrata_core::copy::{Case, Destination, Method};
+use iostrata_core::copy::{Case, CopyMethod, Destination};
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct CopyJob {
 
 impl CopyJob {
     fn copy(&self) -> Result<(), Failure> {
-        if self.case.method == Method::Cp {
+        if self.case.method == CopyMethod::Cp {
             return program::copy(&self.case, Path::new(&self.from), Path::new(&self.to));
         }
         self.by_method().map_err(|error| {
@@ -56,25 +56,25 @@ impl CopyJob {
             finish(&to, case)
         };
         match case.method {
-            Method::FgetcFputc | Method::GetcUnlocked => {
+            CopyMethod::FgetcFputc | CopyMethod::GetcUnlocked => {
                 buffered::characters(Path::new(&self.from), Path::new(&self.to), case)
             }
-            Method::ReadWrite => plain(buffered::read_write),
-            Method::ReadvWritev => plain(buffered::readv_writev),
-            Method::MmapMemcpy => plain(memory::mmap_memcpy),
-            Method::MmapWrite => plain(memory::mmap_write),
-            Method::Sendfile => plain(kernel::sendfile),
-            Method::Splice => plain(kernel::splice),
-            Method::CopyFileRange => plain(kernel::copy_file_range),
-            Method::Reflink => plain(kernel::reflink),
-            Method::IoUring => plain(memory::io_uring),
-            Method::Direct => {
+            CopyMethod::ReadWrite => plain(buffered::read_write),
+            CopyMethod::ReadvWritev => plain(buffered::readv_writev),
+            CopyMethod::MmapMemcpy => plain(memory::mmap_memcpy),
+            CopyMethod::MmapWrite => plain(memory::mmap_write),
+            CopyMethod::Sendfile => plain(kernel::sendfile),
+            CopyMethod::Splice => plain(kernel::splice),
+            CopyMethod::CopyFileRange => plain(kernel::copy_file_range),
+            CopyMethod::Reflink => plain(kernel::reflink),
+            CopyMethod::IoUring => plain(memory::io_uring),
+            CopyMethod::Direct => {
                 let from = open_direct(Path::new(&self.from))?;
                 let to = create(Path::new(&self.to), case, OFlag::O_DIRECT)?;
                 buffered::direct(&from, &to, case)?;
                 finish(&to, case)
             }
-            Method::Cp => Err(io::ErrorKind::InvalidInput.into()),
+            CopyMethod::Cp => Err(io::ErrorKind::InvalidInput.into()),
         }
     }
 }

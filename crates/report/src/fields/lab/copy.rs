@@ -42,7 +42,7 @@ pub(crate) fn rows<'a>() -> Fields<'a, &'a CopyRow> {
 /// `62 % memory`.
 fn limit(row: &CopyRow) -> Cell {
     let figures = &row.figures;
-    if row.row.case.method == copy::Method::Reflink || figures.is_shared == Some(true) {
+    if row.row.case.method == copy::CopyMethod::Reflink || figures.is_shared == Some(true) {
         return Cell::NotApplicable;
     }
     // Results of earlier versions hold such shares.

@@ -1,7 +1,7 @@
 //! Comparisons as they are drawn.
 
 use iostrata_core::compare::{
-    Change, Comparison, Judgement, Limit, Sides, Timed, USUAL_LIMIT, Verdict,
+    Comparison, Judgement, Limit, Sides, TimeRatio, Timed, USUAL_LIMIT, Verdict,
 };
 use textwrap::core::display_width;
 
@@ -132,7 +132,7 @@ fn colour_only_repeats_the_words() {
 /// Two traces with timed runs, one of them 1.2 times as long.
 fn timed(low_ratio: f64, high_ratio: f64, visible_ratio: f64) -> Comparison {
     let mut comparison = fixture::trace();
-    let change = Change {
+    let change = TimeRatio {
         ratio: 1.2,
         low_ratio,
         high_ratio,

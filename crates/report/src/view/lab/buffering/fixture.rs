@@ -5,7 +5,7 @@ use iostrata_core::buffering::{
     BufferingResult, BufferingRow, Case, Memory, MemoryChange, Mode, QUESTION, RuntimeBuffer,
     RuntimeCall, Seen, Step, Timeline,
 };
-use iostrata_core::environment::{Device, Target};
+use iostrata_core::environment::{Device, Storage};
 use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
 use iostrata_core::{Answer, Gap, Verdict};
@@ -14,12 +14,12 @@ use crate::fixture;
 
 const RECORDS: u64 = 10_000;
 
-fn storage(path: &str, journal: bool, options: &str, devices: &[&str]) -> Target {
+fn storage(path: &str, journal: bool, options: &str, devices: &[&str]) -> Storage {
     let device = |name: &&str| Device {
         write_cache: Some("write back".to_owned()),
         ..fixture::disk(name)
     };
-    Target {
+    Storage {
         journal: Some(journal),
         ..fixture::storage(path, options, devices.iter().map(device).collect())
     }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use iostrata_core::copy::{
-    Case, CopyResult, CopyRow, Destination, Measure, Method, QUESTION, Source, Verified, Yardstick,
-    Yardsticks,
+    Case, CopyMethod, CopyResult, CopyRow, Destination, Measure, QUESTION, Source, Verified,
+    Yardstick, Yardsticks,
 };
-use iostrata_core::environment::Target;
+use iostrata_core::environment::Storage;
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, Faults};
 use iostrata_core::lab::{self, Experiment, LabResult};
 use iostrata_core::timing::Timing;
@@ -17,8 +17,8 @@ use crate::fixture;
 
 const SIZE_BYTES: u64 = 100 << 20;
 
-fn storage(filesystem: &str) -> Target {
-    Target {
+fn storage(filesystem: &str) -> Storage {
+    Storage {
         filesystem: filesystem.to_owned(),
         ..fixture::storage("/srv", "rw", Vec::new())
     }
@@ -61,7 +61,7 @@ fn writing(evidence: Evidence, running: u64, after: u64) -> Evidence {
     }
 }
 
-fn case(method: Method, buffer_bytes: Option<u64>) -> Case {
+fn case(method: CopyMethod, buffer_bytes: Option<u64>) -> Case {
     Case {
         method,
         buffer_bytes,
@@ -98,7 +98,7 @@ fn rows() -> Vec<CopyRow> {
         ("close", 2, 0, 0.01),
         ("munmap", 1, 0, 0.01),
     ];
-    let read_write = case(Method::ReadWrite, Some(64 << 10));
+    let read_write = case(CopyMethod::ReadWrite, Some(64 << 10));
     let durable = Case {
         durable: true,
         ..read_write
@@ -120,13 +120,13 @@ fn rows() -> Vec<CopyRow> {
             copied(&both),
         ),
         row(
-            case(Method::MmapMemcpy, None),
+            case(CopyMethod::MmapMemcpy, None),
             "host",
             &[90.0, 91.0, 92.0, 89.0, 88.0],
             copied(&[("munmap", 2, 0, 5.0), ("mmap", 2, 0, 0.02)]),
         ),
         row(
-            case(Method::ReadWrite, Some(SIZE_BYTES)),
+            case(CopyMethod::ReadWrite, Some(SIZE_BYTES)),
             "host",
             &[70.0],
             copied(&both),
@@ -138,7 +138,7 @@ fn rows() -> Vec<CopyRow> {
             writing(calls(&both), SIZE_BYTES, 4096),
         ),
         row(cold, "host", &[60.0; 5], unobserved),
-        row(case(Method::Reflink, None), "xfs", &[0.12; 5], shared),
+        row(case(CopyMethod::Reflink, None), "xfs", &[0.12; 5], shared),
     ]
 }
 

@@ -6,7 +6,7 @@ mod rows;
 mod yardsticks;
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::copy::{CopyResult, CopyRow, Method};
+use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow};
 
 use super::view::{self, HOST};
 use super::{Extent, Frame, notes};
@@ -41,8 +41,12 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResul
 fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
     let mut names = view.all().iter().map(Numbered::target);
     let first = names.clone().find(|name| *name == HOST).or(names.next());
-    let tells_sharing =
-        |method| matches!(method, Method::Reflink | Method::CopyFileRange | Method::Cp);
+    let tells_sharing = |method| {
+        matches!(
+            method,
+            CopyMethod::Reflink | CopyMethod::CopyFileRange | CopyMethod::Cp
+        )
+    };
     view.which(|row| {
         let of_target = view.all().iter();
         let of_target = of_target.filter(|other| other.target() == row.target());

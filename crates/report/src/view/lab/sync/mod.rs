@@ -6,7 +6,7 @@ mod series;
 mod storage;
 
 use iostrata_core::bytes::exact;
-use iostrata_core::sync::{Call, SyncResult, SyncRow, Write};
+use iostrata_core::sync::{SyncCall, SyncResult, SyncRow, Write};
 
 use super::comparison::{self, Compared};
 use super::rows::{self, Tables};
@@ -20,10 +20,10 @@ type View<'a> = view::View<'a, SyncRow>;
 type Numbered<'a> = view::Numbered<'a, SyncRow>;
 
 /// The syncs that are compared.
-const COMPARED: [(Call, Write); 3] = [
-    (Call::Fsync, Write::Append),
-    (Call::Fsync, Write::Preallocated),
-    (Call::Fdatasync, Write::Overwrite),
+const COMPARED: [(SyncCall, Write); 3] = [
+    (SyncCall::Fsync, Write::Append),
+    (SyncCall::Fsync, Write::Preallocated),
+    (SyncCall::Fdatasync, Write::Overwrite),
 ];
 
 /// Adds what is below the experiment's heading.

@@ -2,11 +2,11 @@
 //! by second, and one percentile without enough samples.
 
 use iostrata_core::doctor::Setting;
-use iostrata_core::environment::{Device, Target};
+use iostrata_core::environment::{Device, Storage};
 use iostrata_core::evidence::{DeviceCounts, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, Method};
 use iostrata_core::sync::{
-    Bucket, Call, Case, Counted, DEVICES, Latency, Projected, QUESTION, Second, SyncResult,
+    Bucket, Case, Counted, DEVICES, Latency, Projected, QUESTION, Second, SyncCall, SyncResult,
     SyncRow, Write, answers, calibrated, projections,
 };
 
@@ -22,7 +22,7 @@ fn target(name: &str, image: bool, journal: bool, disks: &[&str]) -> MeasuredTar
         scheduler: Some("mq-deadline".to_owned()),
         ..fixture::disk(name)
     };
-    let storage = Target {
+    let storage = Storage {
         journal: Some(journal),
         ..fixture::storage("/data", "rw,relatime", disks.iter().map(disk).collect())
     };
@@ -74,7 +74,7 @@ fn second(syncs: u64) -> Second {
 
 fn rows() -> Vec<SyncRow> {
     let overwrite = Case {
-        call: Call::Fdatasync,
+        call: SyncCall::Fdatasync,
         write: Write::Overwrite,
         ..Case::ARTICLE
     };
