@@ -60,7 +60,7 @@ fn evidence() -> Evidence {
         time_s: 2.0 / 3.0,
     };
     Evidence {
-        syscalls: Some([("fsync".to_owned(), fsync)].into()),
+        syscalls: Some([("fsync".to_owned(), fsync)].into_iter().collect()),
         cache: Cache {
             dirtied_bytes: Some(u64::MAX),
             ..Cache::default()

@@ -1,12 +1,11 @@
 //! Counts are exact, so they are equal or different.
 
-use std::collections::BTreeMap;
 use std::iter;
 
 use serde::{Deserialize, Serialize};
 
 use super::Sides;
-use crate::evidence::{Cache, CacheCount, CallCount, DeviceCounts, Evidence, OfCause};
+use crate::evidence::{Cache, CacheCount, CallCounts, DeviceCounts, Evidence, OfCause};
 use crate::trace::{direction, is_open, is_sync};
 
 /// A count that differs.
@@ -126,15 +125,10 @@ impl Counts {
     }
 
     /// Compares calls by name. A call missing on one side counts as 0: calls were observed.
-    pub(super) fn calls(
-        &mut self,
-        scale: Scale,
-        base: &BTreeMap<String, CallCount>,
-        new: &BTreeMap<String, CallCount>,
-    ) {
+    pub(super) fn calls(&mut self, scale: Scale, base: &CallCounts, new: &CallCounts) {
         let later = new.keys().filter(|name| !base.contains_key(*name));
         for name in base.keys().chain(later) {
-            let of = |calls: &BTreeMap<String, CallCount>| calls.get(name).copied();
+            let of = |calls: &CallCounts| calls.get(name).copied();
             let (base, new) = (of(base).unwrap_or_default(), of(new).unwrap_or_default());
             let part = if waits(name) {
                 Part::Waits

@@ -11,7 +11,7 @@ use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
 use crate::environment::Backend;
-use crate::evidence::CallCount;
+use crate::evidence::CallCounts;
 use crate::op::Gap;
 use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
@@ -181,9 +181,9 @@ fn end(result: &TraceResult) -> String {
 }
 
 fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>>) -> Vec<Calls> {
-    let of = |result: &TraceResult| -> BTreeMap<String, CallCount> {
+    let of = |result: &TraceResult| -> CallCounts {
         let rows = result.syscalls.iter();
-        rows.fold(BTreeMap::new(), |mut sums, row| {
+        rows.fold(CallCounts::new(), |mut sums, row| {
             add(&mut sums, row);
             sums
         })
@@ -199,7 +199,7 @@ fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>
             None => unpaired.base.push(format!("call {name}")),
         }
     }
-    let later = theirs.into_keys().map(|name| format!("call {name}"));
+    let later = theirs.into_iter().map(|(name, _)| format!("call {name}"));
     unpaired.new.extend(later);
     calls.sort_by(|a, b| apart(times(b)).total_cmp(&apart(times(a))));
     calls
@@ -216,7 +216,7 @@ fn apart(sides: Sides<f64>) -> f64 {
     (sides.base - sides.new).abs()
 }
 
-fn add(sums: &mut BTreeMap<String, CallCount>, row: &CallRow) {
+fn add(sums: &mut CallCounts, row: &CallRow) {
     let sum = sums.entry(row.name.clone()).or_default();
     sum.count = sum.count.saturating_add(row.count);
     sum.errors = sum.errors.saturating_add(row.errors);
@@ -255,9 +255,9 @@ impl Path<'_> {
         }
     }
 
-    fn calls(&self) -> BTreeMap<String, CallCount> {
+    fn calls(&self) -> CallCounts {
         let calls = self.rows.iter().flat_map(|row| &row.calls);
-        calls.fold(BTreeMap::new(), |mut sums, call| {
+        calls.fold(CallCounts::new(), |mut sums, call| {
             add(&mut sums, &call.row);
             sums
         })

@@ -1,9 +1,9 @@
 //! Attribution: decides which of the kernel's rows belong to the case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{
-    BlockRow, Cache, CallCount, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
+    BlockRow, Cache, CallCounts, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
     RawEvidence, RequestCount,
 };
 use crate::op::{FileId, Gap};
@@ -61,8 +61,8 @@ fn summed(raw: &RawEvidence, charge: &Charge) -> u64 {
     if by_file { raw.summed.calls } else { 0 }
 }
 
-fn calls(raw: &RawEvidence, charge: &Charge) -> BTreeMap<String, CallCount> {
-    let mut by_name: BTreeMap<String, CallCount> = BTreeMap::new();
+fn calls(raw: &RawEvidence, charge: &Charge) -> CallCounts {
+    let mut by_name = CallCounts::new();
     for row in charged_calls(raw, charge) {
         let sum = by_name.entry(row.name.to_owned()).or_default();
         sum.count = sum.count.saturating_add(row.count);
@@ -283,8 +283,18 @@ mod tests {
         };
         let evidence = assemble(&raw, &charge());
         let calls = evidence.syscalls.unwrap();
-        assert_eq!((calls["write"].count, calls["write"].bytes), (3, 30));
-        assert_eq!(calls["lseek"].bytes, 0, "an offset is not a byte count");
+        assert_eq!(
+            (
+                calls.get("write").unwrap().count,
+                calls.get("write").unwrap().bytes
+            ),
+            (3, 30)
+        );
+        assert_eq!(
+            calls.get("lseek").unwrap().bytes,
+            0,
+            "an offset is not a byte count"
+        );
         assert!(!calls.contains_key("sync"));
         assert_eq!(evidence.blocked_s, Some(1e-6));
     }

@@ -6,8 +6,7 @@ mod assemble;
 mod range;
 mod raw;
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::op::Gap;
@@ -23,7 +22,7 @@ pub use raw::{
 #[serde(try_from = "range::Stored", into = "range::Stored")]
 pub struct Evidence {
     /// System calls by name; `None` when calls were not observed.
-    pub syscalls: Option<BTreeMap<String, CallCount>>,
+    pub syscalls: Option<CallCounts>,
     /// Page cache.
     pub cache: Cache,
     /// Device requests by cause while the program ran; `None` when not observed, and when some may
@@ -61,6 +60,10 @@ impl Evidence {
         exact.or(self.device_after_exit_shared.as_deref().copied())
     }
 }
+
+/// System calls by name. Each file of a trace has its own, most with a few calls, and a node of a
+/// `BTreeMap` has room for eleven.
+pub type CallCounts = LiteMap<String, CallCount>;
 
 /// One system call, aggregated.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

@@ -1,11 +1,9 @@
 //! Device requests that may include those of other programs, and their stored form: a value that is
 //! not known exactly is `null`, with its minimum and maximum in `shared`.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
+use super::{Cache, CallCounts, DeviceCounts, Evidence, Faults, RequestCount};
 use crate::op::Gap;
 
 /// Requests of a run on disks that other programs used meanwhile. Causes known exactly are equal in
@@ -45,7 +43,11 @@ impl DeviceRange {
 #[cfg_attr(test, derive(JsonSchema))]
 pub(super) struct Stored {
     /// System calls by name; `null` when calls were not observed.
-    syscalls: Option<BTreeMap<String, CallCount>>,
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, super::CallCount>>")
+    )]
+    syscalls: Option<CallCounts>,
     cache: Cache,
     /// Requests while the program ran; `null` when not observed.
     device: Option<StoredDevice>,

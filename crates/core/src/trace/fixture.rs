@@ -42,7 +42,7 @@ pub(crate) fn result() -> TraceResult {
         lost_events: 0,
         timeline: None,
         evidence: Evidence {
-            syscalls: Some(std::collections::BTreeMap::new()),
+            syscalls: Some(crate::evidence::CallCounts::new()),
             ..Evidence::default()
         },
         bytes: Descent::default(),

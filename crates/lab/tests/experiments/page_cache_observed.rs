@@ -107,7 +107,7 @@ fn check(row: &PageCacheRow) {
     assert_eq!(brought.is_some(), seen, "unknown, not 0: {case:?}");
     let pages_brought = |pages| seen.then_some(pages);
     if let Some((name, count)) = calls(row) {
-        let call = evidence.syscalls.as_ref().unwrap()[name];
+        let call = evidence.syscalls.as_ref().unwrap().get(name).unwrap();
         assert_eq!((call.count, call.bytes), (count, SIZE_BYTES), "{case:?}");
     }
     match case.state {

@@ -69,7 +69,10 @@ fn a_cold_sequential_read_is_prefetched_not_missed() {
             PAGES
         );
         assert_eq!(evidence.device.unwrap().reads.bytes, PAGES * 4096);
-        assert_eq!(evidence.syscalls.unwrap()["pread64"].count, PAGES);
+        assert_eq!(
+            evidence.syscalls.unwrap().get("pread64").unwrap().count,
+            PAGES
+        );
     });
 }
 

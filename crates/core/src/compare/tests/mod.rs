@@ -8,8 +8,6 @@ mod rows;
 mod simulated;
 mod traces;
 
-use std::collections::BTreeMap;
-
 use super::{Comparison, Pair, Sides, lab};
 use crate::buffering::{BufferingResult, BufferingRow, Case, Mode, Seen};
 use crate::environment::{Backend, Device, Environment, Storage};
@@ -83,7 +81,7 @@ fn row(mode: Mode, size_bytes: u64, times_s: &[f64]) -> BufferingRow {
         target: "host".to_owned(),
         timing,
         evidence: Evidence {
-            syscalls: Some(BTreeMap::from([("write".to_owned(), write)])),
+            syscalls: Some([("write".to_owned(), write)].into_iter().collect()),
             device: Some(DeviceCounts {
                 data: RequestCount {
                     count: 1,

@@ -1,10 +1,8 @@
 //! What only rows of `lab buffering` have.
 
-use std::collections::BTreeMap;
-
 use iostrata_core::buffering::{BufferingRow, Memory, PerWrite};
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::CallCount;
+use iostrata_core::evidence::CallCounts;
 
 use super::by_cause;
 use crate::fields::{Fields, Group, Quantity};
@@ -61,7 +59,7 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
 }
 
 /// `2,000 write, fsync`: calls that move bytes first; equal counts are said once.
-fn calls(seen: &BTreeMap<String, CallCount>) -> String {
+fn calls(seen: &CallCounts) -> String {
     let moving = seen.iter().filter(|(_, call)| call.bytes > 0);
     let others = seen.iter().filter(|(_, call)| call.bytes == 0);
     let mut last_count = None;

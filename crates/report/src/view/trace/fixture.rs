@@ -47,7 +47,7 @@ pub(crate) fn empty() -> TraceResult {
         lost_events: 0,
         timeline: None,
         evidence: Evidence {
-            syscalls: Some(std::collections::BTreeMap::new()),
+            syscalls: Some(iostrata_core::evidence::CallCounts::new()),
             ..Evidence::default()
         },
         bytes: Descent::default(),

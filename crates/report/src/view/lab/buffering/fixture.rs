@@ -6,7 +6,7 @@ use iostrata_core::buffering::{
     RuntimeCall, Seen, Step, Timeline,
 };
 use iostrata_core::environment::{Device, Storage};
-use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence};
+use iostrata_core::evidence::{Cache, CallCount, CallCounts, DeviceCounts, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
 use iostrata_core::{Answer, Gap, Verdict};
 
@@ -31,7 +31,8 @@ fn calls(sync: Option<&str>) -> Evidence {
         bytes: RECORDS,
         ..CallCount::default()
     };
-    let mut syscalls = std::collections::BTreeMap::from([("write".to_owned(), write)]);
+    let mut syscalls = CallCounts::new();
+    syscalls.insert("write".to_owned(), write);
     if let Some(name) = sync {
         let call = CallCount {
             count: RECORDS,

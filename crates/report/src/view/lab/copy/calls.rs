@@ -1,9 +1,7 @@
 //! The system calls of the copies: how many, how many failed, and the time inside them.
 
-use std::collections::BTreeMap;
-
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::CallCount;
+use iostrata_core::evidence::{CallCount, CallCounts};
 
 use super::{Numbered, View};
 use crate::format::{counted, number};
@@ -40,7 +38,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 }
 
 /// Calls of a row, the one that took longest first.
-fn by_time(calls: &BTreeMap<String, CallCount>) -> Vec<(&String, &CallCount)> {
+fn by_time(calls: &CallCounts) -> Vec<(&String, &CallCount)> {
     let mut calls: Vec<_> = calls.iter().collect();
     calls.sort_by(|(_, one), (_, other)| other.time_s.total_cmp(&one.time_s));
     calls

@@ -1,8 +1,6 @@
 //! A result made by hand: three states of the host, one row not observed, and a reflink on
 //! an image.
 
-use std::collections::BTreeMap;
-
 use iostrata_core::copy::{
     Case, CopyMethod, CopyResult, CopyRow, Destination, Measure, QUESTION, Source, Verified,
     Yardstick, Yardsticks,
@@ -40,7 +38,7 @@ fn calls(named: &[(&str, u64, u64, f64)]) -> Evidence {
         ((*name).to_owned(), call)
     };
     Evidence {
-        syscalls: Some(named.iter().map(call).collect::<BTreeMap<_, _>>()),
+        syscalls: Some(named.iter().map(call).collect()),
         faults: Faults {
             minor: Some(25_600),
             major: Some(0),

@@ -54,7 +54,8 @@ fn spoil(result: &mut LabResult) {
         row.row.notes = vec![HOSTILE.to_owned()];
         row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
         if let Some(calls) = &mut row.row.evidence.syscalls {
-            calls.insert(HOSTILE.to_owned(), calls["write"]);
+            let write = *calls.get("write").unwrap();
+            calls.insert(HOSTILE.to_owned(), write);
         }
     }
     for timeline in &mut experiment.own.timelines {
