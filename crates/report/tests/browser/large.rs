@@ -1,7 +1,5 @@
 //! A trace of a million operations on ten thousand files.
 
-use std::time::Duration;
-
 use iostrata_core::evidence::Cause;
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
 use iostrata_core::trace::{Moved, TaskRow, Timeline, TraceResult};
@@ -17,8 +15,9 @@ const BUCKETS: usize = 4_095;
 /// Maximum bytes of a page.
 const LARGEST: usize = 5_000_000;
 
-/// Maximum time until the first part is visible.
-const FIRST_PAINT: Duration = Duration::from_secs(2);
+/// Maximum number of elements that are laid out before anything is opened: what a browser has to do for the
+/// first screen.
+const LAID_OUT: u64 = 2_000;
 
 fn large() -> TraceResult {
     let mut result = trace();
@@ -102,8 +101,9 @@ fn a_million_operations_are_seen_at_once() {
         "a page of {} bytes, first painted after {first_ms:.0} ms",
         html.len()
     );
-    // The only time that a test asserts: the documentation promises it.
-    assert!(first_ms <= FIRST_PAINT.as_secs_f64() * 1e3, "{first_ms} ms");
+    let laid_out = page
+        .count("[...document.querySelectorAll('*')].filter(element => element.checkVisibility())");
+    assert!(laid_out <= LAID_OUT, "{laid_out} elements");
     let rows = page.count("document.querySelectorAll('section.files tbody tr')");
     let rest = page.text("document.querySelector('section.files .rest').textContent");
     assert!(
