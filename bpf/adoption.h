@@ -68,6 +68,13 @@ static __always_inline void begin(struct task_state *state, struct task_struct *
 	state->born = task->start_time;
 }
 
+/* A state of the whole machine has nothing left to be found. */
+#ifdef TOP
+#define NOBODY 0
+#else
+#define NOBODY NO_TASK
+#endif
+
 /* Task memory is soon reused. If the end of the previous task was not seen, its state must not
  * pass to the new one: it stays without an owner until it is found. */
 static __always_inline void part_with_the_last(struct task_struct *task)
@@ -77,8 +84,24 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 
 	/* An iterator may have met the task before its fork is told. */
 	if (state && *(volatile __u64 *)&state->born != task->start_time)
-		__sync_val_compare_and_swap(&state->owner, (__u64)task, NO_TASK);
+		__sync_val_compare_and_swap(&state->owner, (__u64)task, NOBODY);
 }
+
+#ifdef TOP
+static __noinline struct task_state *met(struct task_struct *task)
+{
+	struct task_state *state = state_of(task);
+
+	if (state || !task)
+		return state;
+	state = new_state(task);
+	if (state)
+		begin(state, task);
+	else
+		lose(LOSS_TASKS);
+	return state;
+}
+#endif
 
 /* The program that takes over a state sends it, and is the only one to do so. An end and two scans
  * of all tasks may reach it at once, and a new task, born later, may have its place by then. The

@@ -11,6 +11,7 @@
 
 struct reason {
 	struct file_key file;
+	__u64 inode; /* its address */
 	__u64 file_offset;
 	__u8 cause;
 };
@@ -69,13 +70,19 @@ static __always_inline bool is_journal(struct config *c, __u64 end_io, struct bi
 	return ends_in(c, end_io, END_IO_JOURNAL) || ends_in(c, end_io, END_IO_FAST_COMMIT);
 }
 
+static __always_inline void reason_is(struct reason *reason, struct inode *inode)
+{
+	identify(inode, &reason->file);
+	reason->inode = number(inode);
+}
+
 static __always_inline void direct_file(struct bio *bio, struct reason *reason)
 {
 	struct iomap_dio *dio = BPF_CORE_READ(bio, bi_private);
 	struct inode *inode = BPF_CORE_READ(dio, iocb, ki_filp, f_inode);
 
 	if (inode)
-		identify(inode, &reason->file);
+		reason_is(reason, inode);
 }
 
 #define OPF(name, bit) static const __u32 name = 1u << (bit)
@@ -119,7 +126,7 @@ APART int explain(struct config *c, __u64 address, struct reason *reason)
 	} else if (type == S_IFREG && !(flags & OPF_META)) {
 		/* btrfs tree pages belong to an inode whose mode was never set. */
 		reason->cause = CAUSE_DATA;
-		identify(inode, &reason->file);
+		reason_is(reason, inode);
 	} else if (inode || (flags & OPF_META) || ends_in(c, end_io, END_IO_XFS_BUFFER)) {
 		/* A block device's pages, or an inode that is not a file (btrfs trees). */
 		reason->cause = CAUSE_METADATA;
@@ -147,8 +154,26 @@ static __always_inline void count(struct block_key *key, __u64 requests, __u64 b
 	}
 	value->count += requests;
 	value->bytes += bytes;
-	if (time_ns) /* another completion may interrupt this one */
+	if (requests)
+		return;
+	/* Another completion may interrupt this one. */
+	if (time_ns)
 		__sync_fetch_and_add(&value->time_ns, time_ns);
+#ifdef TOP
+	__sync_fetch_and_add(&value->ended, 1);
+	if (value->longest_ns < time_ns)
+		value->longest_ns = time_ns;
+#endif
+}
+
+/* Not 0 for a task of the tree; of the whole machine, its process. */
+static __always_inline __u32 submitting(void)
+{
+#ifdef TOP
+	return submitting_process();
+#else
+	return current_state() != 0;
+#endif
 }
 
 /* Runs in the submitter's context, which is gone by the time the request is issued. */
@@ -156,10 +181,10 @@ SEC("tp_btf/block_bio_queue")
 int BPF_PROG(queued, struct bio *bio)
 {
 	__u64 key = (__u64)bio;
-	__u8 yes = 1;
+	__u32 process = submitting();
 
-	if (current_state()) {
-		if (bpf_map_update_elem(&submitted, &key, &yes, BPF_ANY))
+	if (process) {
+		if (bpf_map_update_elem(&submitted, &key, &process, BPF_ANY))
 			lose(LOSS_BLOCK); /* its requests will seem to belong to others */
 	} else {
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
@@ -196,11 +221,13 @@ static __always_inline int cause_of_operation(__u32 operation, struct block_key 
 	return 0;
 }
 
-static __always_inline bool from_tree(struct config *c, struct bio *bio)
+/* 0 where it was no task of the tree. */
+static __always_inline __u32 submitter(struct config *c, struct bio *bio)
 {
 	__u64 key = (__u64)original(c, bio);
+	__u32 *process = bpf_map_lookup_elem(&submitted, &key);
 
-	return bpf_map_lookup_elem(&submitted, &key) != 0;
+	return process ? *process : 0;
 }
 
 /* Issued again, as opposed to a new request in the same memory after an unseen completion. */
@@ -217,7 +244,7 @@ int BPF_PROG(issued, struct request *rq)
 	struct reason reason = {};
 	struct config *c = configuration();
 	struct gendisk *disk = WALK(rq, q, disk);
-	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
+	__u32 operation = rq->cmd_flags & REQ_OP_MASK, process = 0;
 	__u64 key = (__u64)rq;
 	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number, as explain() requires */
 
@@ -238,7 +265,8 @@ int BPF_PROG(issued, struct request *rq)
 	flight.sector = rq->__sector;
 	flight.bytes = rq->__data_len;
 	if (bio)
-		flight.key.by_tree = from_tree(c, bio);
+		process = submitter(c, bio);
+	flight.key.by_tree = process != 0;
 	if (!cause_of_operation(operation, &flight.key)) {
 		if (!bio)
 			return 0;
@@ -248,6 +276,12 @@ int BPF_PROG(issued, struct request *rq)
 		flight.key.cause = operation == REQ_OP_READ ? CAUSE_READ : reason.cause;
 		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
 	}
+#ifdef TOP
+	if (reason.inode) {
+		flight.key.process = process;
+		name_requested(&reason.file, reason.inode);
+	}
+#endif
 	flight.issued_ns = bpf_ktime_get_ns();
 	count(&flight.key, 1, flight.bytes, 0);
 	if (HISTORY)
@@ -317,6 +351,9 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 	if (!flight || !c)
 		return 0;
 	now = bpf_ktime_get_ns();
+#ifdef TOP
+	flight->key.phase = c->phase; /* it ends in this interval */
+#endif
 	count(&flight->key, 0, 0, now - flight->issued_ns);
 	if (c->stream_requests && !error)
 		stream_request(flight, now);

@@ -4,6 +4,7 @@
 #include "payload.h"
 #include "sites.h"
 #include "told.h"
+#include "top.h"
 
 static __always_inline void add_value(struct call_value *to, const struct call_value *from)
 {
@@ -172,7 +173,11 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+#ifdef TOP
+	struct task_state *state = is_on_files(nr) ? met(task) : 0;
+#else
 	struct task_state *state = state_of(task);
+#endif
 	__u32 call = 0, which;
 
 	if (!state)
@@ -209,6 +214,10 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	}
 	if (HISTORY)
 		prepare_history(state, regs);
+#ifdef TOP
+	if (!is_kept(state))
+		return 0;
+#endif
 	state->entered_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -432,6 +441,9 @@ static __always_inline int leave_inline(struct task_state *state, __s64 result)
 	now = bpf_ktime_get_ns();
 	if ((state->call & CALL_FD_RETURNED) && result >= 0)
 		resolve_made(state, result);
+#ifdef TOP
+	return add_to_shares(state, result, now - state->entered_ns);
+#endif
 	slot = slot_for(state, state->nr, &state->file, state->open_file);
 	add_call(state, slot, result, took(state, now));
 	state->calls++;

@@ -4,7 +4,9 @@
 #include "page_cache.h"
 #include "block.h"
 #include "tasks.h"
+#ifndef TOP /* operations of io_uring are decoded with the history only */
 #include "ring.h"
+#endif
 #include "functions.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -25,7 +25,11 @@ const volatile __u8 PATHS[SYSCALLS] = {};
 const volatile __u16 EXTRAS[SYSCALLS] = {};
 
 /* Whether names, tasks and the history are wanted. */
+#ifdef TOP
+#define HISTORY 0
+#else
 const volatile __u32 HISTORY = 0;
+#endif
 
 /* Whether the payload of writes is wanted. An object without it has no code for it, so that the
  * verifier need not remove such code at each start of a trace. */
@@ -40,7 +44,11 @@ const volatile __u64 HIGH_WATER = 0;
 
 /* A run of equal calls is summed here and merged into `calls` when another call takes its slot: a
  * loop of writes costs no hash lookup. Until then the end of the last transfer is known. */
+#ifdef TOP
+#define SLOTS 1 /* nothing is summed in it: top.h */
+#else
 #define SLOTS 8
+#endif
 #define HOMES 16
 ASSERT_MASK(SLOTS);
 ASSERT_MASK(HOMES);
@@ -159,7 +167,11 @@ struct task_state {
  * lookup in an array is a few inlined instructions (array_map_gen_lookup, kernel/bpf/arraymap.c);
  * the helper for task storage costs ten times as much, twice per system call. The last place stays
  * blank. */
+#ifdef TOP
+#define PLACES 2048
+#else
 #define PLACES 512
+#endif
 ASSERT_MASK(PLACES);
 struct {
 	__uint(type, MAP_ARRAY);
@@ -208,7 +220,11 @@ struct {
 /* Files whose name was sent. Preallocated, since a program may open thousands of files: allocating
  * an entry is expensive at that moment. */
 struct {
+#ifdef TOP
+	__uint(type, MAP_LRU_HASH); /* a name that is handed over twice does no harm */
+#else
 	__uint(type, MAP_HASH);
+#endif
 	__uint(max_entries, 131072); /* resized */
 	__type(key, struct file_key);
 	__type(value, __u8);
@@ -257,14 +273,14 @@ struct {
 	__type(value, struct in_flight);
 } in_flight SEC(".maps");
 
-/* Bios submitted by a task of the tree, until they end. An LRU table would drop entries silently.
- */
+/* Bios submitted by a task of the tree, until they end, and its process. An LRU table would drop
+ * entries silently. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 65536); /* resized */
 	__type(key, __u64);
-	__type(value, __u8);
+	__type(value, __u32);
 } submitted SEC(".maps");
 
 struct {
@@ -368,10 +384,20 @@ static __always_inline struct task_state *state_of(struct task_struct *task)
 	return state ? state : state_in_storage(task);
 }
 
+#ifdef TOP
+/* Every task belongs to it, from the first time that it is met. */
+static struct task_state *met(struct task_struct *task);
+
+static __always_inline struct task_state *current_state(void)
+{
+	return met(bpf_get_current_task_btf());
+}
+#else
 static __always_inline struct task_state *current_state(void)
 {
 	return state_of(bpf_get_current_task_btf());
 }
+#endif
 
 /* Whether it belongs to the tree, or is an io_uring thread that works for a process of the tree:
  * those are created without an event (create_io_thread, kernel/fork.c). */

@@ -82,6 +82,9 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	struct task_state *state;
 
 	part_with_the_last(child);
+#ifdef TOP
+	return 0;
+#endif
 	if (state_of(child))
 		return 0;
 	if (is_adopting(c)) {
@@ -116,6 +119,9 @@ int BPF_PROG(executed, struct task_struct *task)
 	if (!state)
 		return 0;
 	state->numbers = numbers_of(task); /* a thread takes its process's */
+#ifdef TOP
+	note_actor_again(state->numbers >> 32);
+#endif
 	if (known)
 		__sync_fetch_and_add(&known->executed, 1);
 	if (!HISTORY)
@@ -135,6 +141,12 @@ int BPF_PROG(exited, struct task_struct *task)
 	struct config *c = configuration();
 	struct task_state *state;
 
+#ifdef TOP
+	state = state_of(task);
+	if (state)
+		give_up(state, task);
+	return 0;
+#endif
 	if (is_adopting(c) && !is_marked_at_its_end(task)) {
 		if (leaves_children(task) && is_of_root(task, c))
 			lose(LOSS_ORPHANS);

@@ -185,13 +185,51 @@ struct block_key {
 	__u8 cause;
 	__u8 phase;
 	__u8 by_tree;
-	__u8 pad[5];
+	__u8 pad;
+	__u32 process; /* that submitted it, when the whole machine is watched, else 0 */
 };
 
 struct block_value {
 	__u64 count;
 	__u64 bytes;
+	__u64 time_ns; /* of those that have ended, */
+	__u64 ended;   /* ... how many, */
+	__u64 longest_ns;
+};
+
+/* When the whole machine is watched: what one process did with one file in one interval. */
+struct share_key {
+	struct file_key file; /* all zero where the calls name none, or there was no room for it */
+	__u32 process;
+	__u32 interval;
+	__u32 cpu;
+	__u32 pad;
+};
+
+struct share_sum {
+	__u64 count;
+	__u64 errors;
+	__u64 bytes;
 	__u64 time_ns;
+	__u64 longest_ns;
+};
+
+struct share_value {
+	struct share_sum of[PURPOSES];
+	struct cache_value cache;
+};
+
+/* Who it was, as of the interval. */
+struct actor_key {
+	__u32 process;
+	__u32 interval;
+};
+
+struct actor_value {
+	__u64 cgroup; /* of the second version */
+	__u32 parent;
+	__u32 pad;
+	char name[16]; /* of its first thread */
 };
 
 /* The use of a device, and by whom. */
@@ -661,7 +699,11 @@ ASSERT_SIZE(call_value, 384);
 ASSERT_SIZE(cache_key, 24);
 ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
-ASSERT_SIZE(block_value, 24);
+ASSERT_SIZE(block_value, 40);
+ASSERT_SIZE(share_key, 32);
+ASSERT_SIZE(share_value, 192);
+ASSERT_SIZE(actor_key, 8);
+ASSERT_SIZE(actor_value, 32);
 ASSERT_SIZE(use_key, 8);
 ASSERT_SIZE(totals, 32);
 ASSERT_SIZE(moment_sum, 24);

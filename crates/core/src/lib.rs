@@ -43,6 +43,7 @@ pub mod stats;
 pub mod suggest;
 pub mod sync;
 pub mod timing;
+pub mod top;
 pub mod trace;
 
 pub use answer::{Answer, Verdict};

@@ -9,6 +9,7 @@ use iostrata_core::compare::Comparison;
 use iostrata_core::crash::CrashResult;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
+use iostrata_core::top::Interval;
 use iostrata_core::trace::TraceResult;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
@@ -57,6 +58,8 @@ json! {
     // On one line: they have as many rows as a program has files.
     TraceResult: compact;
     CacheResult: compact;
+    // A line for each.
+    Interval: compact;
 }
 
 const PIECE_BYTES: usize = 1 << 18;

@@ -33,3 +33,4 @@ mod sites;
 #[path = "../../core/tests/skip/mod.rs"]
 mod skip;
 pub mod stack;
+pub mod top;

@@ -15,7 +15,7 @@ mod wire;
 
 const BPF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf");
 const SUMS: &str = "iostrata.bpf.sha256";
-const OBJECTS: [&str; 3] = ["casts", "casts-log", "plain"];
+const OBJECTS: [&str; 5] = ["casts", "casts-log", "plain", "top", "top-plain"];
 
 #[test]
 fn the_objects_were_made_from_the_sources_beside_it() {
@@ -90,9 +90,21 @@ fn layouts_of_tables() -> Vec<String> {
             lookups_pages: u64, missed_pages: u64, filled_pages: u64, dirtied_bytes: u64,
         }
         "block_key" BlockKey {
-            file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
+            file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: u8,
+            process: u32,
         }
-        "use_key" UseKey { device: u32, using: u32 } "block_value" BlockValue { count: u64, bytes: u64, time_ns: u64 }
+        "use_key" UseKey { device: u32, using: u32 } "block_value" BlockValue {
+            count: u64, bytes: u64, time_ns: u64, ended: u64, longest_ns: u64,
+        }
+        "share_key" ShareKey { file: FileKey, process: u32, interval: u32, cpu: u32, pad: u32 }
+        "share_sum" ShareSum {
+            count: u64, errors: u64, bytes: u64, time_ns: u64, longest_ns: u64,
+        }
+        "share_value" ShareValue {
+            of: [wire::ShareSum; wire::PURPOSES], cache: wire::CacheValue,
+        }
+        "actor_key" ActorKey { process: u32, interval: u32 }
+        "actor_value" ActorValue { cgroup: u64, parent: u32, pad: u32, name: [u8; 16] }
         "totals" Totals {
             on_cpu_ns: u64, minor_faults: u64, major_faults: u64, tasks: u64,
         }

@@ -1,9 +1,11 @@
 //! Device requests that may include those of other programs, and their stored form: a value that is
 //! not known exactly is `null`, with its minimum and maximum in `shared`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, CallCounts, DeviceCounts, Evidence, Faults, RequestCount};
+use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
 use crate::op::Gap;
 
 /// Requests of a run on disks that other programs used meanwhile. Causes known exactly are equal in
@@ -43,11 +45,7 @@ impl DeviceRange {
 #[cfg_attr(test, derive(JsonSchema))]
 pub(super) struct Stored {
     /// System calls by name; `null` when calls were not observed.
-    #[cfg_attr(
-        test,
-        schemars(with = "Option<std::collections::BTreeMap<String, super::CallCount>>")
-    )]
-    syscalls: Option<CallCounts>,
+    syscalls: Option<BTreeMap<String, CallCount>>,
     cache: Cache,
     /// Requests while the program ran; `null` when not observed.
     device: Option<StoredDevice>,
@@ -160,7 +158,8 @@ impl StoredDevice {
 impl From<Evidence> for Stored {
     fn from(evidence: Evidence) -> Self {
         Self {
-            syscalls: evidence.syscalls,
+            // A LiteMap without entries would become a list.
+            syscalls: evidence.syscalls.map(|calls| calls.into_iter().collect()),
             cache: evidence.cache,
             device: StoredDevice::of(evidence.device, evidence.device_shared.as_deref()),
             device_after_exit: StoredDevice::of(
@@ -199,7 +198,7 @@ impl TryFrom<Stored> for Evidence {
         let device = device_of(stored.device.as_ref())?;
         let after = device_of(stored.device_after_exit.as_ref())?;
         Ok(Self {
-            syscalls: stored.syscalls,
+            syscalls: stored.syscalls.map(|calls| calls.into_iter().collect()),
             cache: stored.cache,
             device: device.0,
             device_shared: device.1,

@@ -21,18 +21,20 @@ use crate::compare::Comparison;
 use crate::crash::CrashResult;
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
+use crate::top::Interval;
 use crate::trace::TraceResult;
 
 /// Generates the schema of a type.
 type Derived = fn() -> Value;
 
 /// Each kind of result: its name, and the schema of its type.
-const RESULTS: [(&str, Derived); 6] = [
+const RESULTS: [(&str, Derived); 7] = [
     (crate::cache::SCHEMA, derived::<CacheResult>),
     (crate::compare::SCHEMA, derived::<Comparison>),
     (crate::crash::SCHEMA, derived::<CrashResult>),
     (crate::doctor::SCHEMA, derived::<DoctorResult>),
     (crate::lab::SCHEMA, derived::<LabResult>),
+    (crate::top::SCHEMA, derived::<Interval>),
     (crate::trace::SCHEMA, derived::<TraceResult>),
 ];
 

@@ -13,6 +13,7 @@ use crate::compare::{self, Comparison, Limit, Pair, Sides};
 use crate::crash::CrashResult;
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
+use crate::top::{self, Interval};
 use crate::trace::TraceResult;
 
 const ROOMS: [&str; 3] = [
@@ -36,6 +37,9 @@ fn results() -> Vec<(String, Value)> {
     }
     results.push(("two labs".to_owned(), labs_compared()));
     results.push(("two traces".to_owned(), traces_compared()));
+    let [counted, of_proc] = top::tests::intervals();
+    results.push(("an interval".to_owned(), counted));
+    results.push(("an interval of /proc".to_owned(), of_proc));
     results
 }
 
@@ -93,6 +97,7 @@ fn is_read(result: &Value) -> bool {
         Some(crate::crash::SCHEMA) => is::<CrashResult>(result),
         Some(crate::doctor::SCHEMA) => is::<DoctorResult>(result),
         Some(crate::lab::SCHEMA) => is::<LabResult>(result),
+        Some(top::SCHEMA) => is::<Interval>(result),
         Some(crate::trace::SCHEMA) => is::<TraceResult>(result),
         _ => false,
     }

@@ -19,6 +19,7 @@ mod report;
 mod runs;
 mod shell;
 mod shown;
+mod top;
 mod trace;
 mod viewers;
 
@@ -45,6 +46,7 @@ pub(crate) use report::Report;
 pub(crate) use runs::{Purpose, Runs};
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
+pub(crate) use top::Top;
 pub(crate) use trace::{Savings, Trace, TraceBackend};
 pub(crate) use viewers::Viewers;
 
@@ -109,6 +111,7 @@ const STYLES: Styles = Styles::plain()
 const AFTER_HELP: &str = "Examples:
   iostrata lab --quick                     the cost of writes, reads and syncs in this directory
   iostrata trace -- make                   where a program's file I/O goes
+  iostrata top                             who uses the disks right now, and for what
   iostrata doctor /srv                     the storage, and what iostrata can observe
   iostrata explain fsync-per-record        what a finding means and how to fix it
   iostrata report trace.json --csv tables  export a saved result
@@ -124,6 +127,8 @@ pub(crate) enum Command {
     Lab(Box<Lab>),
     /// Run a program, or attach to a running process, and show where its file I/O goes
     Trace(Box<Trace>),
+    /// Show live what all processes do with files, and what keeps the disks busy
+    Top(Box<Top>),
     /// Inspect, warm or evict cached files
     Cache(Cache),
     /// Show the storage under a path, and what iostrata can observe here
@@ -151,9 +156,12 @@ impl Command {
     /// has no processes, mounts or programs to look after.
     pub(crate) fn only_moves_data(&self) -> bool {
         match self {
-            Self::Lab(_) | Self::Trace(_) | Self::Cache(_) | Self::Rebuild(_) | Self::Crash(_) => {
-                false
-            }
+            Self::Lab(_)
+            | Self::Trace(_)
+            | Self::Top(_)
+            | Self::Cache(_)
+            | Self::Rebuild(_)
+            | Self::Crash(_) => false,
             Self::Doctor(_)
             | Self::Report(_)
             | Self::Compare(_)

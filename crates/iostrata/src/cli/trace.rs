@@ -122,7 +122,7 @@ const EXAMPLES: &str = "Examples:
 The program keeps standard output; the summary goes to standard error.";
 
 /// A whole number with `ms`, `s`, `min` or `h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_not_a_number| {

@@ -124,7 +124,7 @@ fn what_is_no_result_is_refused_with_its_reason() {
             b"{\"schema\": \"iostrata.trace/1\",\n\"environment\": {",
         ),
         ("future", b"{\"schema\": \"iostrata.trace/2\"}"),
-        ("other", b"{\"schema\": \"iostrata.crash/1\"}"),
+        ("other", b"{\"schema\": \"iostrata.crash/2\"}"),
         ("none", b"{\"answer\": 42}"),
         ("hollow", b"{\"schema\": \"iostrata.lab/1\"}"),
     ];

@@ -48,6 +48,7 @@ fn help_of_the_program() {
     Commands:
       lab          Run I/O experiments on this machine and answer questions with evidence
       trace        Run a program, or attach to a running process, and show where its file I/O goes
+      top          Show live what all processes do with files, and what keeps the disks busy
       cache        Inspect, warm or evict cached files
       doctor       Show the storage under a path, and what iostrata can observe here
       report       Show the last result or a saved one; export results as tables and metrics
@@ -71,6 +72,7 @@ fn help_of_the_program() {
     Examples:
       iostrata lab --quick                     the cost of writes, reads and syncs in this directory
       iostrata trace -- make                   where a program's file I/O goes
+      iostrata top                             who uses the disks right now, and for what
       iostrata doctor /srv                     the storage, and what iostrata can observe
       iostrata explain fsync-per-record        what a finding means and how to fix it
       iostrata report trace.json --csv tables  export a saved result

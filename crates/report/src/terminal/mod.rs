@@ -170,6 +170,20 @@ pub mod cache {
     }
 }
 
+/// `iostrata top` on a terminal.
+pub mod top {
+    use iostrata_core::top::Interval;
+
+    use super::drawn;
+    pub use crate::view::top::Style;
+    use crate::view::top::show;
+
+    /// Text of an interval, at most `width` columns wide from 80 columns on.
+    pub fn draw(interval: &Interval, width: usize, style: Style) -> String {
+        drawn(width, style.colour, |page| show(page, interval, style))
+    }
+}
+
 /// `iostrata compare` on a terminal.
 pub mod compare {
     use iostrata_core::compare::Comparison;

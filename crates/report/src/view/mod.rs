@@ -10,5 +10,6 @@ pub(crate) mod lab;
 pub(crate) mod page;
 mod place;
 pub(crate) mod table;
+pub(crate) mod top;
 pub(crate) mod trace;
 mod unseen;

@@ -12,6 +12,7 @@ use super::syscall;
 
 /// include/uapi/linux/bpf.h; supported by hash tables since Linux 5.6.
 const BPF_MAP_LOOKUP_BATCH: u32 = 24;
+const BPF_MAP_DELETE_BATCH: u32 = 27;
 
 /// Entries in the first batch; doubled each time a bucket of the table has more.
 const AT_ONCE: usize = 256;
@@ -81,6 +82,34 @@ where
             }
         }
     }
+}
+
+/// Removes entries that nobody else removes.
+pub(super) fn remove<K: Pod>(map: &Map, keys: &[K]) -> Result<(), MapError> {
+    let (Map::HashMap(table) | Map::LruHashMap(table)) = map else {
+        return Err(MapError::IoError(io::ErrorKind::InvalidInput.into()));
+    };
+    let table = table.fd().as_fd().as_raw_fd();
+    let mut rest = keys;
+    while !rest.is_empty() {
+        let mut batch = Batch {
+            keys: rest.as_ptr().expose_provenance() as u64,
+            count: u32::try_from(rest.len()).unwrap_or(u32::MAX),
+            table: u32::try_from(table).unwrap_or(0),
+            ..Batch::default()
+        };
+        let done = syscall::bpf(BPF_MAP_DELETE_BATCH, &mut batch);
+        // The kernel sets how many it has removed, whatever it returns (`generic_map_delete_batch`,
+        // kernel/bpf/syscall.c).
+        rest = rest.get(batch.count as usize..).unwrap_or_default();
+        if let Err(error) = done
+            && error.raw_os_error() != Some(libc::EBUSY)
+        {
+            return Err(MapError::IoError(error));
+        }
+        // Busy: this CPU holds the bucket's lock, for a moment. The rest is removed in the next turn.
+    }
+    Ok(())
 }
 
 impl<K: Pod + FromZeros, V: Pod + FromZeros> Entries<K, V> {
@@ -175,6 +204,23 @@ mod tests {
             found.sort_unstable();
             assert!(found.into_iter().eq(expected.clone()), "{room}");
         }
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_the_rest_is_not() {
+        let mut map = table();
+        let mut entries = HashMap::<_, u64, u32>::try_from(&mut map).unwrap();
+        for key in 0..1000 {
+            entries.insert(key, 7, 0).unwrap();
+        }
+        let gone: Vec<u64> = (0..1000).filter(|key| key % 3 > 0).collect();
+        remove(&map, &gone).unwrap();
+        remove::<u64>(&map, &[]).unwrap();
+        let mut left = Vec::new();
+        each(&map, |key: &u64, _: &u32| left.push(*key)).unwrap();
+        left.sort_unstable();
+        assert!(left.into_iter().eq((0..1000).filter(|key| key % 3 == 0)));
+        assert!(remove(&map, &gone).is_err(), "they are gone");
     }
 
     #[test]

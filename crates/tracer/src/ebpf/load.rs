@@ -25,6 +25,9 @@ static PLAIN: &[u8] = include_bytes_aligned!("plain.bpf.o");
 static CASTS: &[u8] = include_bytes_aligned!("casts.bpf.o");
 /// For kernels with `bpf_rdonly_cast`.
 static CASTS_LOG: &[u8] = include_bytes_aligned!("casts-log.bpf.o");
+/// For the whole machine, in both forms.
+static TOP: &[u8] = include_bytes_aligned!("top.bpf.o");
+static TOP_PLAIN: &[u8] = include_bytes_aligned!("top-plain.bpf.o");
 
 /// Programs that the loader itself runs, to visit all tasks.
 const ITERATORS: [&str; 2] = ["adopt", "look"];
@@ -108,7 +111,7 @@ impl Programs {
         if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(PLAIN, types, limits, EbpfLoader::new());
+        let plain = Self::of(plain(limits), types, limits, EbpfLoader::new());
         let plain = plain.map_err(|e| not_loaded(&e))?;
         // A program that this kernel refuses in both forms is no reason to read slowly.
         let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
@@ -170,7 +173,16 @@ pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
 
 /// The object for kernels with casts.
 fn casting(limits: &Limits) -> &'static [u8] {
-    if limits.record { CASTS_LOG } else { CASTS }
+    match limits {
+        Limits { top: true, .. } => TOP,
+        Limits { record: true, .. } => CASTS_LOG,
+        _ => CASTS,
+    }
+}
+
+/// What is loaded where it cannot.
+fn plain(limits: &Limits) -> &'static [u8] {
+    if limits.top { TOP_PLAIN } else { PLAIN }
 }
 
 fn load_object(
@@ -182,6 +194,7 @@ fn load_object(
     let table = calls::table(limits.record);
     // It borrows its arguments.
     let mut loader: EbpfLoader<'_> = loader;
+    set_sizes(&mut loader, limits);
     loader
         .btf(Some(btf))
         // Task storage has no user-space interface in aya; none is needed.
@@ -192,7 +205,7 @@ fn load_object(
         .override_global("PATHS", &calls::paths(limits.record), true)
         .override_global("EXTRAS", &calls::extras(), true)
         .override_global("PURPOSE_OF", &calls::purposes(), true)
-        .override_global("HISTORY", &u32::from(limits.history), true)
+        .override_global("HISTORY", &u32::from(limits.history), !limits.top)
         .override_global("RECORD", &u32::from(limits.record), limits.record)
         .override_global(
             "READS",
@@ -200,15 +213,32 @@ fn load_object(
             limits.record,
         )
         .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
-        .map_max_entries("named", limits.calls)
+        .load(object)
+}
+
+/// How much fits into the tables.
+fn set_sizes(loader: &mut EbpfLoader<'_>, limits: &Limits) {
+    let named = if limits.top {
+        limits.files
+    } else {
+        limits.calls
+    };
+    loader
+        .map_max_entries("named", named)
         .map_max_entries("moments", moments::room(limits.history))
         .map_max_entries("calls", limits.calls)
         .map_max_entries("cache", limits.files)
         .map_max_entries("block", limits.files)
         .map_max_entries("in_flight", limits.in_flight)
         .map_max_entries("submitted", limits.bios)
-        .map_max_entries("events", limits.ring_bytes)
-        .load(object)
+        .map_max_entries("events", limits.ring_bytes);
+    if limits.top {
+        // Those of a process tree stay empty.
+        loader
+            .map_max_entries("shares", limits.files)
+            .map_max_entries("cache", 1)
+            .map_max_entries("other_calls", 1);
+    }
 }
 
 /// Creating a map is the first step that needs privileges, `bpf(2)`. Where even the smallest
@@ -252,7 +282,8 @@ impl Limits {
         match stratum {
             Stratum::Joins => self.joins,
             Stratum::Ring | Stratum::Names => self.history,
-            _ => true,
+            Stratum::Blocked => !self.top,
+            Stratum::Tasks | Stratum::Syscalls | Stratum::PageCache | Stratum::Device => true,
         }
     }
 }
@@ -324,14 +355,25 @@ mod tests {
     use super::super::ways::Way;
     use super::*;
 
+    /// Structures that cross between the programs and the loader only (`bpf/wire.h`).
+    const OF_TOP: [&str; 5] = [
+        "share_key",
+        "share_sum",
+        "share_value",
+        "actor_key",
+        "actor_value",
+    ];
+
     /// The kernel's types are read for whichever object is loaded.
     #[test]
     fn the_plain_object_names_every_structure_that_the_others_read() {
         let all = types::names_in(PLAIN).unwrap();
-        for object in [CASTS, CASTS_LOG] {
+        for object in [CASTS, CASTS_LOG, TOP, TOP_PLAIN] {
             let named = types::names_in(object).unwrap();
             assert!(named.len() > 20, "{} structures", named.len());
-            let absent: Vec<_> = named.difference(&all).collect();
+            let absent = named.difference(&all);
+            let is_own = |name: &&Vec<u8>| OF_TOP.iter().any(|own| own.as_bytes() == **name);
+            let absent: Vec<_> = absent.filter(|name| !is_own(name)).collect();
             assert!(absent.is_empty(), "{absent:?}");
         }
     }
@@ -348,8 +390,9 @@ mod tests {
             joins: true,
             ..Limits::trace()
         };
-        for limits in [Limits::default(), joins, Limits::record()] {
-            let mut plain = Programs::of(PLAIN, &types, &limits, EbpfLoader::new()).unwrap();
+        for limits in [Limits::default(), joins, Limits::record(), Limits::top()] {
+            let mut plain =
+                Programs::of(plain(&limits), &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
             let Some(object) = casts::resolve(casting(&limits), &types.hooks) else {
                 crate::skip::skip("the kernel has no bpf_rdonly_cast");

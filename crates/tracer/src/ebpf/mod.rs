@@ -35,6 +35,7 @@ mod sums;
 pub(crate) mod symbols;
 mod syscall;
 pub(crate) mod told;
+pub mod top;
 mod touched;
 mod types;
 mod uring;
@@ -85,6 +86,9 @@ pub struct Limits {
     pub bios: u32,
     /// Ring buffer for streamed events, bytes: a power of two and a multiple of the page.
     pub ring_bytes: u32,
+    /// Whether every task of the machine is watched, interval by interval ([`top::Watch`]), and not
+    /// a process tree.
+    pub top: bool,
     /// Whether names, tasks and the history are wanted ([`Observation::seen`]).
     pub history: bool,
     /// Whether the payload of writes is wanted ([`EbpfObserver::record`]); needs `history`.
@@ -122,6 +126,19 @@ impl Limits {
 }
 
 impl Limits {
+    /// For all programs of the machine. There is room for so many pairs of process and file in an
+    /// interval, for each CPU that they run on.
+    pub fn top() -> Self {
+        Self {
+            calls: 1,
+            files: 16_384,
+            top: true,
+            ..Self::default()
+        }
+    }
+}
+
+impl Limits {
     /// For a user's own program with its operation log: half of the ring is for what
     /// comes while processes are being stopped.
     pub fn record() -> Self {
@@ -148,6 +165,7 @@ impl Default for Limits {
             in_flight: 4_096,
             bios: 65_536,
             ring_bytes: 4 << 20,
+            top: false,
             history: false,
             record: false,
             reads: false,

@@ -232,14 +232,32 @@ wire! {
 }
 wire! {
     struct BlockKey(32) {
-        file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: [u8; 5],
+        file: FileKey, disk: u32, cpu: u32, cause: u8, phase: u8, by_tree: u8, pad: u8, process: u32,
     }
 }
 wire! {
     struct UseKey(8) { device: u32, using: u32 }
 }
 wire! {
-    struct BlockValue(24) { count: u64, bytes: u64, time_ns: u64 }
+    struct BlockValue(40) { count: u64, bytes: u64, time_ns: u64, ended: u64, longest_ns: u64 }
+}
+wire! {
+    /// What one process did with one file in one interval (`bpf/top.h`).
+    struct ShareKey(32) { file: FileKey, process: u32, interval: u32, cpu: u32, pad: u32 }
+}
+wire! {
+    #[derive(Default)]
+    struct ShareSum(40) { count: u64, errors: u64, bytes: u64, time_ns: u64, longest_ns: u64 }
+}
+wire! {
+    #[derive(Default)]
+    struct ShareValue(192) { of: [ShareSum; PURPOSES], cache: CacheValue }
+}
+wire! {
+    struct ActorKey(8) { process: u32, interval: u32 }
+}
+wire! {
+    struct ActorValue(32) { cgroup: u64, parent: u32, pad: u32, name: [u8; 16] }
 }
 wire! {
     #[derive(Default)]
@@ -456,5 +474,20 @@ impl BlockValue {
         add(&mut self.count, other.count);
         add(&mut self.bytes, other.bytes);
         add(&mut self.time_ns, other.time_ns);
+        add(&mut self.ended, other.ended);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+    }
+}
+
+impl ShareValue {
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sum, more) in self.of.iter_mut().zip(&other.of) {
+            add(&mut sum.count, more.count);
+            add(&mut sum.errors, more.errors);
+            add(&mut sum.bytes, more.bytes);
+            add(&mut sum.time_ns, more.time_ns);
+            sum.longest_ns = sum.longest_ns.max(more.longest_ns);
+        }
+        self.cache.add(&other.cache);
     }
 }

@@ -12,6 +12,7 @@ mod mapping;
 mod mincore;
 mod mounts;
 mod orphan;
+pub(crate) mod rcu;
 mod region;
 mod ring;
 mod shown;

@@ -5,6 +5,7 @@
 
 mod block;
 mod journal;
+mod mounted;
 pub(crate) mod mountinfo;
 mod overlay;
 mod queue;
@@ -20,6 +21,7 @@ use iostrata_core::FileId;
 use iostrata_core::doctor::{DeviceNumber, Stack};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
+pub(crate) use mounted::{Mounted, mounted};
 use mountinfo::Mounts;
 use walk::Walk;
 

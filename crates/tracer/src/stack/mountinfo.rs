@@ -90,6 +90,11 @@ impl Mounts {
         self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> &[Mount] {
+        &self.mounts
+    }
+
     /// Mounts of file systems of this type.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Mount> {
         self.mounts.iter().filter(move |mount| mount.kind == kind)

@@ -17,7 +17,7 @@ use crate::error::Failure;
 /// Writes all that is asked for.
 pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
     for (path, result) in options.paths.iter().zip(results) {
-        if matches!(result, Saved::Doctor(_) | Saved::Cache(_)) {
+        if !matches!(result, Saved::Lab(_) | Saved::Trace(_) | Saved::Log(_)) {
             return Err(Failure::Usage(format!(
                 "{} is a result of {}, which has no tables to export; leave it out",
                 path.display(),
@@ -102,7 +102,7 @@ impl<'a> Read<'a> {
                 Saved::Lab(result) => read.lab.push((number, result)),
                 Saved::Trace(result) => read.trace.push((number, result)),
                 Saved::Log(log) => read.logs.push((number, log)),
-                Saved::Doctor(_) | Saved::Cache(_) => {}
+                Saved::Doctor(_) | Saved::Cache(_) | Saved::Crash(_) | Saved::Top(_) => {}
             }
         }
         read
@@ -124,7 +124,7 @@ fn sources<'a>(
                 let (_, recordings) = logs.iter().find(|(known, _)| *known == number)?;
                 Content::Log(recordings)
             }
-            Saved::Doctor(_) | Saved::Cache(_) => return None,
+            Saved::Doctor(_) | Saved::Cache(_) | Saved::Crash(_) | Saved::Top(_) => return None,
         };
         Some(Source {
             number,

@@ -25,9 +25,9 @@ fn draw(options: &Report, names: &[&str], result: &Saved) -> Result<String, Fail
     match result {
         Saved::Lab(result) => Ok(markdown::lab::draw(result, names)),
         Saved::Trace(result) => Ok(markdown::trace::draw(result, &options.shown.style(false))),
-        Saved::Doctor(_) | Saved::Cache(_) | Saved::Log(_) => Err(Failure::Usage(format!(
+        other => Err(Failure::Usage(format!(
             "--markdown is for results of lab and trace, and one of the files is of {}; leave it out",
-            result.kind()
+            other.kind()
         ))),
     }
 }

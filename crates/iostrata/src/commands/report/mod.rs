@@ -13,6 +13,7 @@ pub(super) mod viewers;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::lab::LabResult;
+use iostrata_core::top::{By, Interval, Selection};
 use iostrata_report::terminal;
 use iostrata_report::terminal::lab_screen::{Kept, Parts, Screen};
 
@@ -160,8 +161,29 @@ fn draw(
             let all_rows = options.all_rows;
             terminal::cache::draw(result, width, terminal::cache::Style { colour, all_rows })
         }
+        Saved::Crash(result) => terminal::crash::draw(result, width, colour),
+        Saved::Top(intervals) => draw_top(intervals, width, colour),
         Saved::Log(log) => return Err(log.not_drawn()),
     })
+}
+
+/// As `top` shows them, unless other rows are asked for.
+fn draw_top(intervals: &[Interval], width: usize, colour: bool) -> String {
+    let selection = Selection {
+        top: Some(super::top::ROWS),
+        ..Selection::default()
+    };
+    let drawn = intervals.iter().enumerate().map(|(position, interval)| {
+        let mut interval = interval.clone();
+        selection.apply(&mut interval);
+        let style = terminal::top::Style {
+            by: By::Process,
+            is_first: position == 0,
+            colour,
+        };
+        terminal::top::draw(&interval, width, style)
+    });
+    drawn.collect()
 }
 
 fn draw_lab(options: &Report, names: &[&str], path: Option<&Path>, result: &LabResult) -> String {

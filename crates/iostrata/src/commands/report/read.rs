@@ -6,12 +6,15 @@ use std::path::Path;
 
 use iostrata_core::cache::{self, CacheResult};
 use iostrata_core::compare;
+use iostrata_core::crash::{self, CrashResult};
 use iostrata_core::doctor::{self, DoctorResult};
 use iostrata_core::lab::{self, LabResult};
 use iostrata_core::record::MAGIC;
+use iostrata_core::top::{self, Interval};
 use iostrata_core::trace::{self, TraceResult};
 use iostrata_report::Json;
 use serde::Deserialize;
+use serde_json::Deserializer;
 use serde_json::error::Category;
 
 use super::log::Log;
@@ -37,6 +40,10 @@ pub(in crate::commands) enum Saved {
     Log(Log),
     /// Of `cache`.
     Cache(Box<CacheResult>),
+    /// Of `crash`.
+    Crash(Box<CrashResult>),
+    /// Of `top`, one a line.
+    Top(Vec<Interval>),
 }
 
 impl Saved {
@@ -47,6 +54,8 @@ impl Saved {
             Self::Trace(_) => "trace",
             Self::Doctor(_) => "doctor",
             Self::Cache(_) => "cache",
+            Self::Crash(_) => "crash",
+            Self::Top(_) => "top",
             Self::Log(_) => "trace --record",
         }
     }
@@ -74,7 +83,7 @@ pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
     };
     let bytes = bytes.map_err(|error| {
         Failure::Input(format!(
-            "cannot read {name}: {error}; name a file saved by lab, trace, doctor or cache"
+            "cannot read {name}: {error}; name a file saved by lab, trace, doctor, cache, crash or top"
         ))
     })?;
     parse(&bytes).map_err(|problem| Failure::Input(format!("{name} {problem}")))
@@ -121,6 +130,9 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err("is empty: nothing was saved to it; run the command again".to_owned());
     }
+    if let Some(intervals) = intervals(bytes) {
+        return intervals.map(Saved::Top);
+    }
     let kind: Kind = serde_json::from_slice(bytes).map_err(|error| broken(&error))?;
     let Some(serde_json::Value::String(schema)) = kind.schema else {
         return Err(
@@ -133,6 +145,7 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         trace::SCHEMA => read(bytes).map(Saved::Trace),
         doctor::SCHEMA => read(bytes).map(Saved::Doctor),
         cache::SCHEMA => read(bytes).map(Saved::Cache),
+        crash::SCHEMA => read(bytes).map(Saved::Crash),
         compare::SCHEMA => Err(
             "holds a comparison, which is not read again: name the two results that it compares \
              to iostrata compare"
@@ -140,6 +153,24 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         ),
         other => Err(unknown(other)),
     }
+}
+
+/// The intervals of `top --json`, one a line; `None` if the file is another's. The last line is cut off
+/// where `top` was killed.
+fn intervals(bytes: &[u8]) -> Option<Result<Vec<Interval>, String>> {
+    let first = Deserializer::from_slice(bytes)
+        .into_iter::<Kind>()
+        .next()?
+        .ok()?;
+    if first.schema? != top::SCHEMA {
+        return None;
+    }
+    let lines = Deserializer::from_slice(bytes).into_iter::<Interval>();
+    Some(
+        lines
+            .map(|line| line.map_err(|error| broken(&error)))
+            .collect(),
+    )
 }
 
 fn read<T: Json>(bytes: &[u8]) -> Result<Box<T>, String> {
@@ -167,7 +198,15 @@ fn broken(error: &serde_json::Error) -> String {
 
 /// Another kind, or another version of a kind.
 fn unknown(schema: &str) -> String {
-    let known = [lab::SCHEMA, trace::SCHEMA, doctor::SCHEMA, cache::SCHEMA].join(", ");
+    let known = [
+        lab::SCHEMA,
+        trace::SCHEMA,
+        doctor::SCHEMA,
+        cache::SCHEMA,
+        crash::SCHEMA,
+        top::SCHEMA,
+    ]
+    .join(", ");
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "holds {schema}, which iostrata {version} cannot show: it reads {known}; use the version \
@@ -212,8 +251,8 @@ mod tests {
                 "holds a comparison, which is not read again",
             ),
             (
-                "{\"schema\": \"iostrata.crash/1\"}",
-                "holds iostrata.crash/1, which iostrata",
+                "{\"schema\": \"iostrata.crash/2\"}",
+                "holds iostrata.crash/2, which iostrata",
             ),
             ("{\"schema\": \"\"}", "holds , which iostrata"),
             (

@@ -1,0 +1,164 @@
+//! What the kernel counted in one interval, as the observer hands it over.
+
+use std::collections::HashMap;
+
+use crate::evidence::Cause;
+use crate::op::{FileId, Gap};
+
+/// Calls of one purpose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CallSum {
+    /// Calls that ended.
+    pub count: u64,
+    /// Of these, calls that failed.
+    pub errors: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Time inside, nanoseconds.
+    pub time_ns: u64,
+    /// The longest, nanoseconds.
+    pub longest_ns: u64,
+}
+
+/// Events of the page cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PageSum {
+    /// Pages asked for.
+    pub lookups_pages: u64,
+    /// Pages waited for.
+    pub missed_pages: u64,
+    /// Pages brought in, those waited for included.
+    pub filled_pages: u64,
+    /// Bytes turned dirty, in folios.
+    pub dirtied_bytes: u64,
+}
+
+/// Block requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RequestSum {
+    /// Requests issued.
+    pub count: u64,
+    /// Bytes they carried.
+    pub bytes: u64,
+    /// Requests that ended, which may have been issued in an earlier interval.
+    pub ended: u64,
+    /// Issue to completion of these, nanoseconds.
+    pub time_ns: u64,
+    /// The longest, nanoseconds.
+    pub longest_ns: u64,
+}
+
+/// What one process did with one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The process; 0 when it is outside the observer's PID namespace.
+    pub process: u32,
+    /// The file; `None` for calls that name one by its path only, and where there was no room.
+    pub file: Option<FileId>,
+    /// Calls that read.
+    pub reads: CallSum,
+    /// Calls that write.
+    pub writes: CallSum,
+    /// Calls that sync.
+    pub syncs: CallSum,
+    /// Calls on names and attributes.
+    pub metadata: CallSum,
+    /// Page cache.
+    pub pages: PageSum,
+}
+
+/// Block requests of one disk, cause, file and process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRow {
+    /// Disk, kernel `dev_t`.
+    pub disk: u32,
+    /// Why.
+    pub cause: Cause,
+    /// The file, if it is file contents.
+    pub file: Option<FileId>,
+    /// The process that submitted it; `None` for the kernel's threads, and for requests that name no
+    /// file: those are the file system's.
+    pub process: Option<u32>,
+    /// How many.
+    pub sum: RequestSum,
+}
+
+/// A process that did something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Actor {
+    /// Name of its first thread.
+    pub name: Option<String>,
+    /// Who started it.
+    pub parent: Option<u32>,
+    /// Path of its cgroup (version 2).
+    pub cgroup: Option<String>,
+}
+
+/// Name and place of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Absolute path.
+    pub path: Vec<u8>,
+    /// Type of its file system.
+    pub filesystem: String,
+}
+
+/// A disk, and what is on it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Disk {
+    /// Kernel name: `vda`, `loop0`.
+    pub name: Option<String>,
+    /// Mounted file systems: type, and where.
+    pub filesystems: Vec<(String, Vec<u8>)>,
+}
+
+/// What of the strata is observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strata {
+    /// System calls.
+    pub calls: bool,
+    /// Page cache.
+    pub pages: bool,
+    /// Block requests.
+    pub device: bool,
+}
+
+/// Of iostrata itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Own {
+    /// Its process.
+    pub process: u32,
+    /// CPU time of all its threads, nanoseconds.
+    pub cpu_ns: u64,
+    /// Most memory that was resident so far, bytes.
+    pub peak_resident_bytes: u64,
+}
+
+/// One interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// Its begin, nanoseconds since 1970.
+    pub started_ns: u64,
+    /// Its length, nanoseconds.
+    pub length_ns: u64,
+    /// What is observed.
+    pub strata: Strata,
+    /// By process and file.
+    pub shares: Vec<Share>,
+    /// Block requests.
+    pub requests: Vec<RequestRow>,
+    /// Processes that appear.
+    pub actors: HashMap<u32, Actor>,
+    /// Names of files.
+    pub names: HashMap<FileId, Named>,
+    /// Disks that appear, by their `dev_t`.
+    pub disks: HashMap<u32, Disk>,
+    /// The disk of a file system that has one, by its `s_dev`.
+    pub disk_of: HashMap<u32, u32>,
+    /// Of iostrata.
+    pub own: Own,
+    /// Events that were lost.
+    pub lost_events: u64,
+    /// What was not seen, and why.
+    pub missing: Vec<Gap>,
+}

@@ -1,0 +1,242 @@
+//! The result of `iostrata top`, interval by interval: `iostrata.top/1`.
+//!
+//! The observer hands over what it [`Counted`]; [`assemble()`] makes an [`Interval`] of it.
+
+mod assemble;
+mod causes;
+mod counted;
+mod disks;
+mod figures;
+mod process_io;
+mod select;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::environment::Backend;
+use crate::op::Gap;
+
+pub use assemble::assemble;
+pub use causes::{CAUSES, Causes, Latencies, Latency, Requests};
+pub use counted::{
+    Actor, CallSum, Counted, Disk, Named, Own, PageSum, RequestRow, RequestSum, Share, Strata,
+};
+pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work};
+pub use process_io::{ProcessIo, Sample, Samples, of_samples};
+pub use select::{By, Selection, Sort};
+
+/// The schema name written into every interval.
+pub const SCHEMA: &str = "iostrata.top/1";
+
+/// What all processes of the machine did with files in one interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Interval {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What observed: `ebpf`, or `none` for `/proc/PID/io` alone.
+    pub backend: Backend,
+    /// Begin of the interval, nanoseconds since 1970.
+    pub started_ns: u64,
+    /// Its length, seconds. Rates are counts by this.
+    pub interval_s: f64,
+    /// Of iostrata itself, which has a row among the processes, too.
+    pub own: OwnCost,
+    /// Calls and page cache of all processes, and all requests by their cause.
+    pub totals: Totals,
+    /// By process, most bytes of requests first, then most time in calls.
+    pub processes: Vec<Process>,
+    /// By file, in the same order.
+    pub files: Vec<File>,
+    /// By directory, of the files in it.
+    pub directories: Vec<Directory>,
+    /// By cgroup (version 2).
+    pub cgroups: Vec<Cgroup>,
+    /// By disk.
+    pub devices: Vec<Device>,
+    /// Who waited for syncs, most time first, and what the file system did meanwhile.
+    pub syncs: Vec<SyncWait>,
+    /// Events that were lost in the interval.
+    pub lost_events: u64,
+    /// What was not seen, and why.
+    pub missing: Vec<Gap>,
+}
+
+impl Interval {
+    /// So many in the interval, per second.
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.interval_s > 0.0 {
+            count as f64 / self.interval_s
+        } else {
+            0.0
+        }
+    }
+
+    /// Bytes in the interval, per second.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast to u64 saturates, and a rate is not negative"
+    )]
+    pub fn bytes_per_second(&self, bytes: u64) -> u64 {
+        self.per_second(bytes).round() as u64
+    }
+
+    /// What part of the interval a time is; above 1 for that of several threads.
+    pub fn share(&self, time_s: f64) -> f64 {
+        if self.interval_s > 0.0 {
+            time_s / self.interval_s
+        } else {
+            0.0
+        }
+    }
+}
+
+/// What iostrata costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct OwnCost {
+    /// Its process.
+    pub pid: u32,
+    /// CPU time of its threads in the interval, seconds. What its eBPF programs take is part of the
+    /// calls that they count.
+    pub cpu_s: f64,
+    /// Most memory that was resident since its start, bytes.
+    pub peak_resident_bytes: u64,
+}
+
+/// Sums of the interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Totals {
+    /// System calls on files, directories and block devices; `null` where they were not observed.
+    pub calls: Option<Calls>,
+    /// Page cache; `null` where it was not observed.
+    pub cache: Option<Pages>,
+    /// Block requests; `null` where they were not observed.
+    pub requests: Option<Causes>,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Process {
+    /// Its number; 0 for all that are outside this PID namespace.
+    pub pid: u32,
+    /// Name of its first thread; `null` when unknown.
+    pub name: Option<String>,
+    /// Who started it; `null` when unknown.
+    pub parent_pid: Option<u32>,
+    /// Path of its cgroup (version 2); `null` when unknown.
+    pub cgroup: Option<String>,
+    /// Whether it is iostrata itself.
+    pub is_iostrata: bool,
+    /// The file of which it has most bytes of requests, then most time in calls; `null` when no file
+    /// is known.
+    pub busiest_file: Option<String>,
+    /// What it did.
+    #[serde(flatten)]
+    pub work: Work,
+    /// What `/proc/PID/io` says, where nothing else does.
+    pub io: Option<ProcessIo>,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct File {
+    /// Absolute path; `null` when unknown, and in the row of all calls that name no open file.
+    pub path: Option<String>,
+    /// The path in hexadecimal, when `path` has replaced bytes.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub path_hex: Option<String>,
+    /// Device, `major:minor`; `null` in the row of all calls that name no open file.
+    pub device_number: Option<String>,
+    /// Inode number; `null` in the row of all calls that name no open file.
+    pub inode: Option<u64>,
+    /// Type of its file system; `null` when unknown.
+    pub filesystem: Option<String>,
+    /// The disk; `null` when there is none, or it is unknown.
+    pub disk: Option<String>,
+    /// Processes that used it, most time in calls first.
+    pub pids: Vec<u32>,
+    /// What was done with it.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// The files of one directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Directory {
+    /// Its path; `null` for all files whose path is unknown.
+    pub path: Option<String>,
+    /// Files that were used.
+    pub files: u64,
+    /// What was done with them.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// The processes of one cgroup.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Cgroup {
+    /// Its path below the mount point; `null` for processes of which it is unknown.
+    pub path: Option<String>,
+    /// Processes that used files.
+    pub processes: u64,
+    /// What they did.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// One disk.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Device {
+    /// Kernel name: `vda`, `loop0`; its number, `major:minor`, where that is unknown.
+    pub name: String,
+    /// File systems on it.
+    pub filesystems: Vec<FileSystem>,
+    /// Requests by cause.
+    #[serde(flatten)]
+    pub requests: Causes,
+}
+
+/// A mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FileSystem {
+    /// Type.
+    pub kind: String,
+    /// Where it is mounted, lossily decoded.
+    pub mounted_on: String,
+}
+
+/// A process that waited for syncs of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct SyncWait {
+    /// The process.
+    pub pid: u32,
+    /// Its name; `null` when unknown.
+    pub name: Option<String>,
+    /// The file; `null` when unknown.
+    pub path: Option<String>,
+    /// Its syncs.
+    #[serde(flatten)]
+    pub syncs: CallFigures,
+    /// The disk; `null` when unknown.
+    pub disk: Option<String>,
+    /// Commits of the journal on that disk in the interval; `null` when the disk is unknown.
+    pub commits: Option<RequestFigures>,
+    /// Flushes of that disk in the interval; `null` when the disk is unknown.
+    pub flushes: Option<RequestFigures>,
+    /// How many other processes wrote to or synced files of the same file system in the interval: a
+    /// commit is for all who changed something, so their changes may have been waited for, too.
+    pub beside: u64,
+    /// Some of them.
+    pub beside_pids: Vec<u32>,
+}

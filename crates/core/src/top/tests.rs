@@ -1,0 +1,347 @@
+use super::*;
+use crate::evidence::Cause;
+use crate::op::FileId;
+
+const DISK: u32 = 7 << 20;
+
+fn file(inode: u64) -> FileId {
+    FileId {
+        device: DISK,
+        inode,
+        generation: 1,
+    }
+}
+
+fn calls(count: u64, bytes: u64, time_ns: u64) -> CallSum {
+    CallSum {
+        count,
+        errors: 0,
+        bytes,
+        time_ns,
+        longest_ns: time_ns / count.max(1),
+    }
+}
+
+fn share(process: u32, inode: Option<u64>) -> Share {
+    Share {
+        process,
+        file: inode.map(file),
+        reads: CallSum::default(),
+        writes: CallSum::default(),
+        syncs: CallSum::default(),
+        metadata: CallSum::default(),
+        pages: PageSum::default(),
+    }
+}
+
+fn requests(cause: Cause, inode: Option<u64>, process: Option<u32>, count: u64) -> RequestRow {
+    RequestRow {
+        disk: DISK,
+        cause,
+        file: inode.map(file),
+        process,
+        sum: RequestSum {
+            count,
+            bytes: count * 4096,
+            ended: count,
+            time_ns: count * 1_000_000,
+            longest_ns: 2_000_000,
+        },
+    }
+}
+
+fn actor(name: &str, cgroup: &str) -> Actor {
+    Actor {
+        name: Some(name.to_owned()),
+        parent: Some(1),
+        cgroup: Some(cgroup.to_owned()),
+    }
+}
+
+fn named(path: &str) -> Named {
+    Named {
+        path: path.into(),
+        filesystem: "ext4".to_owned(),
+    }
+}
+
+/// An appender that syncs, another one that writes to the same file system without, and write-back.
+fn counted() -> Counted {
+    let appender = Share {
+        writes: calls(10, 1000, 50_000),
+        syncs: calls(10, 0, 30_000_000),
+        pages: PageSum {
+            dirtied_bytes: 40_960,
+            ..PageSum::default()
+        },
+        ..share(41, Some(11))
+    };
+    let writer = Share {
+        writes: calls(4, 400, 20_000),
+        reads: calls(2, 8192, 10_000),
+        pages: PageSum {
+            lookups_pages: 2,
+            missed_pages: 1,
+            filled_pages: 8,
+            dirtied_bytes: 4096,
+        },
+        ..share(42, Some(12))
+    };
+    let by_path = Share {
+        metadata: calls(3, 0, 9_000),
+        ..share(42, None)
+    };
+    Counted {
+        started_ns: 1_700_000_000_000_000_000,
+        length_ns: 2_000_000_000,
+        strata: Strata {
+            calls: true,
+            pages: true,
+            device: true,
+        },
+        shares: vec![appender, writer, by_path],
+        requests: vec![
+            requests(Cause::Data, Some(11), Some(41), 10),
+            requests(Cause::Data, Some(12), None, 1),
+            requests(Cause::Read, Some(12), Some(42), 2),
+            requests(Cause::Journal, None, None, 10),
+            requests(Cause::Commit, None, None, 10),
+            requests(Cause::Flush, None, None, 20),
+        ],
+        actors: [(41, actor("append", "/a")), (42, actor("write", "/b"))].into(),
+        names: [
+            (file(11), named("/mnt/a.log")),
+            (file(12), named("/mnt/sub/b")),
+        ]
+        .into(),
+        disks: [(
+            DISK,
+            Disk {
+                name: Some("loop0".to_owned()),
+                filesystems: vec![("ext4".to_owned(), b"/mnt".to_vec())],
+            },
+        )]
+        .into(),
+        disk_of: [(DISK, DISK)].into(),
+        own: Own {
+            process: 7,
+            cpu_ns: 10_000_000,
+            peak_resident_bytes: 1 << 20,
+        },
+        lost_events: 0,
+        missing: Vec::new(),
+    }
+}
+
+#[test]
+fn what_names_no_file_is_the_disks_and_no_processes() {
+    let interval = assemble(&counted());
+    let device = &interval.devices[0];
+    assert_eq!(device.name, "loop0");
+    assert_eq!(device.filesystems[0].mounted_on, "/mnt");
+    let all = &device.requests;
+    assert_eq!(
+        (all.data.count, all.journal.count, all.commit.count),
+        (11, 10, 10)
+    );
+    assert_eq!((all.flushes, all.reads.count), (20, 2));
+    assert_eq!(all.sum().count, 53);
+    let of_processes = interval
+        .processes
+        .iter()
+        .map(|row| row.work.device.unwrap());
+    let sum: u64 = of_processes.map(|of| of.data.count + of.reads.count).sum();
+    assert_eq!(sum, 12, "what is written back is no process's either");
+    let of_files = interval.files.iter().map(|row| row.work.device.unwrap());
+    let sum: u64 = of_files.map(|of| of.data.count + of.reads.count).sum();
+    assert_eq!(sum, 13);
+    assert_eq!(interval.totals.requests.unwrap().sum().count, 53);
+}
+
+#[test]
+fn rows_are_sums_of_what_processes_did_with_files() {
+    let interval = assemble(&counted());
+    let pids: Vec<_> = interval.processes.iter().map(|row| row.pid).collect();
+    assert_eq!(pids, [41, 42], "most bytes of requests first");
+    let appender = &interval.processes[0];
+    let work = appender.work.calls.unwrap();
+    assert_eq!(
+        (work.writes.count, work.writes.bytes, work.syncs.count),
+        (10, 1000, 10)
+    );
+    assert!((work.syncs.time_s - 0.03).abs() < 1e-12);
+    assert_eq!(appender.busiest_file.as_deref(), Some("/mnt/a.log"));
+    let paths: Vec<_> = interval
+        .files
+        .iter()
+        .map(|row| row.path.as_deref())
+        .collect();
+    assert_eq!(paths, [Some("/mnt/a.log"), Some("/mnt/sub/b"), None]);
+    assert_eq!(interval.files[1].pids, [42]);
+    assert_eq!(interval.files[1].disk.as_deref(), Some("loop0"));
+    assert_eq!(interval.files[1].work.cache.unwrap().prefetched_pages, 7);
+    let directories: Vec<_> = interval.directories.iter().collect();
+    assert_eq!(directories[0].path.as_deref(), Some("/mnt"));
+    assert_eq!(directories[1].path.as_deref(), Some("/mnt/sub"));
+    let cgroups: Vec<_> = interval
+        .cgroups
+        .iter()
+        .map(|row| row.path.as_deref())
+        .collect();
+    assert_eq!(cgroups, [Some("/a"), Some("/b")]);
+    let all = interval.totals.calls.unwrap();
+    assert_eq!((all.count(), all.metadata.count), (29, 3));
+    assert_eq!(interval.totals.cache.unwrap().dirtied_bytes, 45_056);
+    assert!((interval.per_second(10) - 5.0).abs() < 1e-12);
+    assert_eq!(interval.bytes_per_second(1000), 500);
+}
+
+#[test]
+fn a_sync_waits_beside_others_of_its_file_system() {
+    let mut counted = counted();
+    let interval = assemble(&counted);
+    let [wait] = interval.syncs.as_slice() else {
+        panic!("{:?}", interval.syncs)
+    };
+    assert_eq!((wait.pid, wait.path.as_deref()), (41, Some("/mnt/a.log")));
+    assert_eq!((wait.beside, wait.beside_pids.as_slice()), (1, &[42][..]));
+    assert_eq!(wait.commits.unwrap().count, 10);
+    assert_eq!(wait.flushes.unwrap().count, 20);
+    counted.requests.clear();
+    counted.disk_of.clear();
+    let interval = assemble(&counted);
+    assert_eq!(
+        (&interval.syncs[0].disk, interval.syncs[0].commits),
+        (&None, None)
+    );
+}
+
+#[test]
+fn what_is_not_observed_is_null_and_a_file_without_a_name_is_told() {
+    let mut counted = counted();
+    counted.strata.pages = false;
+    counted.strata.device = false;
+    counted.names.clear();
+    counted.actors.clear();
+    let interval = assemble(&counted);
+    let row = &interval.processes[0];
+    assert!(row.work.calls.is_some() && row.work.cache.is_none() && row.work.device.is_none());
+    assert_eq!(
+        (&row.name, &row.cgroup, &row.busiest_file),
+        (&None, &None, &None)
+    );
+    assert!(interval.totals.cache.is_none() && interval.totals.requests.is_none());
+    assert_eq!(interval.missing[0].what, "paths of 2 files");
+    assert_eq!(interval.directories[0].path, None);
+}
+
+#[test]
+fn rows_are_chosen_and_sorted_by_what_is_asked_for() {
+    let whole = assemble(&counted());
+    let mut interval = whole.clone();
+    let by_name = Selection {
+        name: Some("write".to_owned()),
+        ..Selection::default()
+    };
+    by_name.apply(&mut interval);
+    assert_eq!(interval.processes.len(), 1);
+    assert_eq!(interval.totals, whole.totals);
+    let sorts = [
+        (Sort::Device, 41),
+        (Sort::Time, 41),
+        (Sort::Calls, 41),
+        (Sort::Read, 42),
+        (Sort::Written, 41),
+        (Sort::Syncs, 41),
+        (Sort::Missed, 42),
+        (Sort::Dirtied, 41),
+    ];
+    for (sort, first) in sorts {
+        let mut interval = whole.clone();
+        let selection = Selection {
+            sort,
+            top: Some(1),
+            ..Selection::default()
+        };
+        selection.apply(&mut interval);
+        assert_eq!(interval.processes.len(), 1);
+        assert_eq!(interval.processes[0].pid, first, "{sort:?}");
+    }
+}
+
+const IO: &str = "rchar: 1000\nwchar: 200\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\n\
+                  write_bytes: 8192\ncancelled_write_bytes: 0\n";
+
+#[test]
+fn counters_of_proc_are_read_or_refused() {
+    let io = ProcessIo::parse(IO).unwrap();
+    assert_eq!((io.rchar_bytes, io.syscw, io.write_bytes), (1000, 2, 8192));
+    assert_eq!(ProcessIo::parse("rchar: 1\n"), None);
+}
+
+fn sample(started_ticks: u64, rchar_bytes: u64) -> Sample {
+    Sample {
+        started_ticks,
+        name: "one".to_owned(),
+        io: ProcessIo {
+            rchar_bytes,
+            ..ProcessIo::default()
+        },
+    }
+}
+
+/// One of each back end, as they are written.
+pub(crate) fn intervals() -> [serde_json::Value; 2] {
+    let counted = assemble(&counted());
+    [counted, of_proc()].map(|interval| serde_json::to_value(interval).unwrap())
+}
+
+fn of_proc() -> Interval {
+    let mut before = Samples {
+        at_ns: 1_000_000_000,
+        at_ticks: 100,
+        ..Samples::default()
+    };
+    before.processes = [(1, sample(5, 10)), (2, sample(6, 10)), (3, sample(7, 10))].into();
+    let mut now = Samples {
+        at_ns: 3_000_000_000,
+        at_ticks: 300,
+        refused: 2,
+        ..before.clone()
+    };
+    now.processes = [
+        (1, sample(5, 25)),
+        (2, sample(6, 10)),
+        // Another process with this number, then one that was there and could not be looked at.
+        (3, sample(150, 40)),
+        (4, sample(50, 99)),
+    ]
+    .into();
+    of_samples(&before, &now, "because")
+}
+
+#[test]
+fn an_interval_of_proc_is_a_difference() {
+    let interval = of_proc();
+    let told = interval
+        .processes
+        .iter()
+        .map(|row| (row.pid, row.io.unwrap().rchar_bytes));
+    let mut told: Vec<_> = told.collect();
+    told.sort_unstable();
+    assert_eq!(told, [(1, 15), (3, 40)]);
+    assert!((interval.interval_s - 2.0).abs() < 1e-12);
+    assert_eq!(interval.processes[0].work, Work::default());
+    let gaps: Vec<_> = interval
+        .missing
+        .iter()
+        .map(|gap| gap.what.as_str())
+        .collect();
+    assert_eq!(
+        gaps,
+        [
+            "files, requests, syncs and the page cache",
+            "2 processes of other users"
+        ]
+    );
+}

@@ -1,0 +1,133 @@
+//! Options of `iostrata top`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use iostrata_core::top;
+
+use super::trace::duration;
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Top {
+    /// Show one interval, and end
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) once: bool,
+
+    /// End after this time, such as 10s or 2min [default: at Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub(crate) time: Option<Duration>,
+
+    /// Length of an interval, such as 1s or 500ms; at least 100ms
+    #[arg(long, value_name = "TIME", value_parser = every, default_value = "1s")]
+    pub(crate) every: Duration,
+
+    /// Print one line of JSON for each interval (iostrata.top/1) instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// What a row of the text is
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) by: By,
+
+    /// What rows are sorted by, most first
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) sort: Sort,
+
+    /// Only rows whose name, path or cgroup contains TEXT; totals and disks stay those of all
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) name: Option<String>,
+
+    /// Show the first N rows [default: 10; with --json all]
+    #[arg(long = "top", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rows: Option<u32>,
+}
+
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum By {
+    /// A process; of requests those that it submitted itself
+    #[default]
+    Process,
+    /// A file; of requests also those that kernel threads submitted
+    File,
+    /// A directory: the files in it
+    Directory,
+    /// A cgroup (version 2), which containers and units have: its processes
+    Cgroup,
+    /// A disk: only its requests by cause
+    Device,
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Sort {
+    /// Bytes of device requests
+    #[default]
+    Device,
+    /// Time in calls
+    Time,
+    /// Calls
+    Calls,
+    /// Bytes read by calls
+    Read,
+    /// Bytes written by calls
+    Written,
+    /// Syncs
+    Syncs,
+    /// Pages that a read or fault had to wait for
+    Missed,
+    /// Bytes turned dirty
+    Dirtied,
+}
+
+impl From<By> for top::By {
+    fn from(by: By) -> Self {
+        match by {
+            By::Process => Self::Process,
+            By::File => Self::File,
+            By::Directory => Self::Directory,
+            By::Cgroup => Self::Cgroup,
+            By::Device => Self::Device,
+        }
+    }
+}
+
+impl From<Sort> for top::Sort {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Device => Self::Device,
+            Sort::Time => Self::Time,
+            Sort::Calls => Self::Calls,
+            Sort::Read => Self::Read,
+            Sort::Written => Self::Written,
+            Sort::Syncs => Self::Syncs,
+            Sort::Missed => Self::Missed,
+            Sort::Dirtied => Self::Dirtied,
+        }
+    }
+}
+
+/// A shorter interval costs more than it tells.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+fn every(text: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time < SHORTEST {
+        return Err(format!(
+            "`{text}` is too short; the shortest interval is 100ms"
+        ));
+    }
+    Ok(time)
+}
+
+const EXAMPLES: &str = "Examples:
+  iostrata top                             who uses the disks now, until Ctrl-C
+  iostrata top --once --by file            one second, by file
+  iostrata top --for 10s --sort syncs      who waits for syncs
+  iostrata top --json --for 1min           one line of JSON each second
+
+Counts calls on files, directories and block devices, the page cache and the requests of all
+processes. Requests for the journal, for metadata and flushes name no file: they are shown as the
+disk's, never as a process's. Needs root, or the capabilities listed by `iostrata doctor`; without
+them it shows what /proc/PID/io says of your own processes.";

@@ -1,0 +1,132 @@
+//! `iostrata top`.
+
+mod kernel;
+mod shown;
+mod unprivileged;
+
+use std::process::ExitCode;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use iostrata_core::top::Interval;
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use iostrata_tracer::ebpf::OpenError;
+use iostrata_tracer::{machine, memory};
+use signal_hook::consts::SIGINT;
+
+use self::kernel::Kernel;
+use self::shown::Shown;
+use self::unprivileged::Unprivileged;
+use crate::cli::Top;
+use crate::error::Failure;
+use crate::ui;
+
+/// Rows of the text, unless --top says how many.
+pub(in crate::commands) const ROWS: usize = 10;
+
+/// Between looks at what the kernel side has handed over, and at signals.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What hands over intervals.
+trait Source {
+    /// To be called several times a second.
+    fn look(&mut self);
+
+    /// Ends an interval, and begins the next.
+    fn turn(&mut self) -> Result<Interval, Failure>;
+}
+
+/// Whether there is somebody to go on for.
+#[derive(Debug, PartialEq, Eq)]
+enum Reader {
+    Reads,
+    HasGone,
+}
+
+/// Shows what all processes do with files, interval by interval.
+pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
+    if !machine::has_own_proc() {
+        return Err(Failure::Cannot(
+            "/proc is not that of this PID namespace, and what it says of a process would be \
+             another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
+                .to_owned(),
+        ));
+    }
+    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let mut shown = Shown::new(options);
+    match Kernel::open() {
+        Ok(mut kernel) => {
+            kernel.begin()?;
+            // What loading took.
+            memory::give_back();
+            watch(options, &interrupt, &mut kernel, &mut shown)
+        }
+        Err(error) => {
+            let mut source = Unprivileged::begin(why(&error))?;
+            ui::say(&format!(
+                "not observed: {error}; showing what /proc/PID/io says of your own processes"
+            ));
+            watch(options, &interrupt, &mut source, &mut shown)
+        }
+    }
+}
+
+fn why(error: &OpenError) -> String {
+    format!("/proc/PID/io does not show them; {error}")
+}
+
+fn watch(
+    options: &Top,
+    interrupt: &Interrupt,
+    source: &mut dyn Source,
+    shown: &mut Shown,
+) -> Result<ExitCode, Failure> {
+    let begun = Instant::now();
+    let limit = if options.once {
+        Some(options.every)
+    } else {
+        options.time
+    };
+    let mut due = options.every;
+    loop {
+        let until = limit.map_or(due, |limit| limit.min(due));
+        let signal = wait(begun + until, interrupt, source);
+        let interval = source.turn()?;
+        if shown.show(interval)? == Reader::HasGone {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(by) = signal {
+            return ended(by, limit.is_none(), shown.rows());
+        }
+        if limit.is_some_and(|limit| until >= limit) {
+            return Ok(ExitCode::SUCCESS);
+        }
+        // Intervals that were missed, as the machine slept, are one.
+        while due <= begun.elapsed() {
+            due = due.saturating_add(options.every);
+        }
+    }
+}
+
+/// Returns the signal that came before that.
+fn wait(until: Instant, interrupt: &Interrupt, source: &mut dyn Source) -> Option<Interrupted> {
+    loop {
+        if let Err(interrupted) = interrupt.check() {
+            return Some(interrupted);
+        }
+        source.look();
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return None;
+        }
+        sleep(left.min(PAUSE));
+    }
+}
+
+/// Ctrl-C is how a watch without a limit ends.
+fn ended(by: Interrupted, is_usual: bool, rows: usize) -> Result<ExitCode, Failure> {
+    if is_usual && by.signal == SIGINT {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::Interrupted { by, rows })
+}

@@ -1,0 +1,80 @@
+//! Intervals on standard output.
+
+use std::io;
+
+use iostrata_core::top::{Interval, Selection};
+use iostrata_report::Json as _;
+use iostrata_report::terminal::top::{Style, draw};
+
+use super::super::{json, read_back};
+use super::{ROWS, Reader};
+use crate::cli::Top;
+use crate::error::Failure;
+use crate::ui::{self, Canvas};
+
+/// What is shown of each interval.
+pub(super) struct Shown {
+    selection: Selection,
+    style: Style,
+    as_json: bool,
+    intervals: usize,
+}
+
+impl Shown {
+    pub(super) fn new(options: &Top) -> Self {
+        let top = options.rows.map(|rows| rows as usize);
+        Self {
+            selection: Selection {
+                sort: options.sort.into(),
+                name: options.name.clone(),
+                top: top.or((!options.json).then_some(ROWS)),
+            },
+            style: Style {
+                by: options.by.into(),
+                is_first: true,
+                colour: Canvas::Output.colour(),
+            },
+            as_json: options.json,
+            intervals: 0,
+        }
+    }
+
+    /// Intervals that were shown.
+    pub(super) fn rows(&self) -> usize {
+        self.intervals
+    }
+
+    pub(super) fn show(&mut self, mut interval: Interval) -> Result<Reader, Failure> {
+        self.selection.apply(&mut interval);
+        let written = if self.as_json {
+            is_read_as_it_is(&interval)?;
+            interval.write_json(&mut io::stdout().lock())
+        } else {
+            let text = draw(&interval, Canvas::Output.width(), self.style);
+            ui::write(text.as_bytes())
+        };
+        self.style.is_first = false;
+        self.intervals += 1;
+        match written {
+            Ok(()) => Ok(Reader::Reads),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::HasGone),
+            Err(error) => Err(Failure::Cannot(format!(
+                "cannot write to standard output: {error}"
+            ))),
+        }
+    }
+}
+
+/// More rows than these are not read back: the memory that it takes would be measured.
+const READ_BACK: usize = 1000;
+
+/// Whoever reads the line sees what was counted. Tests do it.
+fn is_read_as_it_is(interval: &Interval) -> Result<(), Failure> {
+    let is_checked = cfg!(debug_assertions) && interval.files.len() < READ_BACK;
+    if !is_checked || read_back::<Interval>(&json(interval)?)? == *interval {
+        return Ok(());
+    }
+    Err(Failure::Cannot(
+        "the interval differs when read back".to_owned(),
+    ))
+}

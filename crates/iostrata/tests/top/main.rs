@@ -1,0 +1,13 @@
+//! `iostrata top` on the real kernel, beside programs of which every count is known.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
+
+mod endings;
+mod image;
+mod many;
+mod side_by_side;
+#[path = "../../../core/tests/skip/mod.rs"]
+mod skip;
+mod unprivileged;
+mod watched;
+mod words;

@@ -1,0 +1,56 @@
+//! Far more files than there is room for.
+
+use std::process::Command;
+
+use rustix::process::geteuid;
+
+use crate::watched::Watch;
+
+const FILES: u64 = 100_000;
+
+/// Makes, writes and closes files, one after the other.
+const MAKE: &str = "
+import os, sys
+for number in range(int(sys.argv[2])):
+    fd = os.open(f'{sys.argv[1]}/{number}', os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b'x')
+    os.close(fd)
+";
+
+#[test]
+fn memory_is_bounded_and_every_call_is_counted() {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return;
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let watch = Watch::begin();
+    let mut python = Command::new("python3");
+    python
+        .args(["-c", MAKE])
+        .arg(dir.path())
+        .arg(FILES.to_string());
+    let mut python = python.spawn().unwrap();
+    let pid = python.id();
+    assert!(python.wait().unwrap().success());
+    let intervals = watch.end();
+    let rows = intervals.iter().flat_map(|interval| &interval.processes);
+    let rows = rows.filter(|row| row.pid == pid);
+    let writes = rows.map(|row| row.work.calls.unwrap().writes);
+    let (count, bytes) = writes.fold((0, 0), |sum, of| (sum.0 + of.count, sum.1 + of.bytes));
+    assert_eq!((count, bytes), (FILES, FILES), "with or without their file");
+    let peak = intervals.last().unwrap().own.peak_resident_bytes;
+    assert!(peak <= 96 << 20, "{peak}");
+    // What found no room for its file is said.
+    let here = dir.path().to_str().unwrap();
+    let files = intervals.iter().flat_map(|interval| &interval.files);
+    let of_files = files.filter(|row| row.path.as_ref().is_some_and(|path| path.starts_with(here)));
+    let known: u64 = of_files
+        .map(|row| row.work.calls.unwrap().writes.count)
+        .sum();
+    let lost: u64 = intervals.iter().map(|interval| interval.lost_events).sum();
+    assert!(
+        known > 0 && (known == FILES || lost > 0),
+        "{known} of files, {lost} lost"
+    );
+}

@@ -1,0 +1,99 @@
+//! Programs under `iostrata top --json`, and the sums of all its intervals.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
+
+use iostrata_core::top::{Calls, FileRequests, Interval, Pages, Work};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Compiles `workloads/NAME.c` once for all tests.
+pub(crate) fn workload(name: &str) -> String {
+    static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let built = BUILT.get_or_init(|| tempfile::tempdir().unwrap());
+    let program: PathBuf = built.path().join(name);
+    if !program.exists() {
+        let source = format!("{}/../../workloads/{name}.c", env!("CARGO_MANIFEST_DIR"));
+        // Under another name first: another test may be compiling it too.
+        let half = tempfile::NamedTempFile::new_in(built.path()).unwrap();
+        let mut compile = Command::new("cc");
+        compile.args(["-O1", "-pthread", "-o"]).arg(half.path());
+        assert!(compile.arg(source).status().unwrap().success());
+        half.persist(&program).unwrap();
+    }
+    program.to_str().unwrap().to_owned()
+}
+
+pub(crate) fn iostrata(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+    command.arg("top").args(arguments);
+    command.env("NO_COLOR", "1").env("COLUMNS", "100");
+    command
+}
+
+/// A watch that runs until Ctrl-C. Killed when a test fails.
+pub(crate) struct Watch {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    intervals: Vec<Interval>,
+}
+
+impl Watch {
+    /// Returns when it counts.
+    pub(crate) fn begin() -> Self {
+        let mut command = iostrata(&["--json", "--every", "300ms"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let mut watch = Self {
+            child,
+            lines,
+            intervals: Vec::new(),
+        };
+        assert!(watch.next(), "no interval");
+        watch
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn next(&mut self) -> bool {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line).unwrap() == 0 {
+            return false;
+        }
+        self.intervals.push(serde_json::from_str(&line).unwrap());
+        true
+    }
+
+    /// Ctrl-C, when this interval and one more are over.
+    pub(crate) fn end(mut self) -> Vec<Interval> {
+        assert!(self.next() && self.next());
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, Signal::INT).unwrap();
+        while self.next() {}
+        assert!(self.child.wait().unwrap().success());
+        std::mem::take(&mut self.intervals)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// What intervals have together.
+pub(crate) fn sum<'a>(works: impl Iterator<Item = &'a Work>) -> Work {
+    let mut sum = Work {
+        calls: Some(Calls::default()),
+        cache: Some(Pages::default()),
+        device: Some(FileRequests::default()),
+    };
+    for work in works {
+        sum += *work;
+    }
+    sum
+}

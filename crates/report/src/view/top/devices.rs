@@ -1,0 +1,75 @@
+//! Disks, with their requests by cause.
+
+use iostrata_core::evidence::Cause;
+use iostrata_core::top::{Device, Interval, RequestFigures};
+
+use super::{count_rate, size_rate};
+use crate::format::milliseconds;
+use crate::view::cell::Cell;
+use crate::view::page::Page;
+use crate::view::table::{Column, Table};
+
+/// Causes as heads of columns; what is not there on most machines gives way first.
+const HEADS: [(Cause, &str, u8); 8] = [
+    (Cause::Read, "reads", 0),
+    (Cause::Data, "data", 0),
+    (Cause::Journal, "journal", 0),
+    (Cause::Commit, "commit", 0),
+    (Cause::Metadata, "metadata", 0),
+    (Cause::Flush, "flushes", 0),
+    (Cause::Discard, "discards", 3),
+    (Cause::Unknown, "unknown", 2),
+];
+
+pub(super) fn draw(page: &mut Page, interval: &Interval) {
+    let rows = &interval.devices;
+    if rows.is_empty() {
+        page.paragraph(0, "no requests to any disk");
+        return;
+    }
+    let names = rows.iter().map(|row| row.name.as_str());
+    let mut columns = vec![Column::label("IOPS", names)];
+    for (cause, head, rank) in HEADS {
+        let is_rare = matches!(cause, Cause::Discard | Cause::Unknown);
+        if is_rare && rows.iter().all(|row| row.requests.of(cause).count == 0) {
+            continue;
+        }
+        let cells = rows
+            .iter()
+            .map(|row| count_rate(interval, row.requests.of(cause).count));
+        columns.push(Column::number(head, cells).rank(rank));
+    }
+    let written = |row: &Device| {
+        let all = row.requests.sum().bytes;
+        let not_written = row
+            .requests
+            .reads
+            .bytes
+            .saturating_add(row.requests.discards.bytes);
+        all.saturating_sub(not_written)
+    };
+    let read = rows
+        .iter()
+        .map(|row| size_rate(interval, row.requests.reads.bytes));
+    let wrote = rows.iter().map(|row| size_rate(interval, written(row)));
+    columns.push(Column::number("read/s", read));
+    columns.push(Column::number("written/s", wrote));
+    let sums: Vec<RequestFigures> = rows.iter().map(|row| row.requests.sum()).collect();
+    let means = sums
+        .iter()
+        .map(|sum| Cell::applicable(sum.mean_s(), milliseconds));
+    columns.push(Column::number("ms", means).rank(4));
+    let longest = sums.iter().map(|sum| {
+        let ended = (sum.ended > 0).then_some(sum.longest_s);
+        Cell::applicable(ended, milliseconds)
+    });
+    columns.push(Column::number("longest ms", longest).rank(5));
+    columns.push(Column::text("file systems", rows.iter().map(filesystems)).rank(1));
+    Table::new(0, columns).draw(page);
+}
+
+fn filesystems(row: &Device) -> String {
+    let names = row.filesystems.iter();
+    let names = names.map(|one| format!("{} {}", one.kind, one.mounted_on));
+    names.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,90 @@
+//! One interval of `iostrata top`.
+
+mod devices;
+mod rows;
+mod syncs;
+
+use iostrata_core::bytes;
+use iostrata_core::environment::Backend;
+use iostrata_core::top::{By, Interval};
+
+use super::page::{Page, SEPARATOR, Tone};
+use super::unseen;
+use crate::format::{counted, number, size};
+
+/// What of an interval is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// What a row is.
+    pub by: By,
+    /// Whether it is the first that is shown: it says what is not seen in any of them.
+    pub is_first: bool,
+    /// Colour, which only repeats what the text says.
+    pub colour: bool,
+}
+
+/// Shows an interval of which the rows have been chosen.
+pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
+    page.styled(0, &heading(interval), Tone::Strong);
+    if style.by == By::Device || interval.backend != Backend::None {
+        devices::draw(page, interval);
+    }
+    rows::draw(page, interval, style.by);
+    syncs::draw(page, interval);
+    if style.is_first || interval.lost_events > 0 {
+        let gaps = interval.missing.iter();
+        let gaps: Vec<_> = gaps
+            .map(|gap| (gap.what.clone(), gap.why.clone()))
+            .collect();
+        unseen::draw(page, &gaps);
+    }
+    page.blank();
+}
+
+fn heading(interval: &Interval) -> String {
+    let mut facts = vec![
+        time_of_day(interval.started_ns),
+        format!("{} s", number(interval.interval_s)),
+    ];
+    if let Some(calls) = &interval.totals.calls {
+        let rate = |count| number(interval.per_second(count));
+        facts.push(format!("{} calls/s", rate(calls.count())));
+        facts.push(format!("{} syncs/s", rate(calls.syncs.count)));
+    }
+    let share = interval.share(interval.own.cpu_s) * 100.0;
+    facts.push(format!(
+        "iostrata itself {}\u{a0}% of a CPU, {} at most",
+        number(share),
+        size(interval.own.peak_resident_bytes)
+    ));
+    let lost = usize::try_from(interval.lost_events).unwrap_or(usize::MAX);
+    facts.push(format!("{} lost", counted(lost, "event")));
+    facts.join(SEPARATOR)
+}
+
+/// In UTC.
+fn time_of_day(since_1970_ns: u64) -> String {
+    const DAY: u64 = 24 * 60 * 60;
+    let seconds = since_1970_ns / 1_000_000_000 % DAY;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02} UTC", seconds % 60)
+}
+
+/// A size each second; nothing is a dash, so that what there is stands out.
+fn size_rate(interval: &Interval, count_bytes: u64) -> String {
+    match interval.bytes_per_second(count_bytes) {
+        0 if count_bytes == 0 => "-".to_owned(),
+        rate => bytes::short(rate),
+    }
+}
+
+/// A count each second.
+fn count_rate(interval: &Interval, count: u64) -> String {
+    match count {
+        0 => "-".to_owned(),
+        count => number(interval.per_second(count)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! The rows that were asked for.
+
+use iostrata_core::bytes::grouped;
+use iostrata_core::top::{
+    By, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work,
+};
+
+use super::{count_rate, size_rate};
+use crate::format::{ending, milliseconds, number};
+use crate::view::cell::Cell;
+use crate::view::page::Page;
+use crate::view::table::{Column, Table};
+
+/// Of longer paths the end is shown.
+const LONGEST_PATH: usize = 30;
+/// The same beside a process.
+const LONGEST_FILE: usize = 22;
+
+pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
+    let table = match by {
+        By::Process => processes(interval),
+        By::File => files(interval),
+        By::Directory => directories(interval),
+        By::Cgroup => cgroups(interval),
+        By::Device => return,
+    };
+    if table.rows() == 0 {
+        page.paragraph(0, "no calls on files, and no requests for them");
+        return;
+    }
+    page.blank();
+    table.draw(page);
+}
+
+fn processes(interval: &Interval) -> Table {
+    let rows = &interval.processes;
+    let pids = rows.iter().map(|row| row.pid.to_string());
+    let names = rows.iter().map(name_of);
+    let mut columns = vec![Column::number("PID", pids), Column::label("process", names)];
+    if rows.iter().any(|row| row.io.is_some()) {
+        columns.extend(io_columns(interval));
+    } else {
+        columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
+        let file = |path: &String| ending(path, LONGEST_FILE);
+        let files = rows.iter();
+        let files = files.map(|row| Cell::applicable(row.busiest_file.as_ref(), file));
+        columns.push(Column::label("most of it on", files).rank(2));
+    }
+    Table::new(0, columns)
+}
+
+fn name_of(row: &Process) -> Cell {
+    match (&row.name, row.is_iostrata) {
+        (Some(name), true) => format!("{name} (this one)").into(),
+        (Some(name), false) => name.as_str().into(),
+        (None, _) => Cell::NotSeen,
+    }
+}
+
+fn io_columns(interval: &Interval) -> Vec<Column> {
+    let column = |head: &str, text: &dyn Fn(&ProcessIo) -> String| {
+        let cells = interval.processes.iter();
+        Column::number(head, cells.map(|row| Cell::seen(row.io.as_ref(), text)))
+    };
+    vec![
+        column("calls/s", &|io| {
+            count_rate(interval, io.syscr.saturating_add(io.syscw))
+        }),
+        column("read/s", &|io| size_rate(interval, io.rchar_bytes)),
+        column("written/s", &|io| size_rate(interval, io.wchar_bytes)),
+        column("from disk/s", &|io| size_rate(interval, io.read_bytes)),
+        column("dirtied/s", &|io| size_rate(interval, io.write_bytes)),
+    ]
+}
+
+fn files(interval: &Interval) -> Table {
+    let rows = &interval.files;
+    let paths = rows.iter().map(|row| ending(&file_name(row), LONGEST_PATH));
+    let users = rows.iter().map(|row| users(&row.pids));
+    let mut columns = vec![
+        Column::label("file", paths),
+        Column::text("PID", users).rank(2),
+    ];
+    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
+    let disks = rows
+        .iter()
+        .map(|row| Cell::applicable(row.disk.as_ref(), Clone::clone));
+    columns.push(Column::text("disk", disks).rank(3));
+    Table::new(0, columns)
+}
+
+fn file_name(row: &File) -> String {
+    match (&row.path, row.inode, &row.device_number) {
+        (Some(path), ..) => path.clone(),
+        (None, Some(inode), Some(device)) => format!("(inode {inode} on {device})"),
+        (None, ..) => "(calls that name no open file)".to_owned(),
+    }
+}
+
+/// Most have one.
+fn users(pids: &[u32]) -> String {
+    match pids {
+        [] => "kernel".to_owned(),
+        [one] => one.to_string(),
+        [first, rest @ ..] => format!("{first} +{}", rest.len()),
+    }
+}
+
+fn directories(interval: &Interval) -> Table {
+    let rows = &interval.directories;
+    let unknown = || "(path not known)".to_owned();
+    let path = |path: &Option<String>| path.clone().unwrap_or_else(unknown);
+    let paths = rows
+        .iter()
+        .map(|row| ending(&path(&row.path), LONGEST_PATH));
+    let files = rows.iter().map(|row| grouped(row.files));
+    let mut columns = vec![
+        Column::label("directory", paths),
+        Column::number("files", files),
+    ];
+    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
+    Table::new(0, columns)
+}
+
+fn cgroups(interval: &Interval) -> Table {
+    let rows = &interval.cgroups;
+    let unknown = || "(not known)".to_owned();
+    let path = |path: &Option<String>| path.clone().unwrap_or_else(unknown);
+    let paths = rows
+        .iter()
+        .map(|row| ending(&path(&row.path), LONGEST_PATH));
+    let processes = rows.iter().map(|row| grouped(row.processes));
+    let mut columns = vec![
+        Column::label("cgroup", paths),
+        Column::number("processes", processes),
+    ];
+    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
+    Table::new(0, columns)
+}
+
+/// From what calls asked for to what the disk did; what says least gives way first.
+fn work_columns<'a>(
+    interval: &Interval,
+    works: &(impl Iterator<Item = &'a Work> + Clone),
+) -> Vec<Column> {
+    let calls = |head: &str, text: &dyn Fn(&Calls) -> String| {
+        let cells = works
+            .clone()
+            .map(|work| Cell::seen(work.calls.as_ref(), text));
+        Column::number(head, cells)
+    };
+    let cache = |head: &str, text: &dyn Fn(&Pages) -> String| {
+        let cells = works
+            .clone()
+            .map(|work| Cell::seen(work.cache.as_ref(), text));
+        Column::number(head, cells)
+    };
+    let device = |head: &str, text: &dyn Fn(&FileRequests) -> String| {
+        let cells = works
+            .clone()
+            .map(|work| Cell::seen(work.device.as_ref(), text));
+        Column::number(head, cells)
+    };
+    vec![
+        calls("calls/s", &|calls| count_rate(interval, calls.count())).rank(4),
+        calls("in calls %", &|calls| {
+            number(interval.share(calls.time_s()) * 100.0)
+        })
+        .rank(8),
+        calls("read/s", &|calls| size_rate(interval, calls.reads.bytes)),
+        calls("written/s", &|calls| {
+            size_rate(interval, calls.writes.bytes)
+        }),
+        calls("syncs/s", &|calls| count_rate(interval, calls.syncs.count)).rank(1),
+        calls("ms/sync", &|calls| match calls.syncs.count {
+            0 => "-".to_owned(),
+            count => milliseconds(calls.syncs.time_s / count as f64),
+        })
+        .rank(5),
+        cache("missed/s", &|cache| {
+            count_rate(interval, cache.missed_pages)
+        })
+        .rank(6),
+        cache("dirtied/s", &|cache| {
+            size_rate(interval, cache.dirtied_bytes)
+        })
+        .rank(7),
+        device("from disk/s", &|device| {
+            size_rate(interval, device.reads.bytes)
+        }),
+        device("to disk/s", &|device| {
+            size_rate(interval, device.data.bytes)
+        }),
+    ]
+}

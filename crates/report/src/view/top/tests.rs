@@ -1,0 +1,249 @@
+use std::collections::HashMap;
+
+use insta::assert_snapshot;
+use iostrata_core::evidence::Cause;
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::top::{
+    Actor, By, CallSum, Counted, Disk, Interval, Named, Own, PageSum, ProcessIo, RequestRow,
+    RequestSum, Sample, Samples, Share, Strata, assemble, of_samples,
+};
+
+use super::Style;
+use crate::terminal::top::draw;
+
+const DISK: u32 = 254 << 20;
+
+fn file(inode: u64) -> FileId {
+    FileId {
+        device: DISK,
+        inode,
+        generation: 1,
+    }
+}
+
+fn calls(count: u64, bytes: u64, time_ns: u64) -> CallSum {
+    CallSum {
+        count,
+        bytes,
+        time_ns,
+        longest_ns: time_ns / 20,
+        ..CallSum::default()
+    }
+}
+
+fn share(process: u32, inode: Option<u64>) -> Share {
+    Share {
+        process,
+        file: inode.map(file),
+        reads: CallSum::default(),
+        writes: CallSum::default(),
+        syncs: CallSum::default(),
+        metadata: CallSum::default(),
+        pages: PageSum::default(),
+    }
+}
+
+fn request(cause: Cause, of: (Option<u64>, Option<u32>), count: u64, bytes: u64) -> RequestRow {
+    RequestRow {
+        disk: DISK,
+        cause,
+        file: of.0.map(file),
+        process: of.1,
+        sum: RequestSum {
+            count,
+            bytes,
+            ended: count,
+            time_ns: count * 400_000,
+            longest_ns: 9_000_000,
+        },
+    }
+}
+
+/// A database that syncs, a program that reads, and iostrata.
+fn shares() -> Vec<Share> {
+    let database = Share {
+        writes: calls(240, 983_040, 4_000_000),
+        syncs: calls(120, 0, 600_000_000),
+        pages: PageSum {
+            dirtied_bytes: 983_040,
+            ..PageSum::default()
+        },
+        ..share(4211, Some(7))
+    };
+    let reader = Share {
+        reads: calls(2048, 134_217_728, 90_000_000),
+        pages: PageSum {
+            lookups_pages: 32_768,
+            missed_pages: 64,
+            filled_pages: 32_768,
+            dirtied_bytes: 0,
+        },
+        ..share(97, Some(8))
+    };
+    let own = Share {
+        metadata: calls(12, 0, 30_000),
+        ..share(5000, None)
+    };
+    vec![database, reader, own]
+}
+
+fn interval() -> Interval {
+    let actor = |name: &str, cgroup: &str| Actor {
+        name: Some(name.to_owned()),
+        parent: Some(1),
+        cgroup: Some(cgroup.to_owned()),
+    };
+    let named = |path: &str| Named {
+        path: path.into(),
+        filesystem: "ext4".to_owned(),
+    };
+    let actors = [
+        (4211, actor("postgres", "/system.slice/postgresql.service")),
+        (97, actor("tar\u{1b}[31m", "/user.slice")),
+        (5000, actor("iostrata", "/user.slice")),
+    ];
+    let names = [
+        (
+            file(7),
+            named("/var/lib/postgresql/16/main/pg_wal/000000010000000000000001"),
+        ),
+        (file(8), named("/home/big")),
+    ];
+    assemble(&Counted {
+        started_ns: 1_700_000_000_000_000_000,
+        length_ns: 1_000_000_000,
+        strata: Strata {
+            calls: true,
+            pages: true,
+            device: true,
+        },
+        shares: shares(),
+        requests: vec![
+            request(Cause::Read, (Some(8), Some(97)), 128, 134_217_728),
+            request(Cause::Data, (Some(7), Some(4211)), 120, 983_040),
+            request(Cause::Data, (Some(9), None), 3, 12_288),
+            request(Cause::Journal, (None, None), 120, 983_040),
+            request(Cause::Commit, (None, None), 120, 491_520),
+            request(Cause::Flush, (None, None), 240, 0),
+        ],
+        actors: actors.into_iter().collect(),
+        names: names.into_iter().collect(),
+        disks: HashMap::from([(
+            DISK,
+            Disk {
+                name: Some("vda".to_owned()),
+                filesystems: vec![("ext4".to_owned(), b"/".to_vec())],
+            },
+        )]),
+        disk_of: HashMap::from([(DISK, DISK)]),
+        own: Own {
+            process: 5000,
+            cpu_ns: 4_000_000,
+            peak_resident_bytes: 48 << 20,
+        },
+        lost_events: 0,
+        missing: vec![Gap::new("operations of io_uring", "they are not counted")],
+    })
+}
+
+fn style(by: By, is_first: bool) -> Style {
+    Style {
+        by,
+        is_first,
+        colour: false,
+    }
+}
+
+#[test]
+fn processes() {
+    assert_snapshot!(draw(&interval(), 100, style(By::Process, true)));
+}
+
+#[test]
+fn processes_on_80_columns() {
+    assert_snapshot!(draw(&interval(), 80, style(By::Process, false)));
+}
+
+#[test]
+fn files_on_160_columns() {
+    assert_snapshot!(draw(&interval(), 160, style(By::File, false)));
+}
+
+#[test]
+fn directories_and_cgroups_and_devices() {
+    let drawn =
+        [By::Directory, By::Cgroup, By::Device].map(|by| draw(&interval(), 100, style(by, false)));
+    assert_snapshot!(drawn.concat());
+}
+
+#[test]
+fn what_was_lost_is_said_in_its_interval() {
+    let mut interval = interval();
+    interval.lost_events = 3;
+    interval.missing = vec![Gap::new("3 names of files", "the ring was full")];
+    let text = draw(&interval, 100, style(By::Device, false));
+    assert!(text.contains("3 events lost"), "{text}");
+    assert!(text.contains("3 names of files"), "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    for by in [By::Process, By::File, By::Directory, By::Cgroup, By::Device] {
+        for width in [80, 100, 160] {
+            let text = draw(&interval(), width, style(by, true));
+            let widest = text.lines().map(textwrap::core::display_width).max();
+            assert!(widest.unwrap() <= width, "{by:?} on {width}:\n{text}");
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+    }
+}
+
+#[test]
+fn of_proc() {
+    let sample = |rchar_bytes, read_bytes| Sample {
+        started_ticks: 5,
+        name: "cat".to_owned(),
+        io: ProcessIo {
+            rchar_bytes,
+            syscr: rchar_bytes / 4096,
+            read_bytes,
+            ..ProcessIo::default()
+        },
+    };
+    let before = Samples {
+        at_ns: 1_700_000_000_000_000_000,
+        processes: [(7, sample(0, 0))].into(),
+        ..Samples::default()
+    };
+    let now = Samples {
+        at_ns: 1_700_000_001_000_000_000,
+        processes: [(7, sample(409_600, 8192))].into(),
+        refused: 1,
+        ..Samples::default()
+    };
+    let interval = of_samples(&before, &now, "eBPF is not permitted");
+    assert_snapshot!(draw(&interval, 100, style(By::Process, true)));
+}
+
+#[test]
+fn nothing_at_all() {
+    let interval = assemble(&Counted {
+        started_ns: 0,
+        length_ns: 1_000_000_000,
+        strata: Strata {
+            calls: true,
+            pages: true,
+            device: true,
+        },
+        shares: Vec::new(),
+        requests: Vec::new(),
+        actors: HashMap::new(),
+        names: HashMap::new(),
+        disks: HashMap::new(),
+        disk_of: HashMap::new(),
+        own: Own::default(),
+        lost_events: 0,
+        missing: Vec::new(),
+    });
+    assert_snapshot!(draw(&interval, 100, style(By::Process, false)));
+}

@@ -1,0 +1,364 @@
+//! The whole machine, interval by interval (`bpf/top.h`).
+//!
+//! The kernel side marks every entry with its interval. When that is over the next one is announced;
+//! once no program runs any more that has not seen it, the entries are complete, and are taken out.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use aya::Pod;
+use aya::maps::{MapData, MapError, RingBuf};
+use iostrata_core::environment::Way;
+use iostrata_core::observe::ObserveError;
+use iostrata_core::op::{FileId, Gap};
+use iostrata_core::top::{CallSum, Named, PageSum, RequestRow, RequestSum, Share, Strata};
+use zerocopy::FromZeros;
+
+use super::entries::{each, remove};
+use super::load::Stratum;
+use super::names::Names;
+use super::object::{Object, OpenError};
+use super::readout::{lost, map};
+use super::skipped::Skipped;
+use super::stream::{cause, file_id};
+use super::wire::{
+    ActorKey, ActorValue, BlockKey, BlockValue, Config, EVENT_NAME, ShareKey, ShareSum, ShareValue,
+    adoption, loss,
+};
+use super::{Limits, error, unread};
+use crate::clock;
+use crate::kernel::rcu;
+
+/// A process as the kernel side knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Name of its first thread.
+    pub name: String,
+    /// Who started it.
+    pub parent: u32,
+    /// The number of its cgroup (version 2).
+    pub cgroup: u64,
+}
+
+/// What was counted in one interval.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// By process and file.
+    pub shares: Vec<Share>,
+    /// Block requests.
+    pub requests: Vec<RequestRow>,
+    /// Processes that appear.
+    pub processes: HashMap<u32, Process>,
+    /// Names of files that appear.
+    pub names: HashMap<FileId, Named>,
+    /// Events that were lost.
+    pub lost_events: u64,
+    /// What was lost, and why.
+    pub missing: Vec<Gap>,
+}
+
+/// Watches all processes of the machine.
+pub struct Watch {
+    object: Object,
+    config: Config,
+    ring: RingBuf<MapData>,
+    /// Names of this interval and of the one before: a file is named once in each, at any moment
+    /// from the announcement of the next on.
+    names: [HashMap<FileId, Named>; 2],
+    lost: [u64; LOSSES.len()],
+    skipped: Skipped,
+}
+
+/// Losses that this observer can have: which, of one thing or several, and why.
+const LOSSES: [(u32, [&str; 2], &str); 8] = [
+    (
+        loss::CALLS,
+        ["call without its file", "calls without their file"],
+        NO_ROOM,
+    ),
+    (
+        loss::CACHE,
+        [
+            "page-cache event without its file",
+            "page-cache events without their file",
+        ],
+        NO_ROOM,
+    ),
+    (
+        loss::BLOCK,
+        ["block request", "block requests"],
+        "the table of requests was full",
+    ),
+    (
+        loss::TASKS,
+        ["call or page-cache event", "calls or page-cache events"],
+        "more processes and files were active than there is room for",
+    ),
+    (
+        loss::COMPAT,
+        [
+            "system call of a 32-bit program",
+            "system calls of 32-bit programs",
+        ],
+        "their numbers mean other calls; they are not decoded",
+    ),
+    (
+        loss::NAMES,
+        ["name of a file", "names of files"],
+        "the ring between kernel and reader was full",
+    ),
+    (
+        loss::ARGUMENTS,
+        [
+            "call whose arguments could not be read",
+            "calls whose arguments could not be read",
+        ],
+        "they were in program memory that could not be read at that time",
+    ),
+    (
+        loss::ENDS,
+        ["end of a request", "ends of requests"],
+        "the kernel did not report them; a request that was given back by the driver and then \
+         joined with another is counted as two",
+    ),
+];
+
+const NO_ROOM: &str =
+    "more files were used than there is room for; they are counted by process only";
+
+impl Watch {
+    /// Loads the programs.
+    ///
+    /// # Errors
+    /// When the kernel or the user's privileges allow none of it.
+    pub fn open(limits: &Limits) -> Result<Self, OpenError> {
+        let object = Object::load(limits)?;
+        let ring = object.ring();
+        let ring = ring.map_err(|error| OpenError::Maps(error.to_string()))?;
+        Ok(Self {
+            object,
+            config: Config::default(),
+            ring,
+            names: Default::default(),
+            lost: Default::default(),
+            skipped: Skipped::default(),
+        })
+    }
+
+    /// Begins to count.
+    pub fn begin(&mut self) -> Result<(), ObserveError> {
+        self.config = Config {
+            end_io: self.object.end_io,
+            adoption: adoption::PREPARES,
+            phase: 1,
+            ..Config::default()
+        };
+        self.configure()?;
+        // It tells the kernel side in which PID namespace this process is.
+        let known = self.object.iterate("adopt");
+        known.map_err(|cause| ObserveError {
+            doing: "begin to observe".to_owned(),
+            cause,
+        })?;
+        self.skipped = self.object.skipped();
+        self.config.adoption = adoption::OVER;
+        self.config.started_ns = clock::now_ns();
+        self.configure()?;
+        let attached = self.object.attach();
+        attached.map_err(|e| error("attach the eBPF programs", &e))
+    }
+
+    /// What is observed.
+    pub fn strata(&self) -> Strata {
+        let seen = |stratum| self.object.seen.contains(&stratum);
+        Strata {
+            calls: seen(Stratum::Syscalls),
+            pages: seen(Stratum::PageCache),
+            device: seen(Stratum::Device),
+        }
+    }
+
+    /// What is not, and why.
+    pub fn missing(&self) -> &[Gap] {
+        &self.object.missing
+    }
+
+    /// How each stratum is observed.
+    pub fn ways(&self) -> Vec<Way> {
+        self.object.ways()
+    }
+
+    /// Takes the names that have come: to be called before the ring is full of them.
+    pub fn take_names(&mut self) {
+        while let Some(record) = self.ring.next() {
+            if record.get(..4) != Some(&EVENT_NAME.to_ne_bytes()) {
+                continue;
+            }
+            // A whole path each, so that none waits for another.
+            let mut one = Names::default();
+            for named in one.add(&record) {
+                let name = Named {
+                    path: named.path.clone(),
+                    filesystem: named.filesystem.clone(),
+                };
+                self.names[0].insert(named.file, name);
+            }
+        }
+    }
+
+    /// Ends an interval, and begins the next.
+    pub fn turn(&mut self) -> Result<Taken, ObserveError> {
+        let begun = self.config.phase;
+        self.config.phase = begun.wrapping_add(1);
+        self.configure()?;
+        let waited = rcu::wait();
+        waited.map_err(|e| error("wait for the eBPF programs under way", &e))?;
+        self.take_names();
+        let mut taken = self.tables().map_err(|e| unread(&e))?;
+        self.tell_losses(&mut taken).map_err(|e| unread(&e))?;
+        let [now, before] = &mut self.names;
+        let used = taken.shares.iter().filter_map(|share| share.file);
+        let used = used.chain(taken.requests.iter().filter_map(|row| row.file));
+        for file in used {
+            if let Some(named) = now.get(&file).or_else(|| before.get(&file)) {
+                taken.names.insert(file, named.clone());
+            }
+        }
+        *before = std::mem::take(now);
+        Ok(taken)
+    }
+
+    fn configure(&mut self) -> Result<(), ObserveError> {
+        let configured = self.object.configure(self.config);
+        configured.map_err(|e| error("configure the observer", &e))
+    }
+
+    fn tables(&self) -> Result<Taken, MapError> {
+        let now = self.config.phase;
+        let of = |key: &ShareKey| (key.interval != now).then_some((key.process, key.file));
+        let shares = self.take("shares", of, ShareValue::add)?;
+        let rests = self.take("rests", of, ShareValue::add)?;
+        // Of the interval the key has the last byte.
+        let requests = self.take(
+            "block",
+            |key: &BlockKey| {
+                let is_over = u32::from(key.phase) != now & 0xff;
+                is_over.then_some((key.disk, key.cause, key.file, key.process))
+            },
+            BlockValue::add,
+        )?;
+        let processes = self.take(
+            "actors",
+            |key: &ActorKey| (key.interval != now).then_some(key.process),
+            |to: &mut ActorValue, value| *to = *value,
+        )?;
+        Ok(Taken {
+            shares: shares.into_iter().chain(rests).map(share).collect(),
+            requests: requests.into_iter().map(request).collect(),
+            processes: processes.into_iter().map(process).collect(),
+            ..Taken::default()
+        })
+    }
+
+    /// Takes out the entries that `part` says what they are part of, summed by that.
+    fn take<K, V, S>(
+        &self,
+        name: &str,
+        part: impl Fn(&K) -> Option<S>,
+        add: impl Fn(&mut V, &V),
+    ) -> Result<HashMap<S, V>, MapError>
+    where
+        K: Pod + FromZeros,
+        V: Pod + FromZeros,
+        S: Eq + Hash,
+    {
+        let table = map(&self.object.ebpf, name)?;
+        let (mut sums, mut over) = (HashMap::new(), Vec::new());
+        each(table, |key: &K, value: &V| {
+            let Some(part) = part(key) else { return };
+            over.push(*key);
+            let sum = sums.entry(part).or_insert_with(V::new_zeroed);
+            add(sum, value);
+        })?;
+        remove(table, &over)?;
+        Ok(sums)
+    }
+
+    fn tell_losses(&mut self, taken: &mut Taken) -> Result<(), MapError> {
+        for ((what, [one, several], why), before) in LOSSES.iter().zip(&mut self.lost) {
+            let now = lost(&self.object.ebpf, *what)?;
+            let count = now.saturating_sub(*before);
+            *before = now;
+            taken.lose(count, one, several, why);
+        }
+        let skipped = self.object.skipped();
+        // Requests whose end was not seen are among the losses above.
+        let count = skipped.clone().since(&self.skipped).lost(0);
+        self.skipped = skipped;
+        let why = "the kernel did not run the eBPF program that counts them";
+        taken.lose(count, "event", "events", why);
+        Ok(())
+    }
+}
+
+impl Taken {
+    fn lose(&mut self, count: u64, one: &str, several: &str, why: &str) {
+        if count > 0 {
+            self.lost_events = self.lost_events.saturating_add(count);
+            self.missing.push(Gap::counted(count, one, several, why));
+        }
+    }
+}
+
+fn share(((process, file), value): ((u32, super::wire::FileKey), ShareValue)) -> Share {
+    let calls = |sum: &ShareSum| CallSum {
+        count: sum.count,
+        errors: sum.errors,
+        bytes: sum.bytes,
+        time_ns: sum.time_ns,
+        longest_ns: sum.longest_ns,
+    };
+    let [reads, writes, syncs, metadata] = &value.of;
+    Share {
+        process,
+        file: file_id(&file),
+        reads: calls(reads),
+        writes: calls(writes),
+        syncs: calls(syncs),
+        metadata: calls(metadata),
+        pages: PageSum {
+            lookups_pages: value.cache.lookups_pages,
+            missed_pages: value.cache.missed_pages,
+            filled_pages: value.cache.filled_pages,
+            dirtied_bytes: value.cache.dirtied_bytes,
+        },
+    }
+}
+
+type RequestsOf = (u32, u8, super::wire::FileKey, u32);
+
+fn request(((disk, code, file, process), value): (RequestsOf, BlockValue)) -> RequestRow {
+    RequestRow {
+        disk,
+        cause: cause(code),
+        file: file_id(&file),
+        process: (process != 0).then_some(process),
+        sum: RequestSum {
+            count: value.count,
+            bytes: value.bytes,
+            ended: value.ended,
+            time_ns: value.time_ns,
+            longest_ns: value.longest_ns,
+        },
+    }
+}
+
+fn process((number, value): (u32, ActorValue)) -> (u32, Process) {
+    let name = value.name.split(|byte| *byte == 0).next();
+    let process = Process {
+        name: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
+        parent: value.parent,
+        cgroup: value.cgroup,
+    };
+    (number, process)
+}

@@ -1,0 +1,110 @@
+//! What all processes of the machine do with files, interval by interval, with what lies around it:
+//! names of disks and cgroups, and what iostrata itself costs.
+
+mod cgroups;
+mod disks;
+mod own;
+mod processes;
+
+use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use iostrata_core::observe::ObserveError;
+use iostrata_core::op::Gap;
+use iostrata_core::top::{Actor, Counted};
+
+use crate::clock;
+use crate::ebpf::top::{Process, Watch};
+use crate::ebpf::{Limits, OpenError};
+
+use cgroups::Cgroups;
+use disks::Disks;
+pub use processes::samples;
+
+/// Operations that no system call makes have no row; what comes of them has.
+const QUEUES: (&str, &str) = (
+    "operations of io_uring and libaio",
+    "top counts system calls; the pages and requests of these operations are counted",
+);
+
+/// Watches the machine.
+pub struct Machine {
+    watch: Watch,
+    cgroups: Cgroups,
+    disks: Disks,
+    own: own::Before,
+    /// Begin of the interval: since 1970, and of the clock that does not jump.
+    begun: (u64, u64),
+}
+
+impl Machine {
+    /// Loads the programs.
+    pub fn open(limits: &Limits) -> Result<Self, OpenError> {
+        Ok(Self {
+            watch: Watch::open(limits)?,
+            cgroups: Cgroups::default(),
+            disks: Disks::default(),
+            own: own::Before::default(),
+            begun: (0, 0),
+        })
+    }
+
+    /// Begins to count.
+    pub fn begin(&mut self) -> Result<(), ObserveError> {
+        self.watch.begin()?;
+        self.own = own::Before::now();
+        self.begun = (since_1970_ns(), clock::now_ns());
+        Ok(())
+    }
+
+    /// To be called several times a second.
+    pub fn take_names(&mut self) {
+        self.watch.take_names();
+    }
+
+    /// Ends an interval, and begins the next.
+    pub fn turn(&mut self) -> Result<Counted, ObserveError> {
+        let (now, now_ns) = (since_1970_ns(), clock::now_ns());
+        let taken = self.watch.turn()?;
+        let (started_ns, begun_ns) = std::mem::replace(&mut self.begun, (now, now_ns));
+        let mut missing: Vec<Gap> = self.watch.missing().to_vec();
+        missing.push(Gap::new(QUEUES.0, QUEUES.1));
+        missing.extend(taken.missing);
+        let processes = taken.processes.into_iter();
+        let actors = processes.map(|(number, process)| (number, self.actor(process)));
+        let actors: HashMap<u32, Actor> = actors.collect();
+        let disks = self.disks.of(taken.requests.iter().map(|row| row.disk));
+        let files = taken.shares.iter().filter_map(|share| share.file);
+        let disk_of = self.disks.below(files.map(|file| file.device));
+        Ok(Counted {
+            started_ns,
+            length_ns: now_ns.saturating_sub(begun_ns),
+            strata: self.watch.strata(),
+            shares: taken.shares,
+            requests: taken.requests,
+            actors,
+            names: taken.names,
+            disks,
+            disk_of,
+            own: self.own.until_now(),
+            lost_events: taken.lost_events,
+            missing,
+        })
+    }
+
+    fn actor(&mut self, process: Process) -> Actor {
+        Actor {
+            name: Some(process.name).filter(|name| !name.is_empty()),
+            parent: Some(process.parent).filter(|parent| *parent > 0),
+            cgroup: self.cgroups.path_of(process.cgroup),
+        }
+    }
+}
+
+/// Nanoseconds.
+fn since_1970_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+    })
+}

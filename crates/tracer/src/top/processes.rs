@@ -1,0 +1,86 @@
+//! `/proc/PID/io` of all processes that this user may look at.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use iostrata_core::top::{ProcessIo, Sample, Samples};
+use rustix::param::clock_ticks_per_second;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::{own, since_1970_ns};
+
+/// As they are now.
+pub fn samples() -> io::Result<Samples> {
+    let mut samples = Samples {
+        at_ns: since_1970_ns(),
+        at_ticks: ticks(),
+        own: own::own(),
+        ..Samples::default()
+    };
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        let Some(number) = number else { continue };
+        match sample(&entry.path()) {
+            Ok(sample) => drop(samples.processes.insert(number, sample)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => samples.refused += 1,
+            // It has ended.
+            Err(_) => {}
+        }
+    }
+    Ok(samples)
+}
+
+fn sample(process: &Path) -> io::Result<Sample> {
+    let unreadable = || io::Error::from(io::ErrorKind::InvalidData);
+    let io = fs::read_to_string(process.join("io"))?;
+    let stat = fs::read(process.join("stat"))?;
+    let (name, started_ticks) = name_and_start(&stat).ok_or_else(unreadable)?;
+    Ok(Sample {
+        started_ticks,
+        name,
+        io: ProcessIo::parse(&io).ok_or_else(unreadable)?,
+    })
+}
+
+/// The name stands in brackets, which it may have in it; the start is the 20th field after it
+/// (`proc_pid_stat(5)`).
+fn name_and_start(stat: &[u8]) -> Option<(String, u64)> {
+    let text = String::from_utf8_lossy(stat);
+    let (_, rest) = text.split_once('(')?;
+    let (name, rest) = rest.rsplit_once(')')?;
+    let start = rest.split_whitespace().nth(19)?;
+    Some((name.to_owned(), start.parse().ok()?))
+}
+
+/// Since boot.
+fn ticks() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    let per_second = clock_ticks_per_second();
+    part(now.tv_sec) * per_second + part(now.tv_nsec) * per_second / 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_brackets() {
+        let stat = b"7 (a) b (c) S 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
+        let found = name_and_start(stat);
+        assert_eq!(found, Some(("a) b (c".to_owned(), 4711)));
+        assert_eq!(name_and_start(b"7 (a S 1"), None);
+    }
+
+    #[test]
+    fn this_process_is_among_them() {
+        let samples = samples().unwrap();
+        let own = &samples.processes[&samples.own.process];
+        assert!(own.io.syscr > 0 && own.started_ticks <= samples.at_ticks);
+    }
+}
