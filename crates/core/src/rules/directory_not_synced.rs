@@ -16,8 +16,12 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Drafts(look),
 };
 
-const TITLE: &str =
-    "synced, but its directory was not: a crash can undo the rename or lose the file";
+const CREATED: &str = "synced, but its directory was not: a crash can lose the file";
+const RENAMED: &str = "synced, but its directory was not: a crash can undo the rename";
+const REMOVED: &str = "removed, but its directory was not synced: it can reappear after a crash";
+const CREATED_DIRECTORY: &str =
+    "created, but the directory above was not synced: a crash can lose it";
+const SEVERAL: &str = "directory not synced: a crash can undo what was created, renamed or removed";
 
 /// File systems on which a sync that writes the journal also writes all earlier name changes.
 const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
@@ -30,7 +34,7 @@ fn look(run: &TraceResult) -> Vec<Draft> {
     let faults = lasting(run).filter_map(|(file, history)| {
         fault(file, history).or_else(|| removed(&habits, file, history))
     });
-    let mut drafts = together(&RULE, TITLE, run, faults.collect());
+    let mut drafts = together(&RULE, title, run, faults.collect());
     let marks = marks(run);
     match drafts.first_mut() {
         Some(draft) => draft.finding.evidence.extend(marks),
@@ -38,6 +42,22 @@ fn look(run: &TraceResult) -> Vec<Draft> {
         None => {}
     }
     drafts
+}
+
+/// What a crash can do to these files.
+fn title(faults: &[Fault<'_>]) -> &'static str {
+    let title = |fault: &Fault<'_>| match fault.call {
+        "unlink" => REMOVED,
+        "rename" => RENAMED,
+        _ => CREATED,
+    };
+    let mut titles = faults.iter().map(title);
+    let first = titles.next().unwrap_or(SEVERAL);
+    if titles.all(|title| title == first) {
+        first
+    } else {
+        SEVERAL
+    }
 }
 
 /// A journal: a removed file that the same process had synced, as it did others in its directory.
@@ -95,7 +115,7 @@ fn about_marks(run: &TraceResult, marks: Vec<Cited>) -> Draft {
             // Only the author knows the importance of the name.
             severity: Stake::Little.severity(),
             confidence: sureness(false, run),
-            title: TITLE.to_owned(),
+            title: CREATED_DIRECTORY.to_owned(),
             file: marks.first().and_then(|mark| mark.path.clone()),
             evidence: marks,
             ..RULE.finding()

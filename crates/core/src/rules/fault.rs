@@ -62,7 +62,7 @@ pub(super) struct Fault<'a> {
 /// after the other are reported together.
 pub(super) fn together(
     rule: &Rule,
-    title: &str,
+    title: impl FnOnce(&[Fault<'_>]) -> &'static str,
     run: &TraceResult,
     faults: Vec<Fault<'_>>,
 ) -> Vec<Draft> {
@@ -86,6 +86,7 @@ pub(super) fn together(
     let Some(worst) = faults.first() else {
         return Vec::new();
     };
+    let title = title(&faults);
     let title = match faults.len() {
         1 => title.to_owned(),
         files => format!("{title} ({} files)", grouped(files as u64)),
@@ -215,7 +216,7 @@ mod tests {
 
     fn together(run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
         let rule = fixture::rule();
-        super::together(&rule, "wrong", run, faults)
+        super::together(&rule, |_| "wrong", run, faults)
     }
 
     fn fault(file: &FileRow, stake: Stake, at_ns: u64) -> Fault<'_> {

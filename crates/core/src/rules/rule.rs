@@ -74,7 +74,7 @@ impl Rule {
                     .into_iter()
                     .collect();
             }
-            Subject::Crash(title, look) => return fault::together(self, title, run, look(run)),
+            Subject::Crash(title, look) => return fault::together(self, |_| title, run, look(run)),
             Subject::Drafts(look) => return look(run),
         };
         worst(run, drafts)

@@ -70,9 +70,16 @@ fn command(options: &Trace, target: Option<&Attachment>) -> Vec<String> {
         }
         Some((target, None)) => target.options(),
         Some((_, Some(pid))) => {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let line = read("cmdline");
             let words = line.split(|byte| *byte == 0);
-            words.filter(|word| !word.is_empty()).map(text).collect()
+            let words: Vec<String> = words.filter(|word| !word.is_empty()).map(text).collect();
+            if !words.is_empty() {
+                return words;
+            }
+            // A process whose first thread has ended has no command line; ps(1) shows its name so.
+            let name = text(&read("comm"));
+            vec![format!("[{}]", name.trim_end())]
         }
     }
 }

@@ -92,31 +92,38 @@ fn range<'a>(figures: impl Iterator<Item = &'a str> + Clone) -> String {
     }
 }
 
-/// A disturbance: how much of it a row had, and the words around the amount.
-type Disturbance = (fn(&Interference) -> Option<f64>, &'static str, &'static str);
+/// A disturbance: how much of it a row had, and the words around the amount, for one and for several.
+type Disturbance = (
+    fn(&Interference) -> Option<f64>,
+    &'static str,
+    [&'static str; 2],
+);
 
 const DISTURBANCES: [Disturbance; 3] = [
     (
         |seen| seen.steal_s,
         "CPU steal:",
-        "s while the row was timed",
+        ["s while the row was timed"; 2],
     ),
     (
         |seen| seen.other_cpu_s,
         "CPU time of other processes, including kernel threads:",
-        "s while the row was timed",
+        ["s while the row was timed"; 2],
     ),
     (
         |seen| seen.other_requests.map(|count| count as f64),
         "other files on the same disk:",
-        "requests while the row was observed",
+        [
+            "request while the row was observed",
+            "requests while the row was observed",
+        ],
     ),
 ];
 
 fn disturbances(rows: &[Facts<'_>]) -> Vec<(Vec<usize>, String)> {
     DISTURBANCES
         .iter()
-        .filter_map(|(pick, who, what)| {
+        .filter_map(|(pick, who, words)| {
             let seen: Vec<(usize, f64)> = rows
                 .iter()
                 .filter_map(|row| Some((row.number, pick(row.interference)?)))
@@ -125,15 +132,18 @@ fn disturbances(rows: &[Facts<'_>]) -> Vec<(Vec<usize>, String)> {
             let amounts = || seen.iter().map(|(_, amount)| *amount);
             let least = format::rate(amounts().min_by(f64::total_cmp)?);
             let most = format::rate(amounts().max_by(f64::total_cmp)?);
-            let amount = if least == most {
-                most
-            } else {
-                format!("{least}–{most}")
-            };
             let numbers = seen.iter().map(|(number, _)| *number).collect();
-            Some((numbers, format!("{who} {amount} {what}")))
+            Some((numbers, told(who, *words, [&least, &most])))
         })
         .collect()
+}
+
+fn told(who: &str, [one, several]: [&str; 2], [least, most]: [&str; 2]) -> String {
+    match (least == most, most) {
+        (true, "1") => format!("{who} 1 {one}"),
+        (true, _) => format!("{who} {most} {several}"),
+        (false, _) => format!("{who} {least}–{most} {several}"),
+    }
 }
 
 #[cfg(test)]
@@ -146,5 +156,18 @@ mod tests {
         assert_eq!(together(&notes), "7–100 runs of 1.5 s");
         assert_eq!(together(&[Pieces::of("pwritev2")]), "pwritev2");
         assert_eq!(together(&[Pieces::of("é. 3.")]), "é. 3.");
+    }
+
+    #[test]
+    fn one_request_is_one() {
+        let (_, who, words) = DISTURBANCES[2];
+        assert_eq!(
+            told(who, words, ["1", "1"]),
+            "other files on the same disk: 1 request while the row was observed"
+        );
+        assert_eq!(
+            told(who, words, ["1", "12"]),
+            "other files on the same disk: 1–12 requests while the row was observed"
+        );
     }
 }

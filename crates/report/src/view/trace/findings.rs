@@ -163,12 +163,12 @@ fn sentence(finding: &Finding) -> String {
         None => format!("cost {}", time(cost)),
     }));
     words.extend(finding.saving_s.map(|saving| {
-        let basis = match finding.saving_basis {
-            Some(Basis::Measured) => ", measured here",
-            Some(Basis::Computed) => ", computed",
-            None => "",
+        let (bound, basis) = match finding.saving_basis {
+            Some(Basis::Measured) => ("about ", ", measured here"),
+            Some(Basis::Computed) => ("at most ", ", computed"),
+            None => ("", ""),
         };
-        format!("would save {}{basis}", time(saving))
+        format!("would save {bound}{}{basis}", time(saving))
     }));
     words.join(SEPARATOR)
 }

@@ -4,7 +4,8 @@ use iostrata_core::environment::Backend;
 use iostrata_core::noun;
 use iostrata_core::rules;
 use iostrata_core::trace::{
-    Confidence, Costs, Finding, Headline, Part, Saving, Selection, Split, TraceResult, headline,
+    Basis, Confidence, Costs, Finding, Headline, Part, Saving, Selection, Split, TraceResult,
+    headline,
 };
 
 use super::View;
@@ -148,14 +149,13 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
             if file.is_some() { " on" } else { ":" }
         ),
     };
-    let saves = match found.saving {
-        Some(Saving {
+    let saves = found.saving.map_or_else(String::new, |saving| {
+        let Saving {
             time_s,
-            is_measured: true,
-        }) => format!(": saves about {}", time(time_s)),
-        Some(Saving { time_s, .. }) => format!(": saves at most {}", time(time_s)),
-        None => String::new(),
-    };
+            is_measured,
+        } = saving;
+        format!(": saves {}", saved(time_s, is_measured))
+    });
     let saves = match found.syncs.and(found.saving) {
         Some(_) => format!("{saves} of that"),
         None => saves,
@@ -251,6 +251,12 @@ fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> 
     }
 }
 
+/// A saving that was measured, or the most that there can be.
+fn saved(time_s: f64, is_measured: bool) -> String {
+    let how = if is_measured { "about" } else { "at most" };
+    format!("{how} {}", time(time_s))
+}
+
 fn best(split: &Split<'_>) -> String {
     let found = split
         .best
@@ -260,7 +266,7 @@ fn best(split: &Split<'_>) -> String {
             "the best advice ({}: {}) saves {}",
             finding.rule,
             advice(finding),
-            time(saving_s)
+            saved(saving_s, finding.saving_basis == Some(Basis::Measured))
         ),
         None => "no rule found a way to shorten it".to_owned(),
     }
