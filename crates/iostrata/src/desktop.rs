@@ -8,17 +8,17 @@ use std::process::{Command, Stdio};
 
 use crate::error::Failure;
 
-/// Opens files with the program that the desktop has for them (xdg-utils).
+/// Opens files with the desktop's program for them (xdg-utils).
 const OPENER: &str = "xdg-open";
 
-/// A desktop that was found.
+/// A desktop session.
 #[derive(Debug)]
 pub(crate) struct Desktop {
     opener: PathBuf,
 }
 
 impl Desktop {
-    /// Looks for a display and for what opens files on it.
+    /// Looks for a display and a program that opens files on it.
     pub(crate) fn find() -> Result<Self, Failure> {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         if !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
@@ -63,7 +63,7 @@ impl Desktop {
     }
 }
 
-/// Who ran sudo: a browser is not for root.
+/// The user who ran sudo: a browser should not run as root.
 #[derive(Debug, PartialEq, Eq)]
 struct User {
     uid: u32,
@@ -93,7 +93,7 @@ impl User {
     }
 }
 
-/// The directory of a user in the lines of passwd(5).
+/// The home directory of a user, from the lines of passwd(5).
 fn home(users: &str, uid: u32) -> Option<&str> {
     let mut lines = users
         .lines()

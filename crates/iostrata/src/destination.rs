@@ -12,10 +12,10 @@ use crate::error::Failure;
 use crate::place::{self, Found, Place};
 use crate::replacement::Replacement;
 
-/// A place that was found writable before anything was measured.
+/// A destination that was checked to be writable before anything was measured.
 ///
-/// A file is there whole or not at all: it gets its name when it is complete, and takes the
-/// place of an older one in one step. Only what cannot be replaced is written to: standard
+/// A file appears whole or not at all: it gets its name when it is complete, and replaces
+/// an older one in one step. Only what cannot be replaced is written in place: standard
 /// output, an opened descriptor, a pipe, a device.
 #[derive(Debug)]
 pub(crate) struct Destination {
@@ -35,14 +35,14 @@ pub(crate) enum To {
 }
 
 impl To {
-    /// Opens what can be written to; `-` is standard output.
+    /// Opens the destination; `-` is standard output.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         if path.as_os_str() == "-" {
             return Ok(Self::StandardOutput);
         }
         let place = match place::find(path)? {
             Found::Directory => return Err(Errno::ISDIR.into()),
-            // Beside the text that would write over it.
+            // It would overwrite the text.
             Found::Descriptor(file) if is_standard_output(&file)? => {
                 return Ok(Self::StandardOutput);
             }
@@ -55,12 +55,12 @@ impl To {
         })
     }
 
-    /// Writes all of it. A reader that has gone away is no error.
+    /// Writes all of it. A closed pipe is not an error.
     pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
         self.write_by(|to| to.write_all(bytes))
     }
 
-    /// The same, by what makes it.
+    /// As `write`, from a function that produces the bytes.
     fn write_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let written = match self {
             Self::StandardOutput => {
@@ -97,7 +97,7 @@ impl Destination {
         Ok(Self { path, to })
     }
 
-    /// Whether the result takes the place of the text.
+    /// Whether the result replaces the text.
     pub(crate) fn is_standard_output(&self) -> bool {
         matches!(self.to, To::StandardOutput)
     }
@@ -112,7 +112,7 @@ impl Destination {
         self.save_by(|to| result.write_json(to))
     }
 
-    /// Writes the result by what makes it.
+    /// Writes the result from a function that produces it.
     pub(crate) fn save_by(
         self,
         make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -137,7 +137,7 @@ fn special(place: &Place) -> io::Result<Option<File>> {
     }
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = openat(place.directory(), place.name(), flags, Mode::empty())?;
-    // Whatever has got the name since then: this is it.
+    // The open file counts, whatever has the name by now.
     if !is_special(fstat(&found)?.st_mode) {
         return Err(io::Error::other("it was replaced meanwhile"));
     }
@@ -153,7 +153,7 @@ fn is_special(mode: u32) -> bool {
     )
 }
 
-/// Whether it is what standard output goes to.
+/// Whether standard output goes to it.
 fn is_standard_output(file: &File) -> io::Result<bool> {
     let (file, output) = (fstat(file)?, fstat(io::stdout())?);
     Ok((file.st_dev, file.st_ino) == (output.st_dev, output.st_ino))

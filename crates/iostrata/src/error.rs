@@ -1,4 +1,4 @@
-//! From what went wrong to what the user reads and the exit code.
+//! From a failure to its message and exit code.
 
 use std::process::ExitCode;
 
@@ -12,28 +12,28 @@ use iostrata_tracer::stack::StackError;
 
 use crate::ui;
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The request makes no sense: exit code 2.
     Usage(String),
     /// This machine or user cannot: exit code 3.
     Cannot(String),
-    /// A file that was named cannot be read or understood: exit code 4.
+    /// A named file cannot be read or understood: exit code 4.
     Input(String),
     /// `trace` cannot do its own work (125), or the program cannot be run (126) or found
     /// (127): the codes of env(1) and timeout(1).
     Program { message: String, code: u8 },
-    /// A signal ended it, after so many rows: exit code 128 + signal.
+    /// A signal ended it after this number of rows: exit code 128 + signal.
     Interrupted { by: Interrupted, rows: usize },
-    /// A signal ended `trace` before there was a program: exit code 128 + signal.
+    /// A signal ended `trace` before the program was started: exit code 128 + signal.
     NotBegun(Interrupted),
     /// A signal ended `trace` in one of the runs before the observed one: exit code 128 + signal.
     BetweenRuns { by: Interrupted, label: String },
 }
 
 impl Failure {
-    /// What catches signals needs a thread or a descriptor that there is not.
+    /// Catching signals needs a thread or a descriptor, and none is available.
     pub(crate) fn no_signals(error: &std::io::Error) -> Self {
         Self::Cannot(format!(
             "cannot catch signals: {error}; check the limits of this user (ulimit -a)"
@@ -88,7 +88,7 @@ impl Failure {
     }
 }
 
-/// After a panic: says that it is our fault.
+/// After a panic: says that this is a defect of iostrata.
 pub(crate) fn bug() -> ExitCode {
     ui::say("error: this is a bug in iostrata; please report the lines above with the command");
     ExitCode::from(70)

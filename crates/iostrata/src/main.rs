@@ -23,7 +23,7 @@ use std::process::ExitCode;
 /// Hidden subcommand under which the program runs an experiment's work as a child.
 const WORKLOAD: &str = "__workload";
 
-/// Hidden subcommand under which the program waits for the end of a lab, to remove what is left.
+/// Hidden subcommand that waits for the end of a lab, to remove its leftovers.
 const GUARD: &str = "__guard";
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     iostrata_tracer::memory::share();
-    // Tests have parts of it fail.
+    // Tests make parts of it fail.
     #[cfg(debug_assertions)]
     if let Ok(stage) = std::env::var("IOSTRATA_FAIL") {
         iostrata_tracer::failure::inject(&stage);
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => failure.report(),
-        // The panic hook has said what and where; everything made was dropped on the way here.
+        // The panic hook has printed the message and place; unwinding has removed everything that was made.
         Err(_) => error::bug(),
     }
 }

@@ -5,21 +5,21 @@ use std::path::Path;
 use crate::error::Failure;
 use crate::place::{self, Found, Identity};
 
-/// A file that is named on the command line.
+/// A file named on the command line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Named<'a> {
-    /// The option that names it; `None` of an argument, which is read.
+    /// The option that names it; `None` for an argument, which is read.
     option: Option<&'static str>,
     path: &'a Path,
 }
 
 impl<'a> Named<'a> {
-    /// What is read.
+    /// A file to read.
     pub(crate) fn input(path: &'a Path) -> Self {
         Self { option: None, path }
     }
 
-    /// What an option has written, if it is given.
+    /// The file that an option writes, if given.
     pub(crate) fn output(option: &'static str, path: Option<&'a Path>) -> Option<Self> {
         path.map(|path| Self {
             option: Some(option),
@@ -27,21 +27,21 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// Standard output and descriptors are nobody's file.
+    /// Standard output and descriptors are not files.
     fn identity(self) -> Option<Identity> {
         if self.path.as_os_str() == "-" {
             return None;
         }
         match place::find(self.path) {
             Ok(Found::Name(place)) => place.identity().ok(),
-            // Whatever is wrong with it is told by whoever opens it.
+            // Opening it will report what is wrong with it.
             Ok(Found::Directory | Found::Descriptor(_)) | Err(_) => None,
         }
     }
 }
 
 /// Refuses a file that two options write, or that one reads and another writes, by whatever
-/// names. To be asked before any work.
+/// names. Called before any work.
 pub(crate) fn check<'a>(named: impl IntoIterator<Item = Named<'a>>) -> Result<(), Failure> {
     let mut known: Vec<(Named<'_>, Identity)> = Vec::new();
     let mut output: Option<&'static str> = None;
@@ -69,7 +69,7 @@ pub(crate) fn check<'a>(named: impl IntoIterator<Item = Named<'a>>) -> Result<()
     Ok(())
 }
 
-/// A file may be read twice, and devices and pipes take whatever comes.
+/// A file may be read twice, and devices and pipes may be written twice.
 fn is_clash(one: Named<'_>, other: Named<'_>) -> bool {
     let is_file = |path: &Path| {
         path.metadata()

@@ -28,11 +28,11 @@ const PROC_SUPER_MAGIC: FsWord = 0x9fa0;
 /// What a path leads to.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A name, which may be taken.
+    /// A name, which may exist.
     Name(Place),
     /// `.`, `..` or the root: a directory without a name in one.
     Directory,
-    /// A descriptor that somebody has opened, such as `/dev/stdout`, ready to be written to.
+    /// An open descriptor, such as `/dev/stdout`, ready for writing.
     Descriptor(File),
 }
 
@@ -53,7 +53,7 @@ impl Place {
         &self.name
     }
 
-    /// What has the name now; `None` when nothing has it.
+    /// The file that has the name now, if any.
     pub(crate) fn stat(&self) -> io::Result<Option<Stat>> {
         match statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -62,8 +62,8 @@ impl Place {
         }
     }
 
-    /// What tells the place from others, whatever path led to it: of a file that is there, the
-    /// file, otherwise the directory with the name.
+    /// Identity of the place, whatever path led to it: for an existing file, the
+    /// file; otherwise the directory and the name.
     pub(crate) fn identity(&self) -> io::Result<Identity> {
         if let Some(stat) = self.stat()? {
             return Ok(Identity(stat.st_dev, stat.st_ino, OsString::new()));
@@ -77,7 +77,7 @@ impl Place {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64, OsString);
 
-/// Follows a path to its last name, which need not be there.
+/// Follows a path to its last name, which need not exist.
 pub(crate) fn find(path: &Path) -> io::Result<Found> {
     let mut rest: VecDeque<Step> = steps(path).collect();
     let mut at = open_directory(CWD, OsStr::new("."))?;
@@ -113,7 +113,7 @@ pub(crate) fn find(path: &Path) -> io::Result<Found> {
             return Err(Errno::LOOP.into());
         }
         if fstatfs(&found)?.f_type == PROC_SUPER_MAGIC {
-            // What such a link names has no path that could be followed.
+            // The target of such a link has no path that could be followed.
             if is_last {
                 let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
                 let opened = openat(&at, &name, flags, Mode::empty())?;

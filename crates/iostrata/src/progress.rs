@@ -1,4 +1,4 @@
-//! Progress of a run, on standard error: a bar on a terminal, elsewhere a line now and then.
+//! Progress of a run, on standard error: a bar on a terminal, otherwise a line every few seconds.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use iostrata_lab::error::LabError;
 
 use crate::ui::say;
 
-/// Between two lines where there is no terminal: whoever waits hears something within 10 s.
+/// Time between two lines without a terminal: silence never exceeds 10 s.
 const BETWEEN_LINES: Duration = Duration::from_secs(8);
 
 /// Progress of one experiment.
@@ -23,7 +23,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// For an experiment of this name.
+    /// For the experiment with this name.
     pub(crate) fn new(name: &'static str) -> Self {
         let drawn = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {left}{wide_msg}");
@@ -32,7 +32,7 @@ impl Bar {
         Self::drawing(drawn, name, "")
     }
 
-    /// For what nobody knows how much there is of, such as `files`.
+    /// For work of unknown size, counted in units such as `files`.
     pub(crate) fn counting(name: &'static str, counted: &'static str) -> Self {
         let drawn = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style =
@@ -54,12 +54,12 @@ impl Bar {
         }
     }
 
-    /// What failed without losing the result, and at which step; the first of several.
+    /// The first failure that did not lose the result, and its step.
     pub(crate) fn failed(self) -> Option<(String, LabError)> {
         self.failed
     }
 
-    /// The last step that was started; empty before the first.
+    /// The last started step; empty before the first.
     pub(crate) fn label(&self) -> &str {
         &self.label
     }
@@ -115,14 +115,14 @@ impl Progress for Bar {
     }
 }
 
-/// A thread that says how far a run is.
+/// A thread that prints how far a run is.
 struct Lines {
     at: Arc<Mutex<At>>,
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a run is.
+/// The position of a run.
 #[derive(Debug, Clone, Default)]
 struct At {
     done: u64,
@@ -133,7 +133,7 @@ struct At {
 }
 
 impl Lines {
-    /// `None` where there can be no further thread: then nothing is said.
+    /// `None` where no further thread can be created: then nothing is printed.
     fn begin(name: &'static str, counted: &'static str) -> Option<Self> {
         let at = Arc::new(Mutex::new(At {
             counted,
@@ -168,7 +168,7 @@ impl Drop for Lines {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
-            // One that has panicked has nothing more to say.
+            // A thread that has panicked prints nothing more.
             drop(thread.join());
         }
     }

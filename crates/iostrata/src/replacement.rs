@@ -19,24 +19,24 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::place::{self, Found, Place};
 
-/// Before it stands the name that it is to become, with a dot.
+/// Prefix of a hidden name; the final name and a dot precede it.
 const MARK: &str = ".iostrata-";
 const RANDOM_BYTES: usize = 6;
 
-/// A number of its own, the directory, and the name in it.
+/// A unique number, the directory, and the name in it.
 type HiddenNames = Vec<(u64, OwnedFd, OsString)>;
 
-/// Hidden names that there are. Whoever ends the process at a signal takes it first, so that no
-/// name is given half and none is left.
+/// All current hidden names. The signal handler locks the list before it ends the process, so that no
+/// rename is half done and no hidden name remains.
 static HIDDEN: Mutex<HiddenNames> = Mutex::new(Vec::new());
 
-/// As long as the guard lives, a signal that is caught does not end the process.
+/// While the guard lives, a caught signal does not end the process.
 pub(crate) fn hidden_names() -> MutexGuard<'static, HiddenNames> {
-    // A list is whole at every step, whoever panicked.
+    // The list is consistent at every step, even after a panic.
     HIDDEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes all hidden names. As long as the guard lives, nothing gets another.
+/// Removes all hidden names. While the guard lives, no new one is created.
 pub(crate) fn remove_hidden() -> MutexGuard<'static, HiddenNames> {
     let mut names = hidden_names();
     for (_, directory, name) in names.drain(..) {
@@ -45,16 +45,16 @@ pub(crate) fn remove_hidden() -> MutexGuard<'static, HiddenNames> {
     names
 }
 
-/// Contents without a name, so that nothing is left when this process is killed. Where the file
-/// system cannot do that, they have a hidden name until they are complete.
+/// A file without a name, so that nothing remains when this process is killed. Where the file
+/// system does not support that, it has a hidden name until it is complete.
 #[derive(Debug)]
 pub(crate) struct Contents {
     file: File,
-    /// The hidden name, while there is one.
+    /// The hidden name, if any.
     hidden: Option<Hidden>,
 }
 
-/// A name that is removed again.
+/// A name that is removed on drop.
 #[derive(Debug)]
 struct Hidden {
     directory: OwnedFd,
@@ -83,14 +83,14 @@ impl Drop for Hidden {
     fn drop(&mut self) {
         let mut names = hidden_names();
         names.retain(|(number, ..)| *number != self.number);
-        // It does not exist any more once it has the right name.
+        // It no longer exists once the file has its final name.
         _ = unlinkat(&self.directory, &self.name, AtFlags::empty());
     }
 }
 
 impl Contents {
-    /// Begins contents that are to have a name in this directory, or in one below it; `name`
-    /// is what the hidden name is made of, and what killed runs left of it is removed.
+    /// Creates a file that will get a name in this directory, or in one below it. The hidden name is
+    /// derived from `name`; leftovers of killed runs with such a name are removed.
     pub(crate) fn begin(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<Self> {
         remove_stale(directory, name);
         let mode = Mode::from_raw_mode(0o666);
@@ -114,29 +114,29 @@ impl Contents {
             }
             Err(errno) => return Err(errno.into()),
         };
-        // Tells those that look for what killed runs left that this one lives. Where the file
-        // system has no locks they leave it alone as well.
+        // The lock shows that this run is alive to those that remove leftovers of killed runs. Where the file
+        // system has no locks, they leave the file alone too.
         _ = flock(&contents.file, FlockOperation::NonBlockingLockExclusive);
         Ok(contents)
     }
 
-    /// Where they go.
+    /// The open file.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// Gives them a name that is free; `EXIST` where it is not.
+    /// Links the file under a free name; fails with `EXIST` if the name is taken.
     pub(crate) fn name(&self, directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
         if let Some(hidden) = &self.hidden {
             let (from, flags) = (&hidden.directory, RenameFlags::NOREPLACE);
             return renameat_with(from, &hidden.name, directory, name, flags);
         }
-        // open(2) on `O_TMPFILE` says how a file without a name gets one.
+        // open(2), under `O_TMPFILE`, describes how a file without a name gets one.
         let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         linkat(CWD, descriptor, directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    /// Gives them a name, whatever has it.
+    /// Gives the file a name, replacing whatever has it.
     fn replace(&self, place: &Place) -> io::Result<()> {
         // A signal does not end the process in between.
         let _names = hidden_names();
@@ -158,7 +158,7 @@ impl Contents {
     }
 }
 
-/// The contents of a file whose place they take at the end.
+/// New contents for a file, put in its place when complete.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     place: Place,
@@ -166,7 +166,7 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    /// Begins what is to become `path`.
+    /// Begins a replacement of `path`.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         match place::find(path)? {
             Found::Name(place) => Self::begin_at(place),
@@ -175,7 +175,7 @@ impl Replacement {
         }
     }
 
-    /// Begins what is to have this name. That it may have it is found out now.
+    /// Begins a replacement of this name. Whether it may be replaced is checked now.
     pub(crate) fn begin_at(place: Place) -> io::Result<Self> {
         let old = place.stat()?;
         if let Some(old) = &old {
@@ -188,14 +188,14 @@ impl Replacement {
         Ok(Self { place, contents })
     }
 
-    /// Where the contents go.
+    /// The file to write to.
     pub(crate) fn file(&self) -> &File {
         self.contents.file()
     }
 
-    /// Gives the contents their name.
+    /// Puts the contents in place.
     pub(crate) fn finish(self) -> io::Result<()> {
-        // Else a crash could leave an empty file where a complete one was.
+        // Otherwise a crash could leave an empty file in place of a complete one.
         self.contents.file.sync_all()?;
         self.contents.replace(&self.place)?;
         sync_names(self.place.directory());
@@ -203,7 +203,7 @@ impl Replacement {
     }
 }
 
-/// The name is durable too. A directory that may not be read cannot be opened for that.
+/// Makes the name durable too. A directory without read permission cannot be opened for that.
 pub(crate) fn sync_names(directory: BorrowedFd<'_>) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
@@ -211,8 +211,8 @@ pub(crate) fn sync_names(directory: BorrowedFd<'_>) {
     }
 }
 
-/// A file that may not be written to is not replaced either, and what rename(2) would refuse
-/// is told before anything is measured.
+/// A file without write permission is not replaced, and what rename(2) would refuse
+/// is reported before anything is measured.
 fn check_replaceable(place: &Place, old: &Stat) -> io::Result<()> {
     if FileType::from_raw_mode(old.st_mode) != FileType::RegularFile {
         let kind = match FileType::from_raw_mode(old.st_mode) {
@@ -259,7 +259,7 @@ pub(crate) fn hidden(name: &OsStr) -> io::Result<OsString> {
     Ok(hidden)
 }
 
-/// A name has at most 255 bytes, the hidden one as well.
+/// A name has at most 255 bytes, and so has the hidden one.
 fn prefix(name: &OsStr) -> OsString {
     let longest = 255 - 1 - MARK.len() - 2 * RANDOM_BYTES;
     let kept = name.as_bytes().get(..longest).unwrap_or(name.as_bytes());
@@ -269,8 +269,8 @@ fn prefix(name: &OsStr) -> OsString {
     prefix
 }
 
-/// Removes what killed runs left of this name: files and directories of this user that nobody
-/// holds. What cannot be removed stays.
+/// Removes leftovers of killed runs for this name: files and directories of this user that no
+/// process has locked. What cannot be removed stays.
 fn remove_stale(directory: BorrowedFd<'_>, name: &OsStr) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let entries = openat(directory, ".", flags, Mode::empty()).and_then(Dir::new);
@@ -304,7 +304,7 @@ fn remove_one_stale(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno
     }
 }
 
-/// Removes a directory that holds files only.
+/// Removes a directory that contains only files.
 pub(crate) fn remove_flat(
     parent: BorrowedFd<'_>,
     name: &OsStr,

@@ -18,20 +18,20 @@ use crate::place::{self, Found, Place};
 use crate::replacement::Replacement;
 use crate::ui;
 
-/// So many are kept, of all kinds together.
+/// Number of results kept, of all kinds together.
 const MOST: usize = 20;
 
-/// Larger ones are not kept unasked: twenty of them would fill a disk.
+/// Larger results are not kept automatically: twenty of them would fill a disk.
 const LARGEST_BYTES: usize = 32 << 20;
 
-/// Below the directory for state.
+/// Path below the state directory.
 const WHERE: [&str; 2] = ["iostrata", "results"];
 
-/// Root's own directory for state. Who gave root a home of another user's, as some `sudo` do, does
+/// Root's own state directory. If HOME is that of another user, as some `sudo` configurations set it, that user does
 /// not want files of root there.
 const OF_ROOT: &str = "/root/.local/state";
 
-/// What made a result.
+/// The command that made a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Lab,
@@ -47,16 +47,16 @@ impl Kind {
     }
 }
 
-/// A result that is kept.
+/// A kept result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
-    /// When it was, milliseconds since 1970.
+    /// Time of the run, milliseconds since 1970.
     pub(crate) at_ms: u64,
 }
 
-/// Keeps a result, and says so if it cannot. Returns whether it is kept.
+/// Keeps a result, and prints a note if it cannot. Returns whether it is kept.
 pub(crate) fn keep(kind: Kind, json: &str) -> bool {
     let kept = write(kind, json.as_bytes());
     if let Err(error) = &kept {
@@ -82,7 +82,7 @@ fn write(kind: Kind, json: &[u8]) -> io::Result<()> {
     replacement.finish()
 }
 
-/// Those that are kept, the last one first; none where there is no directory for them.
+/// Kept results, the last one first; none if their directory does not exist.
 pub(crate) fn all() -> io::Result<Vec<Kept>> {
     let directory = WHERE.iter().fold(base()?, |path, name| path.join(name));
     let opened = match open_directory(&directory) {
@@ -110,7 +110,7 @@ pub(crate) fn now_ms() -> u64 {
     })
 }
 
-/// The directory for state.
+/// The state directory.
 fn base() -> io::Result<PathBuf> {
     let absolute = |name: &str| {
         let path = PathBuf::from(std::env::var_os(name)?);
@@ -126,7 +126,7 @@ fn base() -> io::Result<PathBuf> {
     }
 }
 
-/// Whether root owns the innermost directory that is there on the way to a path.
+/// Whether root owns the innermost existing directory on a path.
 fn is_roots(path: &Path) -> bool {
     let there = path
         .ancestors()
@@ -134,7 +134,7 @@ fn is_roots(path: &Path) -> bool {
     there.is_some_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }
 
-/// Makes what does not exist of the directory of results, for this user alone.
+/// Creates the missing directories of results, for this user alone.
 fn make(base: &Path) -> io::Result<PathBuf> {
     let directory = WHERE
         .iter()
@@ -150,7 +150,7 @@ fn make(base: &Path) -> io::Result<PathBuf> {
         if place.stat()?.is_none() {
             let mode = Mode::from_raw_mode(0o700);
             match mkdirat(place.directory(), place.name(), mode) {
-                // Another run makes it at the same moment.
+                // Another run has just created it.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno.into()),
             }
@@ -176,7 +176,7 @@ fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
     Ok(opened)
 }
 
-/// What others may write to is not a place for results, nor what they have put there.
+/// A directory that others may write to, or own, is refused.
 fn check_owner(directory: &Stat) -> io::Result<()> {
     if directory.st_uid != geteuid().as_raw() {
         return Err(io::Error::other(
@@ -191,7 +191,7 @@ fn check_owner(directory: &Stat) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the oldest until so many are left.
+/// Removes the oldest until this number is left.
 fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
     let mut ours: Vec<(u64, OsString)> = names(directory)?
         .into_iter()
@@ -201,7 +201,7 @@ fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
     let extra = ours.len().saturating_sub(most);
     for (_, name) in ours.into_iter().take(extra) {
         match unlinkat(directory, &name, AtFlags::empty()) {
-            // Another run removes the same.
+            // Another run has just removed it.
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -210,7 +210,7 @@ fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
 }
 
 fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
-    // What leads to a directory cannot be read itself.
+    // A symbolic link in place of a directory cannot be read as one.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let entries = Dir::new(openat(directory, ".", flags, Mode::empty())?)?;
     entries
@@ -218,7 +218,7 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
         .collect()
 }
 
-/// `1795471803123-lab-4211.json`: when, what, and the process that made it.
+/// `1795471803123-lab-4211.json`: time, command, and the process that saved it.
 fn name(kind: Kind, at_ms: u64) -> String {
     format!("{at_ms:013}-{}-{}.json", kind.as_str(), std::process::id())
 }

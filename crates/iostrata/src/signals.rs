@@ -1,5 +1,5 @@
-//! Signals while a command only reads and writes files: they end it at once, with a word, and
-//! without anything half written.
+//! Signals while a command only reads and writes files: they end it at once, with a message, and
+//! leave nothing half written.
 
 use std::io;
 use std::process;
@@ -20,7 +20,7 @@ pub(crate) fn survive_file_limit() {
     drop(signal_hook::flag::register(SIGXFSZ, Arc::default()));
 }
 
-/// From now on a signal ends the process, once no file is between two names.
+/// From now on a signal ends the process, as soon as no rename is in progress.
 pub(crate) fn end_in_order() -> io::Result<()> {
     let mut signals = Signals::new(caught()?)?;
     thread::Builder::new()

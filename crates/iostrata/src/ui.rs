@@ -11,24 +11,24 @@ use crate::error::Failure;
 /// Columns when the terminal does not say.
 const WIDTH: usize = 100;
 
-/// What `--color` says.
+/// The value of `--color`.
 static COLOR: OnceLock<Color> = OnceLock::new();
 
-/// Keeps what `--color` says, before anything is drawn.
+/// Stores the value of `--color` before anything is drawn.
 pub(crate) fn choose_color(color: Color) {
     // Set once: the command line is read once.
     _ = COLOR.set(color);
 }
 
-/// A line for the user on standard error. Paths in it may hold anything; a terminal must not
+/// A line for the user on standard error. Paths in it may contain anything; a terminal must not
 /// act on it.
 pub(crate) fn say(message: &str) {
     let line = format!("{}\n", printable(message));
-    // Whoever closed standard error does not want to know.
+    // With standard error closed there is nobody to tell.
     drop(io::stderr().write_all(line.as_bytes()));
 }
 
-/// A result that was drawn, on standard error: standard output is another program's.
+/// A drawn result, on standard error: standard output belongs to the traced program.
 pub(crate) fn say_drawn(text: &str) {
     drop(io::stderr().write_all(text.as_bytes()));
 }
@@ -59,12 +59,12 @@ pub(crate) enum Canvas {
 }
 
 impl Canvas {
-    /// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3) before what the terminal says.
+    /// Columns to draw in: `COLUMNS` (POSIX, Base Definitions 8.3), else the terminal's width.
     pub(crate) fn width(self) -> usize {
         self.width_or(WIDTH)
     }
 
-    /// The same, with so many where nothing says how many there are.
+    /// The same, with a default where neither is known.
     pub(crate) fn width_or(self, otherwise: usize) -> usize {
         let asked = || std::env::var("COLUMNS").ok()?.parse().ok();
         let terminal = || {
@@ -79,8 +79,8 @@ impl Canvas {
         columns.map_or(otherwise, usize::from)
     }
 
-    /// Whether colour may be used. What `--color` says comes first; then `NO_COLOR` (no-color.org)
-    /// forbids it, and `CLICOLOR_FORCE` (bixense.com/clicolors) wants it anywhere; else it needs a
+    /// Whether colour may be used. `--color` comes first; then `NO_COLOR` (no-color.org)
+    /// forbids it, and `CLICOLOR_FORCE` (bixense.com/clicolors) forces it; otherwise it needs a
     /// terminal that is not dumb.
     pub(crate) fn colour(self) -> bool {
         match COLOR.get() {

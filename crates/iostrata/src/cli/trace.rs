@@ -87,7 +87,7 @@ pub(crate) struct Trace {
     pub(crate) checks: Checks,
 }
 
-/// How savings are come by.
+/// How savings are determined.
 #[derive(Debug, Args)]
 pub(crate) struct Savings {
     /// Do not measure savings by replaying the same work both ways; only compute them

@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::Canvas;
 
-/// Exit code when something is worse than was permitted.
+/// Exit code when a limit is exceeded.
 const EXCEEDED: u8 = 1;
 
 pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     ending(&comparison, options.allow_inconclusive)
 }
 
-/// The exit code. A limit that is not known to be kept has not been kept.
+/// The exit code. A limit that cannot be shown to be kept counts as exceeded.
 fn ending(comparison: &Comparison, allow_inconclusive: bool) -> Result<ExitCode, Failure> {
     let Some(fail_on) = &comparison.fail_on else {
         return Ok(ExitCode::SUCCESS);
@@ -97,7 +97,7 @@ fn inconclusive(comparison: &Comparison, fail_on: &FailOn) -> String {
     )
 }
 
-/// The files that are held against each other.
+/// The files to compare.
 fn pairs(options: &Compare) -> Result<Vec<Sides<&Path>>, Failure> {
     let first = [&options.base, &options.new];
     let files: Vec<&Path> = first
@@ -166,7 +166,7 @@ fn compared(files: &[Sides<&Path>], saved: &[Sides<Saved>]) -> Result<Comparison
     }
 }
 
-/// Two results that have nothing in common, or between which more differs than what is compared.
+/// Two results that have nothing in common, or that differ in more than what is compared.
 fn refuse(options: &Compare, comparison: &Comparison) -> Result<(), Failure> {
     if !comparison.has_pairs() {
         return Err(Failure::Cannot(

@@ -55,7 +55,7 @@ fn with_unused_letters(script: &str) -> String {
     lines
 }
 
-/// What the generator for fish leaves out: names that are no option's value.
+/// Completions that the generator for fish leaves out: values of arguments.
 fn fish_names() -> String {
     let program = Arguments::command();
     let mut lines = String::new();

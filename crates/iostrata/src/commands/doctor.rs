@@ -14,10 +14,10 @@ use crate::destination::Destination;
 use crate::error::Failure;
 use crate::ui::Canvas;
 
-/// Shows the storage under a path and what can be seen of it.
+/// Shows the storage under a path and what iostrata can observe of it.
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    // Only loading the programs tells whether this kernel takes them.
+    // Only loading shows whether this kernel accepts the programs.
     let (backend, seen, missing) = match EbpfObserver::with_limits(limits()) {
         Ok(observer) => (Backend::Ebpf, observer.ways(), observer.missing()),
         Err(error) => {
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     })
 }
 
-/// Of a trace with its history: nothing else uses all strata.
+/// As for a trace with its history: nothing else uses all strata.
 fn limits() -> Limits {
     Limits {
         without: super::without(),

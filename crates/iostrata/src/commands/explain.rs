@@ -1,4 +1,4 @@
-//! `iostrata explain`: the page of an experiment or a rule, or the glossary's words on a term,
+//! `iostrata explain`: the page of an experiment or a rule, or the glossary's entry for a term,
 //! from docs/.
 
 use std::ffi::OsStr;
@@ -68,7 +68,7 @@ const RULES: &[(&str, &str)] = pages![
     "write-amplification",
 ];
 
-/// What can be explained: experiments first, then rules, then terms.
+/// All names: experiments first, then rules, then terms.
 fn ids() -> impl Iterator<Item = &'static str> {
     let pages: Vec<&str> = pages().map(|(id, _)| id).collect();
     let terms = glossary::ids();
@@ -83,7 +83,7 @@ fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     experiments.chain(RULES.iter().copied())
 }
 
-/// Columns where nothing says how many there are: what is piped is read as a manual page is.
+/// Columns without a terminal: as wide as a manual page.
 const PIPED: usize = 80;
 
 /// Prints the page, or the list of them.
@@ -96,8 +96,8 @@ pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
     ui::print(&document::draw(&text, width, colour))
 }
 
-/// Takes any name, so that [`run`] can say what was probably meant without listing them all, and
-/// tells shells which there are.
+/// Accepts any name, so that [`run`] can suggest what was probably meant, and
+/// tells shells the possible names.
 #[derive(Debug, Clone)]
 pub(crate) struct Ids;
 
@@ -118,7 +118,7 @@ impl TypedValueParser for Ids {
     }
 }
 
-/// The page of that name, and what the glossary says of it.
+/// The page of that name, and its entry in the glossary.
 fn explanation(id: &str) -> Result<String, Failure> {
     let page = pages().find(|(known, _)| *known == id);
     let page = page.map(|(_, page)| page.to_owned());
@@ -133,7 +133,7 @@ fn explanation(id: &str) -> Result<String, Failure> {
     Ok(parts.join("\n"))
 }
 
-/// Every name with what it is about, as a page.
+/// Every name with its subject, as a page.
 fn list() -> String {
     let row = |id: &str, about: &str| format!("| {id} | {about} |\n");
     let mut text = row("experiment", "asks") + "|---|---|\n";
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(pages, rules);
     }
 
-    /// Markdown without its marks, and without where links within the documentation lead.
+    /// Markdown without its marks and the targets of its links.
     fn unmarked(markdown: &str) -> String {
         let mut parts = markdown.split("](");
         let first = parts.next().unwrap_or_default().to_owned();

@@ -1,18 +1,18 @@
-//! The terms of docs/glossary.md: one heading each, and under it what the output calls it.
+//! The terms of docs/glossary.md: one heading each, followed by the output's names for it.
 
 use std::sync::LazyLock;
 
 const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 
-/// Before the names in a line of their own that tables and sentences have for a term.
+/// Prefix of the line with the names that tables and sentences use for a term.
 const IN_OUTPUT: &str = "In output: ";
 
-/// What explains a term.
+/// An entry.
 struct Entry {
-    /// The heading as typed; its anchor in the page too.
+    /// The heading as written; also its anchor in the page.
     id: String,
     heading: &'static str,
-    /// Other names of it in the output, in lower case.
+    /// Its other names in the output, in lower case.
     aliases: Vec<String>,
     text: &'static str,
 }
@@ -53,7 +53,7 @@ pub(super) fn ids() -> Vec<&'static str> {
     ids
 }
 
-/// What the glossary says of a term, or of what the output calls so; `None` when it is none.
+/// The entry for a term or for one of its names; `None` if there is none.
 pub(super) fn explained(term: &str) -> Option<String> {
     let of_that_name = ENTRIES.iter().find(|entry| entry.id == term);
     let called_so = |entry: &&Entry| entry.aliases.iter().any(|alias| alias == term);

@@ -1,4 +1,4 @@
-//! Where `--html` writes, and what `--open` opens.
+//! The page that `--html` writes and `--open` opens.
 
 use std::path::{Path, PathBuf};
 
@@ -10,23 +10,23 @@ use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::Named;
 
-/// A page that was asked for. That it can be written, and opened, is known before anything is
+/// A requested page. Whether it can be written and opened is checked before anything is
 /// measured.
 #[derive(Debug)]
 pub(super) struct Page {
     destination: Destination,
     path: PathBuf,
-    /// Where it is to be opened.
+    /// The desktop to open it on.
     desktop: Option<Desktop>,
 }
 
-/// The page among all that is written.
+/// The page as one of the outputs.
 pub(super) fn named(options: &Html) -> Option<Named<'_>> {
     Named::output("--html", options.html.as_deref())
 }
 
 impl Page {
-    /// `None` where none was asked for.
+    /// `None` if no page was requested.
     pub(super) fn open(options: &Html) -> Result<Option<Self>, Failure> {
         let Some(path) = &options.html else {
             return Ok(None);
@@ -45,7 +45,7 @@ impl Page {
         }))
     }
 
-    /// Whether the page takes the place of the text.
+    /// Whether the page replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         self.destination.is_standard_output()
     }
@@ -57,7 +57,7 @@ impl Page {
             .map_or(Ok(()), |desktop| desktop.show(&self.path))
     }
 
-    /// As [`Self::save`], of one result that was just made. `json` is where it was saved.
+    /// As [`Self::save`], for one new result. `json` is the file it was saved to.
     pub(super) fn save_one(self, result: Drawn<'_>, json: Option<&Path>) -> Result<(), Failure> {
         let file = json.filter(|path| path.as_os_str() != "-");
         let name = file.map(|path| path.to_string_lossy().into_owned());

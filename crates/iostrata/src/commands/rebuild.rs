@@ -10,7 +10,7 @@ use crate::cli::Rebuild;
 use crate::error::Failure;
 use crate::ui;
 
-/// Rebuilds, and says what is missing before what was made.
+/// Rebuilds, and prints what is missing first.
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let rebuilt = rebuild::rebuild(

@@ -37,7 +37,7 @@ impl Viewers {
         })
     }
 
-    /// Whether one of them takes the place of the text.
+    /// Whether one of them replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         let mut all = self.perfetto.iter().chain(&self.folded);
         all.any(Destination::is_standard_output)

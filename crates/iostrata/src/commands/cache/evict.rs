@@ -1,4 +1,4 @@
-//! Evicting files, and finding out why one stays.
+//! Evicting files, and finding out why a file stays.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -18,10 +18,10 @@ use super::survey::Survey;
 /// skipped (`invalidate_mapping_pages`, mm/truncate.c).
 const ATTEMPTS: u32 = 5;
 
-/// Between two of them, for all files at once.
+/// Time between two tries, for all files at once.
 const PAUSE: Duration = Duration::from_millis(4);
 
-/// Evicts every file and verifies it. What `stop` leaves undone is left out.
+/// Evicts every file and verifies it. Files not reached before `stop` are left out.
 pub(in super::super) fn all(
     survey: &mut Survey,
     sync: bool,
@@ -91,7 +91,7 @@ fn once(entry: &mut Entry, sync: bool, systems: &mut FileSystems) {
     entry.count_again(&regular, RANGES_AT_MOST);
 }
 
-/// Looks once through all processes for those that hold what stayed.
+/// Searches all processes once for those that hold the files that stayed.
 fn explain(survey: &mut Survey, sync: bool) {
     let failed = |entry: &Entry| matches!(entry.row.outcome, Outcome::Partly | Outcome::NotDone);
     let wanted: BTreeSet<_> = survey

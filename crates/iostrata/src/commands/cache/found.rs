@@ -11,7 +11,7 @@ use iostrata_tracer::page_cache::{
     Counted, FileSystems, LookedAt, NotTold, Regular, count, look_at,
 };
 
-/// A file that was found, and what is known of it so far.
+/// A found file, and what is known of it so far.
 #[derive(Debug)]
 pub(in super::super) struct Entry {
     pub(super) path: PathBuf,
@@ -20,7 +20,7 @@ pub(in super::super) struct Entry {
 }
 
 impl Entry {
-    /// Counts what is resident, with a map of at most `ranges`.
+    /// Counts resident bytes, with a map of at most `ranges`.
     pub(super) fn new(path: PathBuf, regular: &Regular, ranges: u64) -> Self {
         let bytes = path.as_os_str().as_bytes();
         let (major, minor) = FileId::device_numbers(regular.identity.device);
@@ -69,7 +69,7 @@ impl Entry {
         None
     }
 
-    /// Counts again, after something was done.
+    /// Counts again, after warming or evicting.
     pub(super) fn count_again(&mut self, regular: &Regular, ranges: u64) {
         match count(regular, ranges) {
             Ok(counted) => {
@@ -88,8 +88,8 @@ impl Entry {
         self.row.now().map(|cached| cached.resident_bytes)
     }
 
-    /// Says what became of it: `wanted` tells whether so many resident bytes are what was
-    /// asked for, `moved` whether they are more like it than the first number.
+    /// Records the outcome: `wanted` tells whether this many resident bytes are what was
+    /// requested, `moved` whether they are closer to it than the first count.
     pub(super) fn judge(&mut self, wanted: impl Fn(u64) -> bool, moved: impl Fn(u64, u64) -> bool) {
         let counts = self.row.before.zip(self.row.after);
         self.row.outcome = match counts.map(|(a, b)| (a.resident_bytes, b.resident_bytes)) {

@@ -26,7 +26,7 @@ use crate::outputs::{self, Named};
 use crate::progress::Bar;
 use crate::ui::{self, Canvas};
 
-/// What the kernel cannot do, or what could not be verified.
+/// What the kernel cannot do or iostrata could not verify.
 const NOT_AS_ASKED: u8 = 3;
 
 /// Shows, warms or evicts files, saves the result and draws what was saved.

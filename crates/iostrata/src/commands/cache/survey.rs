@@ -15,7 +15,7 @@ use super::found::Entry;
 use crate::error::Failure;
 use crate::progress::Bar;
 
-/// What was found, each file once.
+/// The files found, each once.
 #[derive(Debug)]
 pub(in super::super) struct Survey {
     pub(super) systems: FileSystems,
@@ -24,12 +24,12 @@ pub(in super::super) struct Survey {
     pub(super) missing: Vec<Gap>,
     known: BTreeSet<KernelFile>,
     ranges: u64,
-    /// Whether one of the paths that were named can be looked at.
+    /// Whether at least one named path is readable.
     is_there: bool,
 }
 
 impl Survey {
-    /// Walks through `paths` and counts what is resident, until `stop` says so.
+    /// Walks through `paths` and counts resident bytes, until `stop` is set.
     pub(super) fn of(
         paths: &[PathBuf],
         cross: bool,
@@ -52,7 +52,7 @@ impl Survey {
         Ok(survey)
     }
 
-    /// Counts what is resident of the regular files that have these paths, until `stop` says so.
+    /// Counts resident bytes of the regular files with these paths, until `stop` is set.
     pub(in super::super) fn of_files(
         paths: &[PathBuf],
         stop: &dyn Fn() -> bool,
@@ -77,7 +77,7 @@ impl Survey {
         })
     }
 
-    /// A path that the user named: a symbolic link means what it points to.
+    /// A named path: a symbolic link stands for its target.
     fn named(&mut self, path: &Path, cross: bool, bar: &mut Bar, stop: &dyn Fn() -> bool) {
         match look_at(path, true, &mut self.systems) {
             Ok(LookedAt::Directory(device)) => {
@@ -97,7 +97,7 @@ impl Survey {
         }
     }
 
-    /// Of paths of which none can be looked at there is nothing to show.
+    /// If no path is readable, there is nothing to show.
     fn check(&self, paths: &[PathBuf]) -> Result<(), Failure> {
         if self.is_there || paths.is_empty() {
             return Ok(());
@@ -129,7 +129,7 @@ impl Survey {
                 done: self.entries.len(),
                 total: 0,
             });
-            // Of two names of a file the same one is listed each time.
+            // Of two names of a file, the same one is listed each time.
             paths.sort_unstable();
             for path in paths {
                 if stop() {

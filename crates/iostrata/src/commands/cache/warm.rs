@@ -1,4 +1,4 @@
-//! Bringing files in.
+//! Warming files: reading them into the page cache.
 
 use iostrata_core::bytes::short;
 use iostrata_core::cache::{
@@ -13,13 +13,13 @@ use super::survey::Survey;
 use crate::error::Failure;
 use crate::progress::Bar;
 
-/// Times that a file is read: pages have been seen to be gone again when it had just been.
+/// Number of reads of a file: pages may be gone again right after a read.
 const ATTEMPTS: u32 = 3;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Reads every file that is not wholly resident, and verifies it. What `stop` leaves undone
-/// is left out.
+/// Reads every file that is not wholly resident, and verifies it. Files not reached before `stop`
+/// are left out.
 pub(super) fn all(
     survey: &mut Survey,
     anyway: bool,
@@ -50,7 +50,7 @@ pub(super) fn all(
     Ok(())
 }
 
-/// What reading it would bring in. What is not known counts as missing.
+/// Bytes that a read would bring in. Unknown residency counts as missing.
 fn lacking_bytes(entry: &Entry) -> u64 {
     if is_in_memory(&entry.row.filesystem) {
         return 0;
@@ -86,7 +86,7 @@ impl Reading<'_> {
             let Some(regular) = entry.open_again(systems) else {
                 return;
             };
-            // One that is resident already is not read at all.
+            // A resident file is not read at all.
             if entry.row.after.is_none() {
                 entry.count_again(&regular, RANGES_AT_MOST);
             }

@@ -1,4 +1,4 @@
-//! How long a run will take, said before it begins.
+//! How long a run will take, printed before it begins.
 
 use iostrata_lab::error::LabError;
 use iostrata_lab::experiment::expected;
@@ -10,11 +10,11 @@ use super::planned::Planned;
 use super::targets::Choice;
 use crate::ui;
 
-/// Shorter runs are not worth a line, unless they were to be thorough.
+/// Shorter runs are not worth a line, unless `--thorough` was given.
 const WORTH_SAYING_S: f64 = 60.0;
 
-/// Says it on standard error. Where it cannot be measured, such as on a disk that is
-/// nearly full, nothing is said: the run itself will tell what is wrong, if anything is.
+/// Prints it on standard error. Where it cannot be measured, such as on a disk that is
+/// nearly full, nothing is printed: the run itself will report the problem.
 pub(super) fn announce(
     planned: &[Planned],
     choice: &Choice,

@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     outputs::check(json.into_iter().chain(pages.into_iter().flatten()))?;
     let planned = plan(options, effort)?;
     let mut guard = guard(&options.dir);
-    // First of all: mounts become private to this process before it has threads.
+    // This comes first: mounts become private to this process before it has threads.
     let mut choice = Choice::from_options(options, effort, &planned)?;
     let page = Page::open(&options.html)?;
     let issue = Markdown::open(&options.markdown)?;
@@ -107,13 +107,13 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     outcome
 }
 
-/// Who removes the scratch directory if this process is killed. Without it the next run does so.
+/// The process that removes the scratch directory if this one is killed. Without it the next run does so.
 fn guard(dir: &Path) -> Option<Guard> {
     let error = match Guard::start(&Launcher::this_program(GUARD), dir) {
         Ok(guard) => return Some(guard),
         Err(error) => error,
     };
-    // That the directory cannot be used is said by who uses it.
+    // Using the directory will report if it is unusable.
     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
         ui::say(&format!(
             "warning: no process watches over the scratch directory ({error}); if this run is \
@@ -123,8 +123,8 @@ fn guard(dir: &Path) -> Option<Guard> {
     None
 }
 
-/// Saves the result, then draws what was saved. One that cannot be written does not keep the
-/// others from being so.
+/// Saves the result, then draws it. A destination that cannot be written does not prevent the
+/// others.
 fn finish(
     options: &Lab,
     destination: Option<Destination>,
@@ -146,7 +146,7 @@ fn finish(
     delivered.and(written).and(drawn)
 }
 
-/// The experiments that were asked for, each once: those that are named; otherwise those
+/// The requested experiments, each once: those named; otherwise those
 /// whose options are given; otherwise all.
 fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
     let all = ExperimentName::value_variants();
@@ -176,8 +176,8 @@ fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
         .collect()
 }
 
-/// Runs them one after the other until an end is asked for or one fails. What was measured
-/// before is returned all the same: it has been paid for.
+/// Runs them one after the other until the user ends the run or one fails. Earlier results
+/// are returned all the same.
 fn measure(
     planned: &[Planned],
     choice: &Choice,

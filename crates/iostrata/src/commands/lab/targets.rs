@@ -20,7 +20,7 @@ use crate::ui;
 /// Smallest image: room for a log or journal of ordinary size, whatever the cases need.
 const IMAGE_BYTES: u64 = 512 << 20;
 
-/// What is to be measured.
+/// The file systems to measure.
 #[derive(Debug)]
 pub(crate) struct Choice {
     host: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Choice {
 impl Choice {
     /// Decides from the options and the user's privileges.
     ///
-    /// Has to run before the first thread is started: mounts become private here.
+    /// Called before the first thread is started: mounts become private here.
     pub(crate) fn from_options(
         options: &Lab,
         effort: Effort,
@@ -117,7 +117,7 @@ impl Choice {
         }
     }
 
-    /// Says what is left out and why.
+    /// Prints what is left out and why.
     pub(crate) fn explain(&self) {
         for LeftOut { names, why } in &self.left_out {
             ui::say(&format!("left out: {}: {why}", names.join(", ")));
@@ -138,7 +138,7 @@ impl Choice {
     }
 
     /// Makes the scratch directory and the images. Images that were not requested explicitly and
-    /// cannot be had are left out.
+    /// cannot be created are left out.
     pub(crate) fn prepare(
         &mut self,
         dir: &Path,
@@ -188,8 +188,8 @@ impl Choice {
         let needed_bytes = largest(&mut planned.iter().map(needed));
         let on_images = planned.iter().filter(|one| self.measures_images(one));
         let on_images = largest(&mut on_images.map(needed));
-        // Half as much again for what a file system keeps beside the contents. btrfs gives the
-        // space of removed files back only with its next commit, and cuts it into chunks.
+        // Half as much again for the file system's metadata. btrfs frees the
+        // space of removed files only with its next commit, and allocates it in chunks.
         let beside = if self.kinds.contains(&ImageKind::Btrfs) {
             on_images.saturating_mul(2)
         } else {
@@ -216,7 +216,7 @@ impl Choice {
         Ok(prepared)
     }
 
-    /// Those of the targets that an experiment measures: all that were named, or the host and
+    /// The targets of an experiment: all that were named, or the host and
     /// its usual images.
     pub(crate) fn targets_of(&self, planned: &Planned, targets: &[Target]) -> Vec<Target> {
         let usual =
@@ -250,7 +250,7 @@ impl Choice {
     }
 }
 
-/// Images that a run does without.
+/// Images that a run can do without.
 #[derive(Debug)]
 struct LeftOut {
     names: Vec<&'static str>,
@@ -276,10 +276,10 @@ fn image(image: &Image) -> Result<Target, Failure> {
     })
 }
 
-/// A directory with what is under it.
+/// A directory with the storage under it.
 fn target(name: &str, dir: &Path, image: bool) -> Result<Target, Failure> {
     let under = stack::inspect(dir, &Roots::default())?;
-    // The absolute path, for people.
+    // The absolute path, for the user.
     let absolute = std::fs::canonicalize(dir);
     let shown = absolute.as_deref().unwrap_or(dir);
     Ok(Target {

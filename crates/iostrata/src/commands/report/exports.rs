@@ -77,13 +77,13 @@ fn write_tables(
         files.write(table)?;
     }
     files.finish()?;
-    // What could be read is there; the rest has to be known.
+    // What could be read is written; the user is told about the rest.
     let failed = read.logs.iter().zip(&failures);
     let mut failed = failed.filter_map(|((_, log), failure)| Some(log.failed(failure.as_ref()?)));
     failed.next().map_or(Ok(()), Err)
 }
 
-/// What was read, by kind, with the numbers of the files.
+/// The results by kind, with the numbers of their files.
 struct Read<'a> {
     lab: Vec<(u64, &'a LabResult)>,
     trace: Vec<(u64, &'a TraceResult)>,

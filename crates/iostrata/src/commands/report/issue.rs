@@ -1,4 +1,4 @@
-//! `iostrata report --markdown`: what is pasted into an issue.
+//! `iostrata report --markdown`: text to paste into an issue.
 
 use iostrata_report::markdown;
 

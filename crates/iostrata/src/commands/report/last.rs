@@ -12,10 +12,10 @@ use crate::error::Failure;
 use crate::results::{self, Kept, Kind};
 use crate::ui;
 
-/// Words of a command that a line of the list has room for.
+/// Maximum characters of a command in a line of the list.
 const LONGEST_COMMAND: usize = 60;
 
-/// The last result that the options can be about.
+/// The last result to which the options apply.
 pub(super) fn find(options: &Report, names: &[&str]) -> Result<PathBuf, Failure> {
     let kind = if !names.is_empty() || options.parts.is_given() || options.all_rows {
         Some(Kind::Lab)

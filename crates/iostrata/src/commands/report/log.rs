@@ -15,7 +15,7 @@ use iostrata_report::export::{Logged, Recorded};
 use crate::error::Failure;
 use crate::progress::Bar;
 
-/// Operations between two looks at how far reading has come.
+/// Operations between two updates of the progress.
 const STEP: u64 = 4096;
 
 /// A file that begins like an operation log.
@@ -33,7 +33,7 @@ impl Log {
         }
     }
 
-    /// Why nothing is drawn of it.
+    /// The error when it should be drawn.
     pub(super) fn not_drawn(&self) -> Failure {
         Failure::Usage(format!(
             "{} is an operation log, which can only be exported; add --parquet DIR, --csv DIR \
@@ -42,7 +42,7 @@ impl Log {
         ))
     }
 
-    /// Begins to read it; `result` is the number of its rows' file.
+    /// Begins to read it; `result` is the number of the file in its rows.
     pub(in crate::commands) fn read(
         &self,
         result: u64,
@@ -68,7 +68,7 @@ impl Log {
         })
     }
 
-    /// That it could not be read, or not to its end.
+    /// The error when it cannot be read, or not to its end.
     pub(super) fn failed(&self, error: &dyn Display) -> Failure {
         Failure::Input(format!("{}: {error}", self.path.display()))
     }
@@ -84,7 +84,7 @@ fn with_remedy(error: &ReadError) -> String {
     format!("{error}{}", remedy(error))
 }
 
-/// What helps where a log comes to more than it may.
+/// The remedy for a log that exceeds a limit.
 pub(in crate::commands) fn remedy(error: &ReadError) -> &'static str {
     match error {
         ReadError::TooMuch(Exceeded::Expanded { .. }) => {
@@ -97,7 +97,7 @@ pub(in crate::commands) fn remedy(error: &ReadError) -> &'static str {
     }
 }
 
-/// A log while it is read.
+/// A log being read.
 pub(in crate::commands) struct Reading {
     result: u64,
     reader: Reader<BufReader<File>>,
@@ -106,14 +106,14 @@ pub(in crate::commands) struct Reading {
     recordings: Vec<Recorded>,
     failure: Option<String>,
     ended: bool,
-    /// An operation that was read and not yet handed out.
+    /// An operation already read but not yet returned.
     ahead: Option<Logged>,
     bar: Bar,
     label: String,
 }
 
 impl Reading {
-    /// What came of it: the recordings, and why the log could not be read further.
+    /// The outcome: the recordings, and why the log could not be read further.
     pub(super) fn finish(self) -> (Vec<Recorded>, Option<String>) {
         (self.recordings, self.failure)
     }
@@ -172,7 +172,7 @@ impl Reading {
         }
     }
 
-    /// How far it has come, in MiB.
+    /// Progress, in MiB.
     fn show(&mut self) {
         let mebibytes = |bytes: u64| usize::try_from(bytes >> 20).unwrap_or(usize::MAX);
         self.bar.step(&Step {

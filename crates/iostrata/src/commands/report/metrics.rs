@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, in a file that `node_exporter` may read at any moment.
+//! Metrics for Prometheus, in a file that `node_exporter` may read at any time.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(super) fn write(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> 
     check(sources)?;
     let mut text = Vec::new();
     let written = prometheus::write(sources, &mut text);
-    // A file is replaced, so that no reader finds half of it; a pipe or a device is written to.
+    // A file is replaced, so that no reader sees half of it; a pipe or a device is written in place.
     let saved = written.and_then(|()| To::open(path)?.write(&text));
     saved.map_err(|error| {
         Failure::Cannot(format!(

@@ -53,7 +53,7 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    // What cannot be drawn is told before anything is.
+    // What cannot be drawn is reported before anything is drawn.
     let drawn = options.paths.iter().zip(&results).map(|(path, result)| {
         let path = (!is_last).then_some(path.as_path());
         draw(options, &names, path, result)
@@ -70,7 +70,7 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is read is not written over.
+/// Inputs are not overwritten.
 fn check_files(options: &Report) -> Result<(), Failure> {
     let (html, exports) = (&options.html, &options.exports);
     let outputs: [(&'static str, &Option<PathBuf>); 5] = [

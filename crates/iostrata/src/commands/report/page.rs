@@ -1,4 +1,4 @@
-//! `iostrata report --html`: one page of all the files.
+//! `iostrata report --html`: one page for all files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::cli::{Report, SHOWN};
 use crate::commands::html::Page;
 use crate::error::Failure;
 
-/// Writes the page instead of text.
+/// Writes the page in place of text.
 pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.shown.is_given() {
         return Err(Failure::Usage(format!(

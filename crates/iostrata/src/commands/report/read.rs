@@ -20,14 +20,14 @@ use serde_json::error::Category;
 use super::log::Log;
 use crate::error::Failure;
 
-/// Larger files are refused, as a result is read as a whole: a trace of 10,000 files takes
+/// Larger files are refused, since a result is read as a whole: a trace of 10,000 files takes
 /// some 75 MB.
 const LARGEST: u64 = 1 << 30;
 
-/// So much is read before it is looked at whether it can be a result at all.
+/// Bytes read before checking whether the file can be a result at all.
 const BEGINNING: u64 = 4096;
 
-/// A result as it was saved.
+/// A saved result.
 #[derive(Debug)]
 pub(in crate::commands) enum Saved {
     /// Of `lab`.
@@ -47,7 +47,7 @@ pub(in crate::commands) enum Saved {
 }
 
 impl Saved {
-    /// What saved it.
+    /// The command that saved it.
     pub(in crate::commands) fn kind(&self) -> &'static str {
         match self {
             Self::Lab(_) => "lab",
@@ -61,7 +61,7 @@ impl Saved {
     }
 }
 
-/// What every result begins with.
+/// The beginning of every result.
 #[derive(Deserialize)]
 struct Kind {
     schema: Option<serde_json::Value>,
@@ -92,7 +92,7 @@ pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
 /// A file that begins like an operation log.
 fn log(path: &Path) -> Option<Log> {
     let mut file = File::open(path).ok()?;
-    // Anything else is read only once: a pipe cannot be wound back.
+    // Anything else is read only once: a pipe cannot be rewound.
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -101,7 +101,7 @@ fn log(path: &Path) -> Option<Log> {
     (magic == *MAGIC).then(|| Log::new(path, file))
 }
 
-/// All of it, unless its beginning shows that it is no result or it is too large.
+/// All bytes, unless the beginning shows that it is not a result, or it is too large.
 fn contents(mut from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.by_ref().take(BEGINNING).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! A directory of tables, which takes the place of an earlier export in one step.
+//! A directory of tables, which replaces an earlier export in one step.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -18,21 +18,21 @@ use crate::error::Failure;
 use crate::place::{self, Found, Place};
 use crate::replacement::{Contents, hidden, hidden_names, remove_flat, sync_names};
 
-/// Every export has this one.
+/// The table that every export has.
 const ALWAYS: &str = "results";
 
-/// The directory and the tables that wait for their names.
+/// The directory, and tables that do not have their final names yet.
 pub(super) struct Directory {
     path: PathBuf,
     format: Format,
     place: Place,
     written: Vec<(OsString, Contents)>,
-    /// Mode of the directory that was there.
+    /// Mode of the existing directory.
     old_mode: Option<u32>,
 }
 
 impl Directory {
-    /// Finds out whether the directory can be made, or replaced.
+    /// Checks whether the directory can be created or replaced.
     pub(super) fn open(path: &Path, format: Format) -> Result<Self, Failure> {
         let refused = |error: io::Error| {
             Failure::Cannot(format!(
@@ -71,7 +71,7 @@ impl Directory {
             written: Vec::new(),
             old_mode: old.map(|old| old.st_mode & 0o7777),
         };
-        // That it can be written is known before anything is read.
+        // Whether it can be written is checked before anything is read.
         drop(directory.contents().map_err(refused)?);
         Ok(directory)
     }
@@ -80,7 +80,7 @@ impl Directory {
         Contents::begin(self.place.directory(), self.place.name())
     }
 
-    /// Writes a table, still without a name.
+    /// Writes a table, without its final name.
     pub(super) fn write(&mut self, table: Table<'_>) -> Result<(), Failure> {
         let name = file_name(table.name(), self.format);
         let written = self.contents().and_then(|contents| {
@@ -130,7 +130,7 @@ impl Directory {
         Ok(())
     }
 
-    /// A directory beside it with all tables, and which of them could not be put there.
+    /// A directory beside it with all tables, and those that could not be put there.
     fn stage(&self, name: &OsStr) -> Result<OwnedFd, (Option<OsString>, io::Error)> {
         let of_directory = |errno: Errno| (None, errno.into());
         let at = self.place.directory();
@@ -155,7 +155,7 @@ impl Directory {
     }
 }
 
-/// `.`, a mount point: it cannot be exchanged for another.
+/// `.` or a mount point: it cannot be exchanged.
 fn without_name(path: &Path) -> Failure {
     Failure::Cannot(format!(
         "{} cannot be replaced in one step: it is the working directory, the root or a mount \
@@ -169,7 +169,7 @@ fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(at, name, flags, Mode::empty())
 }
 
-/// What cannot be removed now is removed by the next export to the same place.
+/// Leftovers are removed by the next export to the same place.
 fn remove(at: BorrowedFd<'_>, name: &OsStr) {
     if let Ok(directory) = open_directory(at, name) {
         _ = remove_flat(at, name, directory.as_fd());
@@ -187,7 +187,7 @@ impl From<Errno> for Other {
     }
 }
 
-/// A directory that holds tables of this format only, the one of all exports among them, or
+/// A directory that contains only tables of this format, including the table of every export, or
 /// nothing.
 fn check_that_it_is_an_export(path: &Path, place: &Place, format: Format) -> Result<(), Other> {
     let directory = open_directory(place.directory(), place.name())?;
@@ -219,7 +219,7 @@ fn file_name(table: &str, format: Format) -> OsString {
     format!("{table}.{}", format.extension()).into()
 }
 
-/// The names of all tables that there are.
+/// The names of all tables.
 fn names() -> Vec<&'static str> {
     let of_logs = [
         export::operations(Box::new(std::iter::empty())),

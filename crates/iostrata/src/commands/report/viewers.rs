@@ -37,7 +37,7 @@ pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> 
     }
 }
 
-/// Writes what can be read of a log; what cannot has to be known.
+/// Writes what can be read of a log, and tells the user about the rest.
 pub(in crate::commands) fn save(
     viewers: Viewers,
     result: Option<&TraceResult>,
@@ -49,7 +49,7 @@ pub(in crate::commands) fn save(
     failure.map_or(Ok(()), |failure| Err(log.failed(&failure)))
 }
 
-/// The one run that the files are of.
+/// The run that the files belong to.
 fn run(results: &[Saved]) -> Result<(Option<&TraceResult>, Option<&Log>), Failure> {
     match results {
         [Saved::Trace(result)] => Ok((Some(result), None)),

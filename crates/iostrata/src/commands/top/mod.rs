@@ -24,19 +24,19 @@ use crate::ui;
 /// Rows of the text, unless --top says how many.
 pub(in crate::commands) const ROWS: usize = 10;
 
-/// Between looks at what the kernel side has handed over, and at signals.
+/// Time between two reads of the kernel's ring and of signals.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What hands over intervals.
+/// A source of intervals.
 trait Source {
-    /// To be called several times a second.
+    /// Called several times a second.
     fn look(&mut self);
 
     /// Ends an interval, and begins the next.
     fn turn(&mut self) -> Result<Interval, Failure>;
 }
 
-/// Whether there is somebody to go on for.
+/// Whether the reader of the output is still there.
 #[derive(Debug, PartialEq, Eq)]
 enum Reader {
     Reads,

@@ -6,7 +6,7 @@ use iostrata_tracer::top::samples;
 use super::Source;
 use crate::error::Failure;
 
-/// The counters at the begin of the interval, and why there is no more.
+/// The counters at the begin of the interval, and why there are no others.
 pub(super) struct Unprivileged {
     before: Samples,
     why: String,

@@ -1,4 +1,4 @@
-//! Running processes to attach to: what was asked for, and who it is.
+//! Running processes to attach to: what was requested, and which processes match.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,34 +13,34 @@ use super::{ending, itself};
 use crate::cli::{Attach, Trace, TraceBackend};
 use crate::error::Failure;
 
-/// Processes in a result.
+/// Maximum processes in a result.
 const LISTED: usize = 4096;
 
-/// What was asked for, resolved.
+/// The request, resolved to processes and groups.
 pub(super) struct Attachment {
     asked: Vec<Asked>,
     pub(super) processes: Vec<u32>,
     names: Vec<Vec<u8>>,
     pub(super) groups: Vec<Group>,
-    /// Whether those that come later may be observed too.
+    /// Whether processes that start later may be observed too.
     follows: bool,
     found: Found,
 }
 
-/// Who was found until now.
+/// Processes found so far.
 #[derive(Default)]
 struct Found {
     matched: BTreeMap<u32, (String, Vec<MatchedBy>)>,
-    /// Those that this user may not trace.
+    /// Processes that this user may not trace.
     refused: BTreeSet<u32>,
     joined: Vec<Joiner>,
     unlisted: u64,
 }
 
-/// What the options name; `None` where a program is started.
+/// The processes that the options name; `None` if a program is started.
 ///
 /// # Errors
-/// When there is nobody of that.
+/// If no process matches.
 pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
     let by_stops = options.backend == Some(TraceBackend::Ptrace);
     let options = &options.attach;
@@ -112,8 +112,8 @@ impl Attachment {
         Ok(())
     }
 
-    /// Looks who is there now. Returns those that the back end has to be told of by number: members of a
-    /// group only where it does not follow the group itself.
+    /// Looks for matching processes now. Returns those that the back end needs by number: members of a
+    /// group only if it does not follow the group itself.
     pub(super) fn find(&mut self) -> Vec<u32> {
         let mut now: BTreeMap<u32, Vec<MatchedBy>> = BTreeMap::new();
         for process in &self.processes {
@@ -147,7 +147,7 @@ impl Attachment {
         matched.filter(is_told).collect()
     }
 
-    /// Whoever may trace all is not asked for each. One that has ended meanwhile is found nowhere.
+    /// A user who may trace all processes is not checked for each. A process that has ended is skipped.
     fn may(&self, process: u32) -> bool {
         use std::io::ErrorKind::PermissionDenied;
         let denied = || caller::may_trace(process).is_err_and(|e| e.kind() == PermissionDenied);
@@ -178,14 +178,14 @@ impl Attachment {
         Err(Failure::Program { message, code: 125 })
     }
 
-    /// By ptrace nobody is followed who comes later.
+    /// ptrace does not follow processes that start later.
     pub(super) fn follows_nobody(&mut self) -> Result<(), Failure> {
         self.follows = false;
         self.find();
         self.check_somebody()
     }
 
-    /// What was asked for.
+    /// The request, by option.
     pub(super) fn words(&self) -> String {
         let attached = Attached {
             asked: self.asked.clone(),
@@ -194,7 +194,7 @@ impl Attachment {
         attached.words()
     }
 
-    /// The one process that was asked for, if it is one.
+    /// The only requested process, if it is one.
     pub(super) fn only_process(&self) -> Option<u32> {
         match self.processes[..] {
             [process] if self.asked.len() == 1 => Some(process),
@@ -202,7 +202,7 @@ impl Attachment {
         }
     }
 
-    /// What the kernel side follows by itself.
+    /// What the kernel side follows without being told of processes.
     pub(super) fn wanted(&self) -> Wanted {
         if !self.follows {
             return Wanted::default();
@@ -217,7 +217,7 @@ impl Attachment {
         (self.found.joined, self.found.unlisted) = (joined, unlisted);
     }
 
-    /// Whether more may come though nobody is left.
+    /// Whether processes may still join though none is left.
     pub(super) fn may_fill(&self) -> bool {
         self.follows && (!self.names.is_empty() || self.groups.iter().any(Group::is_there))
     }
@@ -229,7 +229,7 @@ impl Attachment {
         (!gone.is_empty()).then(|| gone.join(", "))
     }
 
-    /// What of that the result cannot have.
+    /// What the result lacks of that.
     pub(super) fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
         if !self.follows && (!self.names.is_empty() || !self.groups.is_empty()) {
@@ -281,7 +281,7 @@ impl Attachment {
         }
     }
 
-    /// In the place of a command line: what was asked for, as it is typed.
+    /// In place of a command line: the options as typed.
     pub(super) fn options(&self) -> Vec<String> {
         let option = |asked: &Asked| {
             let name = match asked.by {

@@ -13,9 +13,9 @@ use crate::cli::Checks;
 use crate::error::Failure;
 use crate::ui::{self, Canvas};
 
-/// Says what was found that the run is to be failed for.
+/// Prints the findings that fail the run.
 ///
-/// The program's own failure stays what it is. A budget that cannot be judged is iostrata's.
+/// The program's own failure keeps its code. A budget that cannot be judged is a failure of iostrata.
 pub(super) fn judge(
     result: &TraceResult,
     checks: &Checks,

@@ -1,4 +1,4 @@
-//! What signals mean while a program is observed.
+//! The meaning of signals while a program is observed.
 
 use iostrata_core::noun::counted;
 use std::io;
@@ -21,20 +21,20 @@ use super::attaching::Attachment;
 use crate::error::Failure;
 use crate::ui;
 
-/// Between looks at what still runs.
+/// Time between checks of what is still running.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
-/// Says whether the observation is to end.
+/// Decides whether the observation should end.
 ///
 /// While the program runs, its signals are its own: the terminal sends Ctrl-C to it as well,
-/// and what is sent to iostrata alone is passed on. Afterwards, and for an adopted process,
-/// they end the observation.
+/// and a signal sent only to iostrata is passed on. Afterwards, and for an attached process,
+/// signals end the observation.
 #[derive(Debug, Clone)]
 pub(super) struct Ending {
     asked: Arc<AtomicBool>,
-    /// The program that signals go to; 0 for none.
+    /// The program that receives signals; 0 for none.
     program: Arc<AtomicU32>,
-    /// What the thread that takes signals said when it failed.
+    /// The error of the signal thread, if it failed.
     failed: Arc<OnceLock<Gap>>,
 }
 
@@ -63,7 +63,7 @@ impl Ending {
         Ok(ending)
     }
 
-    /// Takes signals as long as this process lives, also after one of them was too much.
+    /// Takes signals as long as this process lives, also after a failure.
     fn listen(&self, signals: &mut SignalsInfo<WithOrigin>) {
         let mut failed = Vec::new();
         loop {
@@ -87,18 +87,18 @@ impl Ending {
         if to == 0 {
             self.asked.store(true, Ordering::Release);
         } else if arrived.process.is_some() {
-            // From a process: only iostrata has got it. The kernel's own come
-            // from the terminal, which has sent them to the program as well.
+            // Sent by a process: only iostrata received it. Signals of the kernel come
+            // from the terminal, which sent them to the program as well.
             pass_on(to, arrived.signal);
         }
     }
 
-    /// What of the signals was lost, if anything was.
+    /// What was lost of the signals, if anything.
     pub(super) fn failed(&self) -> Option<Gap> {
         self.failed.get().cloned()
     }
 
-    /// From now on signals mean the observation.
+    /// From now on signals end the observation.
     pub(super) fn program_has_ended(&self) {
         self.program.store(0, Ordering::Release);
     }
@@ -108,7 +108,7 @@ impl Ending {
     }
 }
 
-/// Fails when a signal has arrived before there was a program that it could be for.
+/// Fails if a signal arrived before the program was started.
 pub(super) fn unless_arrived(held: Held) -> Result<Held, Failure> {
     let Some(signal) = held.arrived() else {
         return Ok(held);
@@ -121,12 +121,12 @@ pub(super) fn unless_arrived(held: Held) -> Result<Held, Failure> {
 fn pass_on(pid: u32, signal: i32) {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal)) {
-        // It may have ended this moment: then there is nobody to tell.
+        // It may just have ended: then there is nobody to signal.
         let _ = kill_process(pid, signal);
     }
 }
 
-/// What the program has started may outlive it: waits for it too. Returns whether anything
+/// Processes started by the program may outlive it: waits for them too. Returns whether any
 /// did.
 pub(super) fn wait_for_others<E>(
     ending: &Ending,
@@ -151,7 +151,7 @@ pub(super) fn wait_for_others<E>(
     }
 }
 
-/// Until nobody who was asked for is left and nobody can come, the time is over, or the user has
+/// Waits until no requested process is left and none can join, the time is over, or the user has
 /// seen enough.
 pub(super) fn wait_until_enough<E>(
     target: &Attachment,
@@ -182,7 +182,7 @@ pub(super) fn wait_until_enough<E>(
     }
 }
 
-/// A process that is there and is not iostrata itself.
+/// An existing process other than iostrata itself.
 pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::Program { message, code: 125 });
     if pid == std::process::id() {
@@ -207,7 +207,7 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
     }
 }
 
-/// Whatever the program's file permits: the user has to be allowed to trace the process.
+/// Whatever capabilities iostrata's file has: the user must be allowed to trace the process.
 fn check_permitted(pid: u32) -> Result<(), Failure> {
     use io::ErrorKind::PermissionDenied;
     match caller::may_trace(pid) {
@@ -219,7 +219,7 @@ fn check_permitted(pid: u32) -> Result<(), Failure> {
             ),
             code: 125,
         }),
-        // One that has ended meanwhile is told by whoever looks for it next.
+        // If it has ended meanwhile, the next step reports that.
         _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use iostrata_tracer::failure::{survive, words};
 use super::itself;
 use crate::error::Failure;
 
-/// Does one part of the work; whatever goes wrong in it is missing.
+/// Does one part of the work; its failure is listed as missing.
 pub(super) fn or_missing<T, E: Display>(
     missing: &str,
     failed: &mut Vec<Gap>,
@@ -23,7 +23,7 @@ pub(super) fn or_missing<T, E: Display>(
         .ok()
 }
 
-/// Fails the run when something has failed.
+/// Fails the run if a part has failed.
 pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
     let Some(first) = failed.first() else {
         return Ok(());
@@ -44,7 +44,7 @@ pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
     ))
 }
 
-/// The process that traced was killed, and with it the program.
+/// The tracing process was killed, and the program with it.
 pub(super) fn killed_behind(signal: i32) -> Failure {
     itself(&format!(
         "there is no result: signal {signal} ended iostrata's tracer process, and the kernel \

@@ -15,17 +15,17 @@ use crate::cli::Savings;
 use crate::ui;
 use crate::{GUARD, WORKLOAD};
 
-/// A run of so many files takes as long to sum up as the user should have to wait.
+/// With this number of files, the summary alone takes as long as the user should have to wait.
 const MANY_FILES: usize = 1000;
 
-/// How savings are come by.
+/// How savings are determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measuring {
-    /// They stay `computed`.
+    /// They are computed only.
     No,
-    /// As far as nobody waits for it.
+    /// Measured within the time that nobody notices.
     Quick,
-    /// As it was asked for.
+    /// Measured, as requested.
     Thorough,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn find(
 ) {
     let drafts = rules::look(result, ignored);
     let wall_s = result.wall_s;
-    // What costs less than a saving must be is not worth measuring.
+    // A cost below the least saving is not worth measuring.
     let is_worth = |draft: &Draft| {
         draft.is_fault
             || draft
@@ -126,7 +126,7 @@ pub(super) fn find(
     rules::sort(&mut result.findings);
 }
 
-/// The file system of the file that a finding is about: measured elsewhere, a saving says
+/// The file system of the finding's file: measured elsewhere, a saving means
 /// nothing.
 fn device_of(result: &TraceResult, draft: &Draft) -> Option<u32> {
     let path = draft.finding.file.as_deref()?;

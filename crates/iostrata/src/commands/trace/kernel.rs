@@ -1,4 +1,4 @@
-//! Observed by eBPF.
+//! Observation by eBPF.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -21,10 +21,10 @@ use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 
-/// What is missing when nothing tells of the program.
+/// What is missing when nothing observed the program.
 const NOTHING_SEEN: &str = "everything the program did";
 
-/// What is missing when waiting for the end of something has failed.
+/// What is missing when waiting for the program's end failed.
 const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
@@ -43,14 +43,14 @@ pub(super) fn start(
     let held = ending::unless_arrived(held)?;
     let started_ns = now_ns();
     let mut child = blocked.go()?;
-    // It is the program that signals find now.
+    // From now on signals go to the program.
     drop(held);
     let mut failed = Vec::new();
     or_missing(NOTHING_SEEN, &mut failed, || was_executed(observer));
     let waited = or_missing(LATER, &mut failed, || {
         wait(&mut child, &ending, options.time)
     });
-    // The program is waited for whatever has failed.
+    // iostrata waits for the program whatever has failed.
     let status = waited.unwrap_or_else(|| child.wait().ok());
     let mut ended_ns = now_ns();
     if status.is_some() {
@@ -72,7 +72,7 @@ pub(super) fn start(
     ))
 }
 
-/// The program runs. An observer that has not seen that sees nothing else of it.
+/// The program runs. An observer that missed its start sees nothing of it.
 fn was_executed(observer: &EbpfObserver) -> Result<(), ObserveError> {
     failure::stage("main.executed");
     if observer.executed()? > 0 {
@@ -84,7 +84,7 @@ fn was_executed(observer: &EbpfObserver) -> Result<(), ObserveError> {
     })
 }
 
-/// Until the program has ended, or the user has seen enough of it.
+/// Waits until the program has ended, or the user ends the observation.
 fn wait(
     child: &mut Child,
     ending: &Ending,
@@ -104,7 +104,7 @@ fn wait(
     Ok(None)
 }
 
-/// Observes processes that run already.
+/// Observes running processes.
 pub(super) fn adopt(
     target: &mut Attachment,
     limit: Option<Duration>,
@@ -134,7 +134,7 @@ pub(super) fn adopt(
     Ok(run)
 }
 
-/// What cannot be had any more is missing.
+/// What can no longer be read is listed as missing.
 fn finish(
     observer: &mut EbpfObserver,
     ending: Ending,

@@ -49,28 +49,28 @@ use crate::ui::{self, Canvas};
 struct Run {
     observation: Observation,
     backend: Backend,
-    /// How the kernel told of it.
+    /// How the run was observed.
     ways: Vec<Way>,
-    /// The lower strata from outside, where their events were not seen.
+    /// The lower strata as seen from outside, where their events were not observed.
     lower: Option<Lower>,
     /// `None` if the program is still running.
     status: Option<ExitStatus>,
     started_ns: u64,
     ended_ns: u64,
-    /// Whether the user has had enough.
+    /// Whether the user ended the observation.
     ending: Ending,
-    /// What came of the operation log.
+    /// The outcome of the operation log.
     recorded: Option<Unfinished>,
 }
 
-/// What watches the program.
+/// The observer of the program.
 enum Watcher {
     Kernel(Box<EbpfObserver>),
-    /// By its stops, and what is missing for that.
+    /// ptrace, and what is missing for that reason.
     Stops(Option<Gap>),
 }
 
-/// Runs or adopts a program, saves the result and draws it.
+/// Runs a program or attaches to processes, saves the result and draws it.
 pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
     // The codes of other commands, and that of a defect, may be the program's own.
     let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
@@ -92,7 +92,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let viewers = viewers::named(&options.viewers);
     outputs::check(outputs.into_iter().flatten().chain(viewers))?;
     runs::check(options)?;
-    // Programs of other makers may be asked for it.
+    // Other programs may want it.
     let mut target = attaching::target(options)?;
     let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
@@ -100,7 +100,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let held = ending::unless_arrived(held)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(told)) => {
-            // One that comes now would change how the program ended.
+            // A later signal would change how the program ended.
             held.keep();
             return match told {
                 Answer::Code(code) => Ok(ExitCode::from(code)),
@@ -116,7 +116,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let (watcher, before) = match run_before(options, watcher, &held) {
         Ok(done) => done,
         Err(failure) => {
-            // A signal that has arrived would end this process before it says so.
+            // A pending signal would end this process before it can say so.
             held.keep();
             return Err(failure);
         }
@@ -137,10 +137,10 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     }
     failed.extend(ending.failed());
     look(options, &mut result, &ending, &mut failed);
-    // The system takes all memory at once.
+    // The kernel frees all memory at once at exit.
     let result = ManuallyDrop::new(result);
     is_read_as_it_is(&result)?;
-    // Who kills iostrata does not wait for its text.
+    // A killed iostrata prints no text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
     let json_instead = destination
         .as_ref()
@@ -187,8 +187,8 @@ fn keep(options: &Trace, result: &TraceResult) {
     }
 }
 
-/// Whoever reads what was saved sees what is drawn here. Reading back a result of many files takes as
-/// long as all else at the end; so tests do it, of every run.
+/// A saved result, read back, draws the same. Reading back a result of many files takes as
+/// long as everything else at the end, so only tests do it, for every run.
 fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
     if !cfg!(debug_assertions) || read_back::<TraceResult>(&json(result)?)? == *result {
         return Ok(());
@@ -196,7 +196,7 @@ fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
     Err(itself(&"the result differs when read back"))
 }
 
-/// What a program that iostrata starts does without, when iostrata has its own privileges from its
+/// Privileges that a started program does not get, when iostrata has its own privileges from its
 /// file.
 fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
     let is_started = !options.attach.is_asked() && backend == Backend::Ebpf;
@@ -210,7 +210,7 @@ fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
     })
 }
 
-/// Findings of the whole run, or none: what a part of it would show is not known.
+/// Findings of the whole run, or none: those of a part of it could be wrong.
 fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut Vec<Gap>) {
     if failed.is_empty() {
         survive("findings", failed, || {
@@ -237,7 +237,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
     result.missing.extend(failed.iter().cloned());
 }
 
-/// By eBPF where that is permitted, otherwise by ptrace, and why.
+/// eBPF where it is permitted, otherwise ptrace, and the reason.
 fn choose(options: &Trace) -> Result<Watcher, Failure> {
     if let Some(TraceBackend::Ptrace) = options.backend {
         return Ok(Watcher::Stops(None));
@@ -253,7 +253,7 @@ fn choose(options: &Trace) -> Result<Watcher, Failure> {
     }
 }
 
-/// A filter may end who traces in the middle of it: then nothing is begun.
+/// A filter may end the tracing process in the middle of it: then nothing is started.
 fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
     let Watcher::Stops(instead) = watcher else {
         return Ok(());
@@ -272,8 +272,8 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
     )))
 }
 
-/// A program behind a filter dies with the process that traces it. That one is another than
-/// the one that the user sees, and may kill. To be called before there are threads.
+/// A program behind a seccomp filter dies with the process that traces it. That process is not
+/// the one that the user sees and may kill. Called before there are threads.
 fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Failure> {
     let is_filtered = !options.attach.is_asked() && !options.every_call;
     match watcher {
@@ -284,7 +284,7 @@ fn stand_behind(options: &Trace, watcher: &Watcher) -> Result<Option<Side>, Fail
     }
 }
 
-/// The runs before the observed one, if any are asked for. What observes by the kernel is not even
+/// The runs before the observed one, if requested. The observer in the kernel is not even
 /// loaded meanwhile.
 fn run_before(
     options: &Trace,
@@ -354,7 +354,7 @@ fn observe(
     })
 }
 
-/// That of a program that goes on is 0.
+/// 0 for a program that is still running.
 fn code_of(status: Option<ExitStatus>) -> ExitCode {
     status.map_or(ExitCode::SUCCESS, |status| {
         ExitCode::from(number_of(status))

@@ -16,7 +16,7 @@ use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
 
-/// Room for payloads only where they are recorded.
+/// Room for payloads, only if they are recorded.
 pub(super) fn limits(options: &Trace) -> Limits {
     if options.record.is_some() {
         Limits {
@@ -33,7 +33,7 @@ pub(super) fn limits(options: &Trace) -> Limits {
     }
 }
 
-/// Makes the log, if one is asked for, before the program is started.
+/// Creates the log, if requested, before the program is started.
 pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
     let Some(path) = &options.record else {
         return Ok(None);
@@ -54,7 +54,7 @@ pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
     Ok(Some(recording.map_err(|error| itself(&error))?))
 }
 
-/// Removes the log of a program that did not run: it holds nothing, and the next run may have its
+/// Removes the log of a program that did not run: it is empty, and the next run may use its
 /// name.
 pub(super) fn discard(options: &Trace) {
     if let Some(path) = &options.record {
@@ -62,7 +62,7 @@ pub(super) fn discard(options: &Trace) {
     }
 }
 
-/// Says in the result and to the user what came of it.
+/// Tells the result and the user what the log contains.
 pub(super) fn told(
     options: &Trace,
     recorded: Option<Unfinished>,
@@ -113,7 +113,7 @@ pub(super) fn told(
     Ok(())
 }
 
-/// What came of comparing the log with the files.
+/// The outcome of comparing the log with the files.
 fn checked(check: &Check) -> String {
     match check {
         Check::Compared {

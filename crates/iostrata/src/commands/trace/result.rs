@@ -15,9 +15,9 @@ use super::attaching::Attachment;
 use crate::cli::Trace;
 use crate::error::Failure;
 
-/// Joins what was observed with what is left to ask the kernel for.
+/// Joins the observation with what is read from the kernel afterwards.
 ///
-/// What fails here is missing, and the rest of the result is there.
+/// A part that fails is listed as missing; the rest of the result stays.
 pub(super) fn assemble(
     options: &Trace,
     run: Run,
@@ -30,7 +30,7 @@ pub(super) fn assemble(
     let asked = survive("the contents of the page cache at the end", failed, || {
         failure::stage("main.aftermath");
         aftermath::name_mapped(&mut seen, cache);
-        // First of all: the kernel writes it back meanwhile.
+        // This comes first: the kernel keeps writing back meanwhile.
         let dirty_bytes = aftermath::dirty_bytes(&seen, cache);
         let calls = raw.syscalls.as_deref().unwrap_or(&[]);
         (dirty_bytes, aftermath::residency(&seen, calls))
@@ -60,7 +60,7 @@ pub(super) fn assemble(
     Ok(joined.unwrap_or_else(|| join(RawEvidence::default(), Seen::default(), facts)))
 }
 
-/// As it was typed, or as `/proc` shows it; what was asked for where that is more than one process.
+/// As typed, or as `/proc` shows it; the options if more than one process was requested.
 fn command(options: &Trace, target: Option<&Attachment>) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match target.map(|target| (target, target.only_process())) {

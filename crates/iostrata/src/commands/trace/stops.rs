@@ -1,4 +1,4 @@
-//! Observed by stopping it at its calls: ptrace.
+//! Observation by ptrace: the program stops at its calls.
 
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
 
-/// What is missing when waiting for the end of something has failed.
+/// What is missing when waiting for the program's end failed.
 const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
@@ -46,12 +46,12 @@ pub(super) fn start(
     let ending = match Ending::of_program(session.pid()) {
         Ok(ending) => ending,
         Err(error) => {
-            // The program cannot do without this process.
+            // The program needs this process.
             drop(session.wait());
             return Err(itself(&error));
         }
     };
-    // It is the program that signals find now.
+    // From now on signals go to the program.
     drop(held);
     let mut failed = Vec::new();
     let waited = survive(LATER, &mut failed, || {
@@ -71,7 +71,7 @@ pub(super) fn start(
     finish(session, ending, started_ns, failed)
 }
 
-/// Until the program has ended, or the user has seen enough of it.
+/// Waits until the program has ended, or the user ends the observation.
 fn wait(session: &Session, limit: Option<Duration>) {
     let begun = Instant::now();
     while session.status().is_none() && session.alive() > 0 {
@@ -82,7 +82,7 @@ fn wait(session: &Session, limit: Option<Duration>) {
     }
 }
 
-/// Observes processes that run already.
+/// Observes running processes.
 pub(super) fn adopt(
     target: &mut Attachment,
     limit: Option<Duration>,
@@ -91,7 +91,7 @@ pub(super) fn adopt(
     let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
     let session = Session::adopt(&target.find()).map_err(failure_of)?;
     drop(held);
-    // Before, some of its threads may have made calls unseen.
+    // Before that, some of its threads may have made unobserved calls.
     let started_ns = now_ns();
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
@@ -123,7 +123,7 @@ fn finish(
     Ok(run)
 }
 
-/// The threads' own times are exact; ours are those of looking at them from time to time.
+/// The threads' own times are exact; times by polling are not.
 fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) -> Run {
     let seen = outcome.observation.seen.as_ref();
     let lived = seen.map_or_else(Lived::default, |seen| seen.lived);

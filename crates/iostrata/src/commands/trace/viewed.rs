@@ -1,4 +1,4 @@
-//! What is written of a run that was just observed for viewers and for issues.
+//! Exports of a run that was just observed: for viewers and for issues.
 
 use std::iter;
 
@@ -13,7 +13,7 @@ use crate::commands::report::viewers;
 use crate::commands::viewers::Viewers;
 use crate::error::Failure;
 
-/// What was asked for. That it can be written is known before the program is started.
+/// The requested files. They are checked to be writable before the program is started.
 pub(super) struct Viewed {
     issue: Markdown,
     viewers: Viewers,
@@ -27,12 +27,12 @@ impl Viewed {
         })
     }
 
-    /// Whether one of them takes the place of the text.
+    /// Whether one of them replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         self.issue.is_standard_output() || self.viewers.is_standard_output()
     }
 
-    /// Writes all of it. One that cannot be written does not keep the others from being so.
+    /// Writes all of them, even if one of them fails.
     pub(super) fn save(self, options: &Trace, result: &TraceResult) -> Result<(), Failure> {
         let style = options.shown.style(false);
         let written = self.issue.save(|| markdown::trace::draw(result, &style));

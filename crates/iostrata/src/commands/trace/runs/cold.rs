@@ -16,18 +16,18 @@ use crate::error::Failure;
 /// Paths that a gap names.
 const NAMED: usize = 3;
 
-/// The files of a program, and what of them could not be evicted.
+/// The files of a program, and those that could not be evicted.
 #[derive(Debug)]
 pub(super) struct Files {
     paths: Vec<PathBuf>,
     evicted_bytes: u64,
     left_bytes: u64,
-    /// By path, the most that stayed before any run.
+    /// By path, the most bytes that stayed before any run.
     left: BTreeMap<String, Stayed>,
 }
 
 impl Files {
-    /// Those that an observed run used.
+    /// The files that an observed run used.
     pub(super) fn of(learned: &TraceResult) -> Self {
         let used = learned
             .files
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// Writes back and evicts all that are there, and looks whether they went.
+    /// Writes back and evicts all existing files, and verifies it.
     pub(super) fn evict(&mut self, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
         let mut survey = Survey::of_files(&self.paths, stop)?;
         evict::all(&mut survey, true, &mut Silent, stop);
@@ -74,7 +74,7 @@ impl Files {
         }
     }
 
-    /// What is told of them.
+    /// What the result says of them.
     pub(super) fn told(self) -> Cold {
         let mut left: Vec<Stayed> = self.left.into_values().collect();
         left.sort_by_key(|file| Reverse(file.bytes));

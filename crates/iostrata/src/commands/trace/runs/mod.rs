@@ -1,4 +1,4 @@
-//! Runs before the observed one: one that tells which files the program uses, warm-ups, timed ones.
+//! Runs before the observed one: one to list the program's files, warm-ups, timed runs.
 
 mod cold;
 mod streams;
@@ -25,7 +25,7 @@ use crate::cli::{Runs, Trace, TraceBackend};
 use crate::error::Failure;
 use crate::progress::Bar;
 
-/// What the runs before the observed one came to.
+/// The outcome of the runs before the observed one.
 pub(super) struct Before {
     timed: TimedRuns,
     files: Option<Files>,
@@ -33,7 +33,7 @@ pub(super) struct Before {
     missing: Option<Gap>,
 }
 
-/// What cannot be done several times.
+/// What cannot be run several times.
 pub(super) fn check(options: &Trace) -> Result<(), Failure> {
     let runs = &options.runs;
     let refuse = |message: &str| Err(Failure::Usage(message.to_owned()));
@@ -61,7 +61,7 @@ pub(super) fn check(options: &Trace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does them all.
+/// Makes all of them.
 pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
     let (streams, missing) =
         Streams::of_several(options.runs.show_output).map_err(|error| itself(&error))?;
@@ -94,7 +94,7 @@ pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
 }
 
 impl Before {
-    /// Has the observed run begin as the timed ones did.
+    /// Makes the observed run begin as the timed ones did.
     pub(super) fn prepare(&mut self, held: &Held) -> Result<(), Failure> {
         if let Some(files) = &mut self.files {
             files.evict(&|| held.arrived().is_some())?;
@@ -102,7 +102,7 @@ impl Before {
         go_on(held, "the preparation of the observed run")
     }
 
-    /// Puts all that is known of the runs into the result of the observed one.
+    /// Adds the runs to the result of the observed one.
     pub(super) fn tell(self, result: &mut TraceResult) {
         result.missing.extend(self.missing);
         result.missing.extend(without_memory(&self.timed.each));
@@ -122,7 +122,7 @@ struct Series<'a> {
     streams: Streams,
     files: Option<Files>,
     meter: Meter,
-    /// How long the meter was read.
+    /// Time spent reading the meter.
     metered: Duration,
     bar: Bar,
     done: usize,
@@ -173,7 +173,7 @@ impl Series<'_> {
         self.done += 1;
     }
 
-    /// One run that nothing observes.
+    /// One unobserved run.
     fn run(&mut self, label: &str) -> Result<Took, Failure> {
         self.step(label);
         go_on(self.held, label)?;
@@ -185,8 +185,8 @@ impl Series<'_> {
         self.ended_well(label, ended)
     }
 
-    /// One run that another process of iostrata observes: it takes its memory, its threads and its
-    /// probes with it.
+    /// One run observed by a separate iostrata process, so that its memory, its threads and its
+    /// probes end with it.
     fn learn(&self) -> Result<TraceResult, Failure> {
         let label = "the run that tells which files it uses";
         go_on(self.held, label)?;
@@ -236,7 +236,7 @@ impl Series<'_> {
     }
 }
 
-/// Fails when an end was asked for.
+/// Fails if the user asked to end.
 fn go_on(held: &Held, label: &str) -> Result<(), Failure> {
     held.arrived()
         .map_or(Ok(()), |signal| Err(cut_off(signal, label)))
@@ -257,7 +257,7 @@ fn end(status: ExitStatus) -> String {
     }
 }
 
-/// Memory that is less than what iostrata's own process had before it became the program.
+/// Whether the memory is less than iostrata's own process had before it executed the program.
 fn without_memory(each: &[TimedRun]) -> Option<Gap> {
     let without = each.iter().filter(|run| run.max_resident_bytes.is_none());
     let why = "it is no more than what a new process has of iostrata before it becomes the program, \

@@ -1,4 +1,4 @@
-//! What several runs read and where they print: each has to find and to do the same.
+//! Input and output of several runs: each must find and do the same.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,27 +13,27 @@ use rustix::stdio;
 /// Standard input and output of the runs.
 #[derive(Debug, Default)]
 pub(in super::super) struct Streams {
-    /// Where standard input stands at the start of each run, when it is a file.
+    /// Offset of standard input at the start of each run, if it is a file.
     input_at: Option<u64>,
-    /// Where the output goes instead.
+    /// The file that receives the output instead.
     nowhere: Option<File>,
 }
 
 impl Streams {
-    /// Those of a program that runs once: they are its own.
+    /// The streams of a program that runs once: its own.
     pub(in super::super) fn its_own() -> Self {
         Self::default()
     }
 
-    /// The same for each of several runs. What can be read only once is replaced by nothing, and
-    /// said.
+    /// The same for each of several runs. Input that can be read only once is replaced by an empty file, and
+    /// the user is told.
     pub(super) fn of_several(show_output: bool) -> io::Result<(Self, Option<Gap>)> {
         let (input_at, gap) = input()?;
         let nowhere = (!show_output).then(nowhere).transpose()?;
         Ok((Self { input_at, nowhere }, gap))
     }
 
-    /// Those of a run whose output goes nowhere.
+    /// The streams of a run without output.
     pub(in super::super) fn discarded() -> io::Result<Self> {
         Ok(Self {
             input_at: None,
@@ -49,7 +49,7 @@ impl Streams {
         })
     }
 
-    /// Makes a process: it finds its input at the start, and its output goes where it should.
+    /// Prepares a process: its input is at the start, and its output is redirected.
     pub(in super::super) fn around<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
         self.rewind()?;
         let Some(nowhere) = &self.nowhere else {
@@ -78,7 +78,7 @@ fn nowhere() -> io::Result<File> {
     OpenOptions::new().write(true).open("/dev/null")
 }
 
-/// A file is read by each run from where it stands now. Anything else is one run's.
+/// A file is read by each run from its current offset. Anything else can be read by one run only.
 fn input() -> io::Result<(Option<u64>, Option<Gap>)> {
     let stdin = stdio::stdin();
     let kind = fstat(stdin).map(|found| FileKind::from_mode(found.st_mode));
@@ -97,7 +97,7 @@ fn input() -> io::Result<(Option<u64>, Option<Gap>)> {
     Ok((None, gap))
 }
 
-/// As long as it lives, this process and what it starts prints elsewhere.
+/// While it lives, this process and its children print elsewhere.
 struct Elsewhere {
     output: OwnedFd,
     error: Option<OwnedFd>,
@@ -122,7 +122,7 @@ impl Elsewhere {
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        // Both are descriptors of this process, and duplicates of what stood there.
+        // Both are descriptors of this process, duplicates of the original ones.
         let _ = stdio::dup2_stdout(&self.output);
         if let Some(error) = &self.error {
             let _ = stdio::dup2_stderr(error);
