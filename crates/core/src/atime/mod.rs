@@ -29,7 +29,7 @@ pub const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TouchCase {
-    /// What was done to the file.
+    /// The operation on the file.
     pub operation: Operation,
     /// Under which mount option.
     pub mount: Mount,
@@ -56,14 +56,14 @@ pub struct Moved {
     pub fresh: bool,
 }
 
-/// Whether an operation moved the access time of what it was done to.
+/// Whether an operation updated the access time of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TouchRow {
     /// Case and target; no times and no requests, since one operation is not timed.
     #[serde(flatten)]
     pub row: Row<TouchCase>,
-    /// Whose access time is meant.
+    /// The file whose access time is meant.
     pub subject: Subject,
     /// Whether it moved while it was due ([`Moved::due`]).
     pub atime_changed: bool,
@@ -123,7 +123,7 @@ impl lab::Case for LoopCase {
     }
 }
 
-/// What a loop took and what it made the device write.
+/// The time of a loop and the bytes it made the device write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopRow {
@@ -140,7 +140,7 @@ pub struct LoopRow {
 }
 
 impl LoopRow {
-    /// Computes what follows from a row.
+    /// Computes the derived figures of a row.
     pub fn new(row: Row<LoopCase>, with_sync: Option<Timing>) -> Self {
         let spread = row.timing.as_ref().and_then(Spread::of);
         let sectors = sectors(&row.evidence);
@@ -172,7 +172,7 @@ fn sectors(evidence: &Evidence) -> Option<u64> {
 pub enum AtimeRow {
     /// Whether an operation moved an access time.
     Touch(Box<TouchRow>),
-    /// What reading took.
+    /// The time of reading.
     Loop(Box<LoopRow>),
 }
 
@@ -206,10 +206,10 @@ impl Probe {
     /// Those that can be set by `utimensat`(2) on any file system.
     pub const BY_CALL: [Self; 3] = [Self::BeforeMtime, Self::BeforeCtime, Self::AfterBoth];
 
-    /// Those that need a ctime in the past, which no call can set.
+    /// Those that need a ctime in the past, which no system call can set.
     pub const BY_IMAGE: [Self; 2] = [Self::DayOld, Self::NotDayOld];
 
-    /// What is set, in words.
+    /// The setting, in words.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BeforeMtime => "older than mtime, newer than ctime",
@@ -240,7 +240,7 @@ pub struct RelatimeProbe {
 /// time, then what reading costs.
 pub type AtimeResult = ExperimentResult<AtimeRow, Rules>;
 
-/// What the result has besides rows and answers.
+/// The parts of the result besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Rules {

@@ -51,7 +51,7 @@ names! {
 }
 
 impl Operation {
-    /// Whose access time is meant.
+    /// The file whose access time is meant.
     pub fn subject(self) -> Subject {
         match self {
             Self::Readdir => Subject::Directory,
@@ -60,7 +60,7 @@ impl Operation {
         }
     }
 
-    /// The program that does it; `None` when iostrata makes the calls itself.
+    /// The program that does it; `None` if iostrata makes the calls itself.
     pub fn program(self) -> Option<&'static str> {
         match self {
             Self::Find => Some("find"),
@@ -74,7 +74,7 @@ impl Operation {
 }
 
 names! {
-    /// What has the access time.
+    /// The file whose access time is meant.
     pub enum Subject {
         /// A regular file.
         File = "file",

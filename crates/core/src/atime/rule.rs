@@ -5,7 +5,7 @@
 
 use super::{Mount, Operation, Subject};
 
-/// What relatime finds when it looks at the access time.
+/// The condition that relatime finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClockState {
     /// Not newer than mtime or ctime, or a day old: relatime moves it.
@@ -41,7 +41,7 @@ pub fn expected_of_directory(
 fn reaches(operation: Operation, filesystem: &str) -> bool {
     match operation {
         // Metadata, or a change, which is mtime's and ctime's matter. `git status`
-        // compares what stat says with its index.
+        // compares the results of stat with its index.
         Operation::Stat
         | Operation::Open
         | Operation::OpenClose

@@ -1,4 +1,4 @@
-//! The verdicts on rows made by hand: what opposite figures, noise and missing rows do.
+//! Verdicts on rows made by hand: the effect of opposite figures, noise and missing rows.
 
 use super::fixture::{READS, looped, looped_on, matrix, result, touch};
 use super::*;
@@ -109,7 +109,7 @@ fn nothing_is_claimed_about_operations_that_were_not_done() {
     );
     assert!(is_claimed(&only(Operation::Find), "no file's atime"));
     assert!(result(Vec::new()).answers.is_empty());
-    // Under noatime nothing can be seen to move.
+    // Under noatime no access time moves.
     let noatime = touch(Operation::Find, Mount::Noatime, "ext4");
     assert!(
         result(vec![AtimeRow::Touch(Box::new(noatime))])

@@ -72,20 +72,20 @@ impl lab::Case for Case {
     }
 }
 
-/// The result of the experiment; the runtimes that are not installed are among what is missing.
+/// The result of the experiment; runtimes that are not installed are listed as missing.
 pub type BufferingResult = ExperimentResult<BufferingRow, Seen, OwnCost>;
 
-/// What the result has besides rows and answers.
+/// The parts of the result besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Seen {
     /// When bytes became visible and durable, per mode and target.
     pub timelines: Vec<Timeline>,
-    /// What the language runtimes found here buffer.
+    /// The buffering of the language runtimes found here.
     pub runtimes: Vec<RuntimeBuffer>,
 }
 
-/// A row with what follows from it.
+/// A row with its derived figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct BufferingRow {

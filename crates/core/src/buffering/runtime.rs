@@ -1,4 +1,4 @@
-//! What a language runtime buffers, read off its system calls.
+//! The buffering of a language runtime, derived from its system calls.
 //!
 //! Three programs are run in every runtime: three short writes and a flush; ten
 //! records of 1 KiB and a close; and one-byte writes until any buffer has
@@ -17,11 +17,11 @@ pub struct RuntimeCall {
     pub name: String,
     /// Length of each buffer written; empty for a sync, or when not captured.
     pub pieces_bytes: Vec<u64>,
-    /// What the kernel took; 0 for a sync.
+    /// Bytes that the kernel took; 0 for a sync.
     pub returned_bytes: u64,
 }
 
-/// What one runtime does with small writes.
+/// The handling of small writes by one runtime.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RuntimeBuffer {
@@ -43,7 +43,7 @@ pub struct RuntimeBuffer {
     /// The call made at overflow, with the length of each buffer written, such as `writev [7168,
     /// 1024]`; `null` when no overflow was seen.
     pub overflow_call: Option<String>,
-    /// What must be said about the row, such as why the buffer size is unknown.
+    /// Notes on the row, such as why the buffer size is unknown.
     pub note: Option<String>,
     /// The machine it was found on, in a result of several machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ fn hands_over_pieces(fill: &[RuntimeCall]) -> bool {
         .any(|call| call.pieces_bytes.len() > 2 && call.pieces_bytes.iter().all(|len| *len == 1))
 }
 
-/// What each writing call took. A sync takes nothing.
+/// Bytes that each writing call took. A sync takes none.
 fn written(calls: &[RuntimeCall]) -> Vec<u64> {
     calls
         .iter()

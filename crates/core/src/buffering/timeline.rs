@@ -11,7 +11,7 @@ use crate::op::FileId;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Step {
-    /// What the program did, such as `write 1` or `close`.
+    /// The program's action, such as `write 1` or `close`.
     pub action: String,
     /// Bytes the program had written so far.
     pub written_bytes: u64,

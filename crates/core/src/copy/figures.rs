@@ -1,4 +1,4 @@
-//! What follows from a row's times and counts.
+//! Figures derived from a row's times and counts.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,14 +81,14 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
         unpaid_bytes: after.map(|counts| counts.writes().bytes),
         data_bytes,
         is_shared,
-        // What copies nothing is bounded by no copy.
+        // A method that copies no data has no lower bound.
         limit: median_s
             .filter(|_| is_shared != Some(true))
             .and_then(|time_s| limit(row, time_s, yardsticks)),
     }
 }
 
-/// What calls returned of bytes that they moved to or from user memory. Two methods move
+/// Bytes that calls moved to or from user memory, by their return values. Two methods move
 /// bytes without such a call: a copy between mappings reads and writes the page cache's
 /// own pages, once for each byte, and the requests of `io_uring` each end in a completion
 /// that no call returns.
@@ -130,7 +130,7 @@ fn needed(case: &Case) -> Vec<Measure> {
     match case.method {
         // Nothing is moved.
         CopyMethod::Reflink => Vec::new(),
-        // Past the page cache in both directions, whatever is in it.
+        // Direct I/O in both directions, whatever the page cache holds.
         CopyMethod::Direct => vec![Measure::DeviceRead, Measure::DeviceWrite],
         _ => {
             let mut needed = vec![Measure::MemoryCopy];

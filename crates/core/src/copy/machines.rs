@@ -1,4 +1,4 @@
-//! What belongs to one machine in a result of several.
+//! The parts of a merged result that belong to one machine.
 
 use super::{CopyRow, Verified, Yardsticks};
 use crate::lab::{Joined, Stamp, Stamped};

@@ -76,7 +76,7 @@ names! {
 }
 
 names! {
-    /// What the copy is written over.
+    /// The target that the copy overwrites.
     #[derive(Default)]
     pub enum Destination {
         /// Nothing: the copy makes its file.
@@ -102,7 +102,7 @@ pub struct Case {
     pub durable: bool,
     /// Bytes that are copied.
     pub size_bytes: u64,
-    /// What is written over.
+    /// The target that is overwritten.
     #[serde(default)]
     pub destination: Destination,
 }
@@ -142,11 +142,11 @@ impl Case {
 /// The result of the experiment.
 pub type CopyResult = ExperimentResult<CopyRow, Yardsticks, Verified>;
 
-/// What the result has besides rows and answers.
+/// The parts of the result besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Yardsticks {
-    /// What this machine could do at best, measured between the copies.
+    /// The best this machine could do, measured between the copies.
     pub yardsticks: Vec<Yardstick>,
 }
 
@@ -158,7 +158,7 @@ pub struct Verified {
     pub verified_copies: u64,
 }
 
-/// A row with what follows from it.
+/// A row with its derived figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CopyRow {
@@ -172,7 +172,7 @@ pub struct CopyRow {
     pub figures: Figures,
 }
 
-/// What a yardstick measures.
+/// The measure of a yardstick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -181,13 +181,13 @@ pub enum Measure {
     MemoryCopy,
     /// Copying as many bytes within [`CACHED_BYTES`], which the processor's cache holds.
     CachedCopy,
-    /// Touching every page of as many bytes of new memory: what its page faults cost.
+    /// Touching every page of the same amount of new memory: the cost of its page faults.
     FreshMemory,
     /// Writing as many bytes to a new file with `O_DIRECT`, and `fdatasync`.
     DeviceWrite,
     /// Reading as many bytes of the source with `O_DIRECT`.
     DeviceRead,
-    /// Starting `cp` and letting it end with nothing copied.
+    /// Starting `cp` without a file to copy.
     ProgramStart,
 }
 
@@ -213,13 +213,13 @@ impl Measure {
     }
 }
 
-/// What this machine can do, for the rows to be set beside.
+/// The limits of this machine, for comparison with the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Yardstick {
-    /// What was measured.
+    /// The measurement.
     pub measure: Measure,
-    /// File system it was measured on; `None` for what needs none.
+    /// File system it was measured on; `None` if it needs none.
     pub target: Option<String>,
     /// Bytes moved or touched; 0 where none are.
     pub size_bytes: u64,

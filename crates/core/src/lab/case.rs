@@ -1,8 +1,8 @@
-//! A case of any experiment: whose it is, and its words.
+//! A case of any experiment: its experiment and its name in words.
 
 use serde::Serialize;
 
-/// What one row of an experiment is about.
+/// The case of one row of an experiment.
 pub trait Case: Serialize {
     /// Name of the experiment, as in the JSON.
     const EXPERIMENT: &'static str;

@@ -1,4 +1,4 @@
-//! What the rows of all experiments have in common.
+//! The common parts of the rows of all experiments.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::judge::Judged;
 use crate::timing::Timing;
 
-/// A row without what only its experiment has, with the number by which answers cite it.
+/// A row without its experiment's own parts, with the number by which answers cite it.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     /// 1-based number in its experiment.
@@ -21,9 +21,9 @@ pub struct Facts<'a> {
     pub timing: Option<&'a Timing>,
     /// Counts of the observed run.
     pub evidence: &'a Evidence,
-    /// What disturbed the row.
+    /// Disturbances of the row.
     pub interference: &'a Interference,
-    /// What the reader must know about it.
+    /// Notes for the reader.
     pub notes: &'a [String],
 }
 
@@ -91,7 +91,7 @@ impl<'a> Facts<'a> {
         self.case.label()
     }
 
-    /// What tells the row from others, the same in every result.
+    /// Id of the row, the same in every result.
     pub fn id(&self) -> String {
         self.case.id()
     }

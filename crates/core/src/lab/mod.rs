@@ -76,7 +76,7 @@ impl LabResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
-    /// What its rows, targets and answers name it by.
+    /// The name of it in its rows, targets and answers.
     pub machine: String,
     /// Machine and storage.
     pub environment: Environment,
@@ -100,7 +100,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// What it has as every experiment does.
+    /// Its common parts.
     pub fn shared(&self) -> Shared<'_> {
         match self {
             Self::Buffering(result) => result.shared("buffering", "writes"),
@@ -111,7 +111,7 @@ impl Experiment {
         }
     }
 
-    /// What a reader asks of it, with the answers of its rows, which are of one machine.
+    /// The user's questions, answered by rows of one machine.
     pub fn replies(&self) -> Vec<Reply> {
         match self {
             Self::Buffering(result) => buffering::replies(result),
@@ -133,7 +133,7 @@ impl Experiment {
         }
     }
 
-    /// What each row has as the rows of every experiment do.
+    /// The common parts of each row.
     pub fn facts(&self) -> Vec<Facts<'_>> {
         each!(self, result => {
             let rows = result.numbered();
@@ -141,7 +141,7 @@ impl Experiment {
         })
     }
 
-    /// Its rows, if they are of this type; none otherwise.
+    /// Its rows, if they have this type; otherwise none.
     pub fn rows_of<R: 'static>(&self) -> &[R] {
         let rows: &dyn Any = each!(self, result => &result.rows);
         rows.downcast_ref::<Vec<R>>().map_or(&[], Vec::as_slice)
@@ -152,7 +152,7 @@ impl Experiment {
         self.shared().rows
     }
 
-    /// What does not exist, and why.
+    /// What is missing, and why.
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         each!(self, result => &mut result.missing)
     }
@@ -163,21 +163,21 @@ impl Experiment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ResultOf{R}s"))]
 pub struct ExperimentResult<R, O, M = ()> {
-    /// What it answers.
+    /// The question it answers.
     pub question: String,
     /// File systems measured.
     pub targets: Vec<MeasuredTarget>,
     /// One row per case and target.
     pub rows: Vec<R>,
-    /// What only this experiment has.
+    /// The parts that only this experiment has.
     #[serde(flatten)]
     pub own: O,
     /// Verdicts.
     pub answers: Vec<Answer>,
-    /// Settings of the storage under the directory, where they decide what is measured.
+    /// Settings of the storage under the directory that decide what is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Vec<Setting>>,
-    /// Properties of this machine that limit what the rows mean.
+    /// Properties of this machine that limit the meaning of the rows.
     pub caveats: Vec<String>,
     /// Cases and other parts of the experiment that are not there, and why.
     #[serde(default)]
@@ -195,7 +195,7 @@ pub struct Method<M = ()> {
     /// Runs made before those, one a case, that are not among the samples.
     #[serde(default)]
     pub warm_up_runs: usize,
-    /// What only this experiment has.
+    /// The parts that only this experiment has.
     #[serde(flatten)]
     pub own: M,
     /// Whether the run ended before all rows were done.
@@ -205,23 +205,23 @@ pub struct Method<M = ()> {
     pub planned_rows: usize,
 }
 
-/// What the measuring itself costs.
+/// The cost of the measuring itself.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
     /// Nanoseconds per operation that the measuring loop itself costs, measured with an
-    /// operation that does nothing.
+    /// empty operation.
     pub own_cost_ns: Option<f64>,
 }
 
-/// What every experiment's result has, whatever its rows are.
+/// The common parts of every experiment's result.
 #[derive(Debug, Clone, Copy)]
 pub struct Shared<'a> {
     /// Name of the experiment, as in the JSON.
     pub id: &'static str,
-    /// What it measures, in a word or two.
+    /// Its subject, in a word or two.
     pub about: &'static str,
-    /// What it answers.
+    /// The question it answers.
     pub question: &'a str,
     /// File systems measured.
     pub targets: &'a [MeasuredTarget],
@@ -229,9 +229,9 @@ pub struct Shared<'a> {
     pub rows: usize,
     /// Verdicts.
     pub answers: &'a [Answer],
-    /// Properties of this machine that limit what the rows mean.
+    /// Properties of this machine that limit the meaning of the rows.
     pub caveats: &'a [String],
-    /// What does not exist, and why.
+    /// What is missing, and why.
     pub missing: &'a [Gap],
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
@@ -282,7 +282,7 @@ pub struct MeasuredTarget {
 }
 
 impl MeasuredTarget {
-    /// Whether its file system lives in memory, and asks no device for anything.
+    /// Whether its file system is in memory, without device requests.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.storage.filesystem.as_str(), "tmpfs" | "ramfs")
     }
@@ -292,7 +292,7 @@ impl MeasuredTarget {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(transform = crate::schema::with_id))]
 pub struct Row<C> {
-    /// What was done.
+    /// The operation.
     pub case: C,
     /// Name of the target it was done on.
     pub target: String,
@@ -300,9 +300,9 @@ pub struct Row<C> {
     pub timing: Option<Timing>,
     /// Counts, from a separate observed run.
     pub evidence: Evidence,
-    /// What disturbed the row.
+    /// Disturbances of the row.
     pub interference: Interference,
-    /// What the reader must know about this row.
+    /// Notes for the reader of this row.
     pub notes: Vec<String>,
 }
 
@@ -344,7 +344,7 @@ impl<C: Case> Serialize for Row<C> {
     }
 }
 
-/// What else the machine did while a row was measured.
+/// Other activity of the machine while a row was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Interference {

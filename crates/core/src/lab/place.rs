@@ -1,7 +1,7 @@
 //! Names of targets. In a result of several machines the machine stands behind the name,
 //! `host@web1`, so that rows of two machines never have the same target, nor the same id.
 
-/// What stands between a target and its machine; no other name has one.
+/// Separator of a target and its machine; no other name has one.
 pub(super) const AT: char = '@';
 
 /// The target as the machine's own result names it.

@@ -24,10 +24,10 @@ names! {
 }
 
 impl State {
-    /// Those that can be asked for.
+    /// Those that can be requested.
     pub const ASKED: [Self; 4] = [Self::Cold, Self::Warm, Self::Direct, Self::Dontcache];
 
-    /// What a row that was asked for in this state is, when `resident_bytes` of a file
+    /// The state of a row requested in this state, if `resident_bytes` of a file
     /// of `size_bytes` were in the cache before the read. `O_DIRECT` does not look
     /// there, so it stays what it is.
     #[must_use]
@@ -62,7 +62,7 @@ names! {
 }
 
 names! {
-    /// What is done with the bytes.
+    /// The processing of the bytes.
     pub enum Parse {
         /// Nothing.
         None = "none",
@@ -87,7 +87,7 @@ pub struct Case {
     pub reader: Reader,
     /// Size of the file.
     pub size_bytes: u64,
-    /// What is done with the bytes.
+    /// The processing of the bytes.
     pub parse: Parse,
 }
 
@@ -105,7 +105,7 @@ impl lab::Case for Case {
 }
 
 impl Case {
-    /// Why the combination cannot be; `None` when it can.
+    /// Why the combination is impossible; `None` if it is possible.
     pub fn impossible(&self) -> Option<&'static str> {
         match (self.state, self.reader, self.parse) {
             (State::Partial, ..) => Some("a partly cached file is measured as found, not prepared"),

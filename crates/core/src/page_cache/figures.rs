@@ -1,4 +1,4 @@
-//! What follows from the rows: throughput, residency in shares, and where the time went.
+//! Figures derived from the rows: throughput, residency as shares, and where the time went.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct Figures {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Spent {
     /// Estimate: the time that copying as many bytes from memory to memory took. 0 for
-    /// readers that copy nothing.
+    /// readers that do not copy.
     pub copy_estimate_s: Option<f64>,
     /// Estimate: the row's minor faults at `fault_s` each.
     pub faults_estimate_s: Option<f64>,

@@ -25,7 +25,7 @@ pub const RANDOM_READ_BYTES: u64 = 4096;
 /// The result of the experiment.
 pub type PageCacheResult = ExperimentResult<PageCacheRow, Parsing, OwnCost>;
 
-/// What the result has besides rows and answers.
+/// The parts of the result besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Parsing {
@@ -34,12 +34,12 @@ pub struct Parsing {
     pub parsing: Vec<ParseLine>,
 }
 
-/// A row with what belongs to reading files.
+/// A row with the parts about reading files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct PageCacheRow {
     /// Case, timing, evidence. The case's state is the one that was found by
-    /// `cachestat`(2), whatever was asked for.
+    /// `cachestat`(2), whatever was requested.
     #[serde(flatten)]
     pub row: Row<Case>,
     /// The state that was asked for.
@@ -119,7 +119,7 @@ impl PageCacheRow {
 
 impl Judged for PageCacheRow {
     type Case = Case;
-    /// What was asked for.
+    /// The request.
     type Kind = (State, Reader, Parse);
 
     fn row(&self) -> &Row<Case> {

@@ -18,7 +18,7 @@ pub struct ParseLine {
     pub reader: Reader,
     /// Size of the file.
     pub size_bytes: u64,
-    /// What is done with the bytes.
+    /// The processing of the bytes.
     pub parse: Parse,
     /// Median time with nothing cached, seconds.
     pub cold_s: f64,
@@ -30,7 +30,7 @@ pub struct ParseLine {
     pub warm_reading_share: f64,
     /// Throughput of the parser alone, bytes per second, with the file cached.
     pub parser_bytes_per_s: f64,
-    /// What the cache saves, as a share of the warm time.
+    /// The saving by the cache, as a share of the warm time.
     pub saved_share: f64,
     /// Throughput of a parser for which the cache would save just [`MATTERS_SHARE`]:
     /// a quicker parser gains more. `null` when the cache saves nothing, or saves

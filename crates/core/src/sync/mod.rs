@@ -45,7 +45,7 @@ names! {
 }
 
 names! {
-    /// What the write before the sync finds. It decides what a sync must make durable
+    /// The state of the blocks before the write. It decides what a sync must make durable
     /// besides the contents, so no row leaves it out.
     pub enum Write {
         /// The file grows by each write.
@@ -63,7 +63,7 @@ names! {
 pub struct Case {
     /// How durability is asked for.
     pub call: SyncCall,
-    /// What the write finds.
+    /// The state of the blocks before the write.
     pub write: Write,
     /// Bytes per write.
     pub size_bytes: u64,
@@ -100,17 +100,17 @@ impl Case {
 /// The result of the experiment.
 pub type SyncResult = ExperimentResult<SyncRow, Projected>;
 
-/// What the result has besides rows and answers.
+/// The parts of the result besides rows and answers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Projected {
-    /// What one write and one flush cost on each target, for the projection.
+    /// Cost of one write and of one flush on each target, for the projection.
     pub calibrations: Vec<Calibration>,
     /// Rates that other devices would give.
     pub projections: Vec<Projection>,
 }
 
-/// A row with what follows from it.
+/// A row with its derived figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncRow {
@@ -127,7 +127,7 @@ pub struct SyncRow {
     pub latency_s: Latency,
     /// Syncs of the observed run, which `per_sync` divides by.
     pub observed_syncs: u64,
-    /// What one sync made the device do.
+    /// Device requests of one sync.
     pub per_sync: PerSync,
     /// The observed run second by second.
     pub series: Series,
@@ -188,7 +188,7 @@ impl PerSync {
     }
 }
 
-/// What the two passes counted besides times and evidence.
+/// Counts of the two passes besides times and evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted {
     /// Syncs of each timing run.
@@ -202,7 +202,7 @@ pub struct Counted {
 }
 
 impl SyncRow {
-    /// Computes what follows from the measured figures.
+    /// Computes the derived figures.
     pub fn new(mut row: Row<Case>, counted: Counted) -> Self {
         let rate = |run_s: f64| (run_s > 0.0).then(|| counted.syncs_per_run as f64 / run_s);
         let series = Series::of(counted.seconds);
@@ -221,7 +221,7 @@ impl SyncRow {
         }
     }
 
-    /// Why the counts of requests may be somebody else's in part; `None` when they are
+    /// Why the counts of requests may include those of others; `None` if they are
     /// the case's. Requests without a file cannot be told from those of others, who
     /// made requests for other files on the same disk.
     pub fn disturbed(&self) -> Option<String> {

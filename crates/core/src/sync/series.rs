@@ -83,7 +83,7 @@ pub struct Steadiness {
 }
 
 impl Series {
-    /// Why there is no steadiness; `None` when there is.
+    /// Why there is no steadiness; `None` if there is.
     pub fn missing(&self) -> Option<Gap> {
         let why = format!("observed for fewer than {FEWEST_SECONDS} seconds");
         let none = self.steadiness.is_none();

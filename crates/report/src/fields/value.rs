@@ -23,15 +23,15 @@ pub(crate) enum Kind {
 /// A value of a field's type; `None` if it is unknown.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
-    /// Of [`Kind::Text`].
+    /// Makes a [`Kind::Text`].
     Text(Option<Cow<'a, str>>),
-    /// Of [`Kind::Count`].
+    /// Makes a [`Kind::Count`].
     Count(Option<u64>),
-    /// Of [`Kind::Signed`].
+    /// Makes a [`Kind::Signed`].
     Signed(Option<i64>),
-    /// Of [`Kind::Real`].
+    /// Makes a [`Kind::Real`].
     Real(Option<f64>),
-    /// Of [`Kind::Flag`].
+    /// Makes a [`Kind::Flag`].
     Flag(Option<bool>),
 }
 

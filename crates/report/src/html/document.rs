@@ -11,7 +11,7 @@ use crate::format::beginning;
 
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("charts.css"));
 
-/// Of every page: they add sorting, filtering and marked rows to tables that can be read without
+/// Scripts of every page: they add sorting, filtering and marked rows to tables that can be read without
 /// them, open what a link leads to, and show what is of a chosen file, process or time.
 const SCRIPTS: [&str; 3] = [
     include_str!("tables.js"),
@@ -19,7 +19,7 @@ const SCRIPTS: [&str; 3] = [
     include_str!("choice.js"),
 ];
 
-/// Of pages that have charts.
+/// Scripts of pages with charts.
 const CHART_SCRIPTS: [&str; 2] = [include_str!("charts.js"), include_str!("time.js")];
 
 /// A page whose parts are drawn.
@@ -27,7 +27,7 @@ pub(super) struct Document<'a> {
     pub(super) title: &'a str,
     pub(super) outline: &'a Outline,
     pub(super) body: Markup,
-    /// Of the files that hold the results.
+    /// Names of the results' files.
     pub(super) names: Vec<&'a str>,
     pub(super) has_charts: bool,
 }

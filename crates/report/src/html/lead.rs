@@ -15,7 +15,7 @@ use crate::view::lab::digest::{caution, elsewhere, tone};
 use crate::view::page::Tone;
 use crate::view::trace::headline::summed;
 
-/// What stands below the only title of a result.
+/// Contents below the only title of a result.
 pub(super) enum Lead<'a> {
     /// Of a trace.
     Trace(Markup),
@@ -23,7 +23,7 @@ pub(super) enum Lead<'a> {
     Experiment(&'a LabResult),
 }
 
-/// What stands between the title of a trace and its findings.
+/// Contents between the title of a trace and its findings.
 pub(super) fn of_trace(outline: &mut Outline, result: &TraceResult) -> Markup {
     let mut markup = Markup::default();
     let summed = summed(result);
@@ -44,7 +44,7 @@ struct Line {
     tone: Tone,
     /// Why it is so, in a few words.
     figure: String,
-    /// What other file systems say.
+    /// Answers of other file systems.
     elsewhere: Vec<String>,
     /// Rows that decided.
     rows: Vec<usize>,

@@ -33,14 +33,14 @@ use crate::view;
 use crate::view::lab::Extent;
 use crate::view::page::{Block, Page};
 
-/// What a page of one result has room for. Ten thousand files stay below 5 MB and
+/// Limits of a page of one result. Ten thousand files stay below 5 MB and
 /// are laid out in less than a second.
 const ROOM: Room = Room {
     rows: 1_000,
     bytes: 300_000,
 };
 
-/// What each of many results has room for at least.
+/// Minimum room for each of many results.
 const LEAST: Room = Room {
     rows: 50,
     bytes: 20_000,
@@ -49,22 +49,22 @@ const LEAST: Room = Room {
 /// A result of any kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Drawn<'a> {
-    /// Of `lab`.
+    /// A result of `lab`.
     Lab(&'a LabResult),
-    /// Of `trace`.
+    /// A result of `trace`.
     Trace(&'a TraceResult),
-    /// Of `doctor`.
+    /// A result of `doctor`.
     Doctor(&'a DoctorResult),
-    /// Of `cache`.
+    /// A result of `cache`.
     Cache(&'a CacheResult),
-    /// Of `compare`.
+    /// A result of `compare`.
     Comparison(&'a Comparison),
 }
 
 /// A result, and what it is called.
 #[derive(Debug, Clone)]
 pub struct Titled<'a> {
-    /// Of the file that holds it; `None` where it was not saved.
+    /// Name of its file; `None` if it was not saved.
     pub name: Option<String>,
     /// The result.
     pub result: Drawn<'a>,

@@ -10,7 +10,7 @@ pub(super) const HEADINGS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 /// A heading that the table of contents has.
 #[derive(Debug)]
 struct Entry {
-    /// Of the heading's element in [`HEADINGS`].
+    /// Id of the heading's element in [`HEADINGS`].
     level: usize,
     id: String,
     text: String,

@@ -1,4 +1,4 @@
-//! What stands below one title, and links to its rows.
+//! The contents below one title, and links to its rows.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// What the names of its rows begin with: `sync-row-`.
+    /// Prefix of the ids of its rows: `sync-row-`.
     pub(super) fn row_prefix(&self) -> String {
         format!("{}-row-", self.name)
     }

@@ -21,11 +21,11 @@ pub(super) struct Room {
     pub(super) bytes: usize,
 }
 
-/// What names a table and its rows.
+/// The name of a table and of its rows.
 pub(super) struct Names<'a> {
     /// Of the table.
     pub(super) id: &'a str,
-    /// What rows have before their number.
+    /// Prefix of a row's number.
     pub(super) rows: &'a str,
     /// The caption.
     pub(super) caption: &'a str,

@@ -11,7 +11,7 @@ fn of_trace(result: &TraceResult) -> String {
     }])
 }
 
-/// What stands between the way around the page and its scripts, without the drawings.
+/// Text between the navigation and the scripts, without the drawings.
 fn body(page: &str) -> String {
     let start = page.find("<main").unwrap();
     let end = page.find("<script>").unwrap();

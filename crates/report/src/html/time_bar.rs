@@ -26,7 +26,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
     each: Vec<Part>,
-    /// What the bar is as long as, seconds.
+    /// Length of the bar, seconds.
     whole_s: f64,
     /// Whether threads ran side by side, so that their sum is more than the run.
     is_sum: bool,
@@ -193,7 +193,7 @@ const fn pattern(class: &'static str, turn: &'static str, lines: &'static str) -
     Pattern { class, turn, lines }
 }
 
-/// What the style sheet fills the parts with, once a page.
+/// Patterns that the style sheet uses to fill the parts, once a page.
 fn patterns(markup: &mut Markup, outline: &mut Outline) {
     let attributes = [
         ("class", "patterns"),

@@ -44,7 +44,7 @@ pub(super) fn written(
     })
 }
 
-/// What noatime saves of a loop.
+/// The share of a loop that noatime saves.
 pub(super) fn comparison<'a>(
     target: &TargetRows<'a>,
     files: Loop,
@@ -61,7 +61,7 @@ pub(super) fn comparison<'a>(
     found.ok_or_else(|| Missing::Evidence("a loop has no timing run".to_owned()))
 }
 
-/// What a loop wrote.
+/// Bytes that a loop wrote.
 pub(super) struct Written {
     number: usize,
     mount: Mount,
@@ -185,7 +185,7 @@ pub(super) fn one_file_shows_the_cost(target: &TargetRows<'_>) -> Result<Finding
 }
 
 /// The article's `atime` is what Linux calls strictatime; the same loop under Linux's
-/// default is told beside it.
+/// default is given beside it.
 pub(super) fn as_in_the_article(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let strict = comparison(target, Loop::OneFile, Reading::First, Mount::Strictatime)?;
     let (low, high) = interval(&strict.timing)?;

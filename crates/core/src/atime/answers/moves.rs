@@ -45,7 +45,7 @@ const CLAIMS: [Claim; 4] = [
     },
 ];
 
-/// What one machine found.
+/// The result of one machine.
 pub(super) struct Found<'a> {
     machine: Option<&'a str>,
     touches: Vec<(usize, &'a TouchRow)>,
@@ -71,7 +71,7 @@ impl<'a> Found<'a> {
         found.collect()
     }
 
-    /// The claims in their order, and what is found of each.
+    /// The claims in their order, and the finding for each.
     fn answers(&self) -> Vec<Option<Answer>> {
         let claims = CLAIMS.iter().map(|claim| judge(claim, self));
         let rules = [relatime_rule(self), noatime(self), nodiratime(self)];
@@ -264,7 +264,7 @@ pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
     })
 }
 
-/// Whether a mount option moves just what `lets` says, of what moves under strictatime.
+/// Whether a mount option updates exactly what `lets` says, of what strictatime updates.
 fn held_back(
     found: &Found<'_>,
     claim: &str,

@@ -63,7 +63,7 @@ const ASKED: [Operation; 8] = [
     Operation::Find,
 ];
 
-/// What the rows and probes say to each question.
+/// The answers by rows and probes to each question.
 pub fn replies(result: &AtimeResult) -> Vec<Reply> {
     let targets = TargetRows::of(result, &result.targets, result.loops(), [].into_iter());
     let mut replies = reply::replies(&QUESTIONS, targets);
@@ -168,7 +168,7 @@ fn article(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(judged(found, yes, no))
 }
 
-/// Operations whose result is the same on every file system that was measured.
+/// Operations with the same result on every measured file system.
 fn updates(result: &AtimeResult) -> Option<Reply> {
     let moved = |operation: Operation| -> Option<bool> {
         let rows = || {

@@ -34,7 +34,7 @@ pub(in crate::buffering) fn result(made: Vec<Row<Case>>) -> BufferingResult {
     fixture::result(rows.collect(), Seen::default())
 }
 
-/// What a claim, by a part of its text, is found to be by these rows.
+/// The verdict of these rows on a claim, named by a part of its text.
 pub(super) fn judge(claim: &str, made: Vec<Row<Case>>) -> Result<Finding, Missing> {
     judged(claim, &result(made))
 }

@@ -113,7 +113,7 @@ fn fdatasync_is_cheaper(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     })
 }
 
-/// What a flush after each record adds to buffered writing, for the smallest and
+/// The cost of a flush after each record over buffered writing, for the smallest and
 /// the largest records.
 fn large_records_hide_the_flush(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let [small, large] = target.extremes([Mode::Flush, Mode::Buffered])?;

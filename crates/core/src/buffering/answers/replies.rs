@@ -70,7 +70,7 @@ const QUESTIONS: [Question<BufferingRow, BufferingResult>; 10] = [
     },
 ];
 
-/// What the rows say to each question, and what the languages found here buffer.
+/// The answers to each question, and the buffering of the languages found here.
 pub fn replies(result: &BufferingResult) -> Vec<Reply> {
     let mut replies = reply::replies(&QUESTIONS, targets(result));
     replies.extend(runtimes(result));

@@ -1,4 +1,4 @@
-//! When another process sees what was written, decided by the timelines.
+//! When another process sees written data, decided by the timelines.
 
 use super::TargetRows;
 use crate::answer::Verdict;
@@ -68,7 +68,7 @@ fn hidden(step: &Step) -> u64 {
     step.written_bytes.saturating_sub(step.visible_bytes)
 }
 
-/// Whether bytes were hidden although nothing was left to do for them: a step
+/// Whether bytes stayed hidden although the program had done everything for them: a step
 /// that is followed by its flush may hide some.
 fn is_late(steps: &[Step], index: usize) -> bool {
     let flush_follows = steps

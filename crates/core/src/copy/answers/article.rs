@@ -66,7 +66,7 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
     })
 }
 
-/// What the mapped copy left to write-back, as the article's did.
+/// Bytes that the mapped copy left to writeback, as the article's did.
 fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
     let evidence = mmap.evidence();
     let (running, after) = (evidence.device?, evidence.device_after_exit?);
@@ -78,7 +78,7 @@ fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
     ))
 }
 
-/// What the buffer's own memory costs, measured without any file: its page faults, and
+/// The cost of the buffer's own memory, measured without a file: its page faults, and
 /// that it is read back from memory instead of from the processor's cache.
 pub(super) fn memory(pair: &Pair<'_, '_>) -> Option<String> {
     let yardstick_s = |measure| yardstick_s(pair.target, measure, &pair.rows[0]);

@@ -1,4 +1,4 @@
-//! What durability and a cold source cost.
+//! The cost of durability and of a cold source.
 
 use super::{COMPARED, Numbered, Pair, TargetRows, data_bytes};
 use crate::answer::Verdict;

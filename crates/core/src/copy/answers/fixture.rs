@@ -98,7 +98,7 @@ pub(in crate::copy) fn result(made: Vec<Row<Case>>) -> CopyResult {
     fixture::result(rows.collect(), Yardsticks { yardsticks })
 }
 
-/// What a claim, by a part of its text, is found to be by these rows.
+/// The verdict of these rows on a claim, named by a part of its text.
 pub(super) fn judge(claim: &str, made: Vec<Row<Case>>) -> Result<Finding, Missing> {
     fixture::judge(&CLAIMS, claim, &targets(&result(made)))
 }

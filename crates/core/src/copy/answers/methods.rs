@@ -11,7 +11,7 @@ fn copies_inside(row: &CopyRow) -> bool {
         row.kind(),
         Some(CopyMethod::Sendfile | CopyMethod::Splice | CopyMethod::CopyFileRange)
     );
-    // A file system that shares blocks copies nothing: that is another question.
+    // A file system that shares blocks copies no data; another question covers that.
     inside && row.figures.is_shared != Some(true)
 }
 

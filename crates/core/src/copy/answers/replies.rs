@@ -65,7 +65,7 @@ const QUESTIONS: [Question<CopyRow, CopyResult>; 9] = [
     },
 ];
 
-/// What the rows say to each question.
+/// The answers of the rows to each question.
 pub fn replies(result: &CopyResult) -> Vec<Reply> {
     reply::replies(&QUESTIONS, targets(result))
 }
@@ -86,7 +86,7 @@ const MOST_NAMED: usize = 3;
 fn fastest(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [_, inside] = methods::buffered_and_inside(target)?;
     let size = inside.row.size_bytes();
-    // What shares blocks copies nothing.
+    // Shared blocks are not a copy.
     let is_copy = |row: &CopyRow| {
         methods::is_rival(row) && row.size_bytes() == size && row.figures.is_shared != Some(true)
     };

@@ -16,9 +16,9 @@ pub(crate) use parts::{Joined, Stamped};
 pub struct Input<'a> {
     /// The file it comes from, for errors.
     pub file: &'a str,
-    /// What its machine is to be called; the label of its environment where nothing is said.
+    /// The name of its machine; by default the label of its environment.
     pub machine: Option<&'a str>,
-    /// What was in it.
+    /// Its former contents.
     pub result: &'a LabResult,
 }
 
@@ -139,7 +139,7 @@ pub fn merge(inputs: &[Input<'_>]) -> Result<LabResult, MergeError> {
     })
 }
 
-/// What the machines are called, each differently.
+/// The names of the machines, each different.
 fn machines(inputs: &[Input<'_>]) -> Result<Vec<String>, MergeError> {
     if inputs.len() < 2 {
         return Err(MergeError::Alone);
@@ -235,7 +235,7 @@ impl Stamp<'_> {
         *row = row.saturating_add(self.before);
     }
 
-    /// Says of a text whose it is.
+    /// Puts the machine's name before a text.
     fn whose(&self, text: &mut String) {
         *text = format!("{}: {text}", self.machine);
     }
@@ -246,7 +246,7 @@ impl Experiment {
         each!(self, result => put_on(result, stamp));
     }
 
-    /// Adds what another machine measured of the same experiment.
+    /// Adds another machine's measurements of the same experiment.
     fn append(&mut self, other: Self) {
         let other: Box<dyn Any> = each!(other, result => Box::new(result));
         // Experiments of one name are of one kind.
@@ -257,7 +257,7 @@ impl Experiment {
         });
     }
 
-    /// Says which machines did not measure it.
+    /// Names the machines that did not measure it.
     fn lack(&mut self, inputs: &[Input<'_>], machines: &[String]) {
         let id = self.shared().id;
         for (input, machine) in inputs.iter().zip(machines) {
@@ -271,7 +271,7 @@ impl Experiment {
     }
 }
 
-/// What a result of one machine becomes as a part of one of several.
+/// The result of one machine as a part of a merged result.
 fn put_on<R: Stamped, O: Stamped, M>(result: &mut ExperimentResult<R, O, M>, stamp: &Stamp<'_>) {
     for target in &mut result.targets {
         stamp.target(&mut target.name);

@@ -11,7 +11,7 @@ pub(crate) trait Stamped {
 
 /// Something that a result has once, also where it is of several machines.
 pub(crate) trait Joined {
-    /// Adds that of another machine. What cannot be the same of both is left out, and named.
+    /// Adds the result of another machine. Parts that cannot be joined are left out, and named.
     fn join(&mut self, other: Self) -> Option<&'static str>;
 }
 

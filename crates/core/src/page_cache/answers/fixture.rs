@@ -131,7 +131,7 @@ pub(in crate::page_cache) fn result(mut rows: Vec<PageCacheRow>) -> PageCacheRes
     fixture::result(rows, Parsing { parsing })
 }
 
-/// What a claim, by a part of its text, is found to be by these rows.
+/// The verdict of these rows on a claim, named by a part of its text.
 pub(super) fn judge(claim: &str, rows: Vec<PageCacheRow>) -> Result<Finding, Missing> {
     fixture::judge(&CLAIMS, claim, &targets(&result(rows)))
 }

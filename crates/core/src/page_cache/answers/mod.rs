@@ -1,6 +1,6 @@
 //! The verdicts of the experiment, computed from its rows.
 //!
-//! Rows that are not in the state they were asked for decide nothing. Times are
+//! Rows that are not in the requested state decide nothing. Times are
 //! compared by [`crate::stats::ratio`]; a difference inside the noise, like missing
 //! evidence, gives [`Verdict::Inconclusive`](crate::Verdict::Inconclusive).
 
@@ -40,7 +40,7 @@ const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
     Claim {
         text: "most of a warm read of a large file is page faults in its new buffer",
         by: By::Times(Times {
-            // What it takes longer than into a buffer that is used again, its faults took:
+            // The difference to a reused buffer is the time of the page faults:
             // most of it when it takes more than twice as long.
             rows: Pick::Largest([WARM_READ, (State::Warm, Reader::ReadReused, Parse::None)]),
             relation: Relation::Above(2.0),

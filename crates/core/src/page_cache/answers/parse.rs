@@ -1,4 +1,4 @@
-//! Reading against what is done with the bytes.
+//! Reading compared with the processing of the bytes.
 
 use super::{Numbered, TargetRows};
 use crate::bytes;

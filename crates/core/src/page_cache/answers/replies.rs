@@ -72,7 +72,7 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
     },
 ];
 
-/// What the rows say to each question.
+/// The answers of the rows to each question.
 pub fn replies(result: &PageCacheResult) -> Vec<Reply> {
     reply::replies(&QUESTIONS, targets(result))
 }

@@ -1,4 +1,4 @@
-//! What is in the cache, and what came from the device.
+//! Residency, and bytes from the device.
 
 use super::{Numbered, TargetRows, in_state};
 use crate::answer::Verdict;

@@ -48,7 +48,7 @@ pub(in crate::sync) fn result(made: Vec<Row<Case>>) -> SyncResult {
     fixture::result(rows.collect(), Projected::default())
 }
 
-/// What a claim, by a part of its text, is found to be by these rows.
+/// The verdict of these rows on a claim, named by a part of its text.
 pub(super) fn judge(claim: &str, made: Vec<Row<Case>>) -> Result<Finding, Missing> {
     judged(claim, &result(made))
 }

@@ -23,7 +23,7 @@ type Numbered<'a> = judge::Numbered<'a, SyncRow>;
 /// An append of one writer, and its `fsync`.
 const APPEND: (SyncCall, Write, u64) = (SyncCall::Fsync, Write::Append, 1);
 
-/// What both rows ask of the device.
+/// The device requests of both rows.
 const REQUESTS: Also<SyncRow, SyncResult> = Also::Each("; {0} against {1}", |row| {
     Some(row.requests().ok()?.to_string())
 });

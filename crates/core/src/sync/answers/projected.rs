@@ -1,11 +1,11 @@
-//! Whether the model behind the projections meets what was measured.
+//! Whether the model behind the projections agrees with the measurements.
 
 use super::TargetRows;
 use crate::answer::Verdict;
 use crate::judge::figures::number;
 use crate::judge::{Finding, Missing};
 
-/// An error within which a projection is of use, and one from which on it is of none.
+/// The error up to which a projection is useful, and the error from which it is useless.
 const GOOD: f64 = 0.25;
 const USELESS: f64 = 0.5;
 

@@ -56,7 +56,7 @@ pub(super) fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64
         case.writers == 1 && case.call != SyncCall::Sync
     });
     let rows: Vec<_> = lone.copied().collect();
-    // In memory a sync is nothing, and its rate tells nothing.
+    // In memory a sync does nothing, and its rate means nothing.
     if rows.first().is_none_or(Numbered::is_in_memory) {
         return Err(Missing::Rows);
     }

@@ -82,7 +82,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
     },
 ];
 
-/// What the rows say to each question.
+/// The answers of the rows to each question.
 pub fn replies(result: &SyncResult) -> Vec<Reply> {
     reply::replies(&QUESTIONS, targets(result))
 }

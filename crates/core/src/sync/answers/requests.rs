@@ -6,7 +6,7 @@ use crate::judge::figures::{number, rate};
 use crate::judge::{Finding, Missing, Requests};
 use crate::sync::{SyncCall, Write};
 
-/// What counts as about five.
+/// Range that counts as about five.
 const ABOUT_FIVE: std::ops::RangeInclusive<f64> = 4.5..=5.5;
 
 /// From this share of a lone writer's transactions on, several writers share none.
@@ -103,7 +103,7 @@ pub(super) fn sync_asks_for_more(target: &TargetRows<'_>) -> Result<Finding, Mis
     })
 }
 
-/// What makes a sync's changes valid on this file system, and how often it is asked
+/// The request that makes a sync's changes valid on this file system, and its number
 /// for: commit blocks, else log writes, else flushes where nothing is committed.
 fn transactions(lone: &Requests) -> &'static str {
     let asked = |cause: &&str| lone.by(cause) >= 0.5;
@@ -126,7 +126,7 @@ pub(super) fn lone_and_many<'a>(target: &TargetRows<'a>) -> Result<[Numbered<'a>
     target.smallest([kind(1), kind(most)])
 }
 
-/// What writers may share.
+/// Requests that writers may share.
 pub(super) struct Shared {
     pub(super) noun: &'static str,
     /// Of one writer's sync, and of one of several writers'.

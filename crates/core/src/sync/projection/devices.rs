@@ -7,7 +7,7 @@ use super::Figures;
 pub struct Device {
     /// Name on the command line and in tables.
     pub name: &'static str,
-    /// What it stands for.
+    /// Its meaning.
     pub class: &'static str,
     /// One write of 4 KiB, microseconds.
     pub write_us: f64,
@@ -17,7 +17,7 @@ pub struct Device {
     pub iops: Option<f64>,
     /// Where the figures come from.
     pub source: &'static str,
-    /// What is assumed.
+    /// The assumption.
     pub assumption: Option<&'static str>,
 }
 

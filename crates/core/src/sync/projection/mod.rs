@@ -25,7 +25,7 @@ const EVERY_OTHER: f64 = 0.5;
 pub struct Figures {
     /// Name in tables.
     pub name: String,
-    /// Completion of one write of 4 KiB with nothing else on the way, seconds.
+    /// Completion of one write of 4 KiB with no other request in flight, seconds.
     pub write_s: f64,
     /// Completion of one flush after such a write, seconds. 0 for a device without a
     /// volatile cache: the kernel sends it none.
@@ -34,7 +34,7 @@ pub struct Figures {
     pub iops: Option<f64>,
     /// Where the figures come from.
     pub source: String,
-    /// What of them is assumed and not in the source.
+    /// Assumptions that are not in the source.
     pub assumption: Option<String>,
 }
 
@@ -102,7 +102,7 @@ impl Figures {
     }
 }
 
-/// What median times of a direct write alone and with a sync say of a device.
+/// A device's figures from median times of a direct write alone and with a sync.
 pub fn calibrated(target: &str, write_s: f64, synced_s: f64, samples: u64) -> Calibration {
     Calibration {
         target: target.to_owned(),
@@ -113,7 +113,7 @@ pub fn calibrated(target: &str, write_s: f64, synced_s: f64, samples: u64) -> Ca
     }
 }
 
-/// By how much the check of a projection may miss: what misses by more is not projected to other
+/// The largest error of a projection's check: with a larger one, nothing is projected to other
 /// devices.
 const LIMIT: f64 = 0.3;
 

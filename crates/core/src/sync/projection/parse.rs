@@ -11,13 +11,13 @@ pub enum DeviceError {
         known()
     )]
     Unknown {
-        /// What was typed.
+        /// The text as typed.
         name: String,
     },
     /// A figure that a device does not have.
     #[error("unknown key {key:?}; a device has iops, write_us and flush_us")]
     Key {
-        /// What was typed before `=`.
+        /// The text before `=`.
         key: String,
     },
     /// The same figure twice.
@@ -31,7 +31,7 @@ pub enum DeviceError {
     Value {
         /// Which figure.
         key: &'static str,
-        /// What was typed after `=`.
+        /// The text after `=`.
         value: String,
     },
     /// A figure that cannot be done without.

@@ -19,7 +19,7 @@ use crate::lab::{Facts, Whole};
 /// Lab results with their numbers.
 pub type Numbered<'a> = [(u64, &'a LabResult)];
 
-/// What every row of every experiment has.
+/// Fields of every row of every experiment.
 #[derive(Clone)]
 pub(super) struct LabRow<'a> {
     pub(super) result: u64,
@@ -193,7 +193,7 @@ fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("answers", columns, rows)
 }
 
-/// What only the rows of one experiment have.
+/// Fields of the rows of one experiment.
 fn table<'a, R: 'static>(
     name: &'static str,
     results: &'a Numbered<'a>,

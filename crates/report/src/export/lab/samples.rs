@@ -16,7 +16,7 @@ struct Timed<'a> {
     result: u64,
     /// `None` for yardsticks, which belong to no row.
     row: Option<LabRow<'a>>,
-    /// What was timed: `run` is the row's own time.
+    /// The timed step: `run` is the row's own time.
     part: &'static str,
     /// Which read of a series, from 1.
     read: Option<u64>,

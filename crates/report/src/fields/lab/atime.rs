@@ -1,4 +1,4 @@
-//! What only rows of `lab atime` have.
+//! Fields of the rows of `lab atime`.
 
 use iostrata_core::atime::{AtimeRow, LoopRow, Moved, TouchRow};
 

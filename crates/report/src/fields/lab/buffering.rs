@@ -1,4 +1,4 @@
-//! What only rows of `lab buffering` have.
+//! Fields of the rows of `lab buffering`.
 
 use iostrata_core::buffering::{BufferingRow, Memory, PerWrite};
 use iostrata_core::bytes::grouped;

@@ -1,4 +1,4 @@
-//! What only rows of `lab copy` have.
+//! Fields of the rows of `lab copy`.
 
 use iostrata_core::copy::{self, CopyRow, Measure};
 

@@ -1,4 +1,4 @@
-//! What the rows of each experiment have besides what all rows have.
+//! Fields of the rows of each experiment besides the common ones.
 
 pub(crate) mod atime;
 pub(crate) mod buffering;

@@ -1,4 +1,4 @@
-//! What only rows of `lab page-cache` have.
+//! Fields of the rows of `lab page-cache`.
 
 use iostrata_core::page_cache::{PageCacheRow, Percentiles};
 

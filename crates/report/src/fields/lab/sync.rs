@@ -1,4 +1,4 @@
-//! What only rows of `lab sync` have.
+//! Fields of the rows of `lab sync`.
 
 use iostrata_core::sync::{Bucket, Latency, PerSync, Second, SyncRow};
 

@@ -29,13 +29,13 @@ const LONGEST_NAME: usize = 8_000;
 pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],
-    /// Of a lab result each title is an experiment, which charts may name.
+    /// In a lab result each title is an experiment, which charts may name.
     pub(super) kind: Kind,
-    /// What stands below the first title and its facts.
+    /// Contents below the first title and its facts.
     pub(super) lead: Option<Lead<'a>>,
     /// Whether each title is closed at first, with what stands below it.
     pub(super) is_folded: bool,
-    /// Of its titles, in [`HEADINGS`].
+    /// Ids of its titles, in [`HEADINGS`].
     pub(super) level: usize,
     /// For each of its tables, and for the text of each part.
     pub(super) room: Room,
@@ -59,7 +59,7 @@ pub(super) fn draw(
         list: List::None,
         undrawn: drawing.charts.iter().collect(),
     };
-    // What a terminal shows before the title stands below it here.
+    // Parts that a terminal shows before the title come after it here.
     let (before, rest) = drawing.blocks.split_at(title.unwrap_or(0));
     let (title, after) = rest.split_at(usize::from(title.is_some()));
     for blocks in [title, before] {
@@ -71,14 +71,14 @@ pub(super) fn draw(
         body.block(block, &after[position + 1..]);
     }
     body.end_part();
-    // Of a place that the page does not have.
+    // A link to a place that the page does not have.
     let charts = std::mem::take(&mut body.undrawn);
     body.charts(charts, None);
     body.end_title();
     body.titles
 }
 
-/// What stands below one heading.
+/// Contents below one heading.
 #[derive(Default)]
 struct Part {
     id: String,
@@ -99,7 +99,7 @@ struct Body<'a> {
     markup: &'a mut Markup,
     outline: &'a mut Outline,
     drawing: &'a Drawing<'a>,
-    /// What stands below each title drawn so far.
+    /// Contents below each title drawn so far.
     titles: Vec<Scope>,
     /// And below the last one.
     scope: Scope,

@@ -35,9 +35,9 @@ pub(super) struct Bar {
 /// One distribution.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Lane {
-    /// What it has in common with the lanes beside it; may be empty.
+    /// The common part of the name of neighbouring lanes; may be empty.
     pub(super) group: String,
-    /// Whose times they are.
+    /// The owner of the times.
     pub(super) label: String,
     /// By time, ascending.
     pub(super) bars: Vec<Bar>,
@@ -50,7 +50,7 @@ pub(super) struct Lane {
 pub(super) struct Distributions {
     /// One under the other.
     pub(super) lanes: Vec<Lane>,
-    /// What was counted: `syncs`, `calls`.
+    /// The counted unit: `syncs`, `calls`.
     pub(super) noun: &'static str,
 }
 

@@ -59,7 +59,7 @@ impl Frame {
     }
 }
 
-/// What the widths of frames stand for.
+/// The meaning of the widths of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
     Blocked,
@@ -115,7 +115,7 @@ pub(super) fn frames(result: &TraceResult, weight: Weight) -> Option<Frame> {
     (root.time_s > 0.0 && root.time_s.is_finite()).then_some(root)
 }
 
-/// What the chart says in words.
+/// The chart in words.
 pub(super) fn words(root: &Frame, weight: Weight) -> String {
     let spent = match weight {
         Weight::Blocked => "blocked",
@@ -161,7 +161,7 @@ fn draw_frame(svg: &mut Svg, frame: &Frame, (x, y): (f64, f64), width: f64, all_
     }
 }
 
-/// Of `write (libc.so.6)` or `libc.so.6+0x12`.
+/// The parts of `write (libc.so.6)` or `libc.so.6+0x12`.
 fn is_library(name: &str) -> bool {
     name.contains("(lib") || name.starts_with("lib")
 }

@@ -26,7 +26,7 @@ const THINNEST: f64 = 2.0;
 /// A part of a stratum's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
-    /// What it is; empty where a stratum has no parts.
+    /// Its name; empty if a stratum has no parts.
     pub(super) name: &'static str,
     /// Colour: one of the classes of the style sheet.
     pub(super) class: &'static str,
@@ -41,7 +41,7 @@ pub(super) struct Part {
 pub(super) struct Stratum {
     /// Its name.
     pub(super) name: &'static str,
-    /// What it took, in words.
+    /// Its time, in words.
     pub(super) words: Cell,
     /// `None` when it was not seen.
     pub(super) parts: Option<Vec<Part>>,
@@ -60,7 +60,7 @@ impl Stratum {
 pub(super) struct Arrow {
     /// How the bytes go.
     pub(super) by: &'static str,
-    /// What became of the bytes.
+    /// The fate of the bytes.
     pub(super) times: Times,
 }
 

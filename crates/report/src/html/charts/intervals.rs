@@ -7,7 +7,7 @@ use crate::html::markup::Markup;
 
 /// Height of a line of one series; each further one needs a little more.
 const LINE: f64 = 20.0;
-/// What a further series on the same line adds: room for its printed value.
+/// Width that a further series on the same line adds for its printed value.
 const FURTHER: f64 = 14.0;
 /// Height of a label above its line.
 const LABEL: f64 = 16.0;
@@ -56,7 +56,7 @@ enum Piece<'a> {
     Line(f64, &'a Line),
 }
 
-/// What a line is set beside.
+/// The reference of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Limit {
     /// On the axis.
@@ -68,7 +68,7 @@ pub(super) struct Limit {
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line {
-    /// What was measured.
+    /// The measurement.
     pub(super) label: String,
     /// Its values, at most one of each series.
     pub(super) points: Vec<Point>,
@@ -79,7 +79,7 @@ pub(super) struct Line {
 /// Lines with a title.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
-    /// What they have in common.
+    /// Their common part.
     pub(super) title: String,
     /// The lines.
     pub(super) lines: Vec<Line>,
@@ -88,7 +88,7 @@ pub(super) struct Group {
 /// The whole drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Intervals {
-    /// What the axis measures.
+    /// The quantity on the axis.
     pub(super) axis: String,
     /// Its unit.
     pub(super) unit: Unit,
@@ -96,7 +96,7 @@ pub(super) struct Intervals {
     pub(super) series: Vec<&'static str>,
     /// The lines.
     pub(super) groups: Vec<Group>,
-    /// What the mark of a limit means.
+    /// The meaning of the limit's mark.
     pub(super) limit: Option<&'static str>,
 }
 
@@ -212,7 +212,7 @@ impl Intervals {
         Some(svg.finish(class, bottom + AXIS))
     }
 
-    /// What stands where, and where the last piece ends.
+    /// Position of each piece, and the end of the last one.
     fn pieces(&self, top: f64, line_height: f64) -> (Vec<Piece<'_>>, f64) {
         let mut pieces = Vec::new();
         let mut y = top;

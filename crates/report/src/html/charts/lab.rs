@@ -248,7 +248,7 @@ pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
     found
 }
 
-/// What is counted in a second, as a rate.
+/// The unit of the rate.
 fn lane<'a>(field: &Field<'a, &'a Second>, seconds: &[&'a Second]) -> Lane {
     let what = &*field.name;
     let rate = |second: &&'a Second| match field.of(second) {

@@ -29,7 +29,7 @@ const MARGIN: f64 = 62.0;
 pub(super) struct Lane {
     /// A title above it, where a part begins.
     pub(super) title: Option<&'static str>,
-    /// What is counted.
+    /// The counted unit.
     pub(super) label: String,
     /// Colours: one of the classes of the style sheet.
     pub(super) class: String,
@@ -247,7 +247,7 @@ fn outline(values: &[Option<f64>], most: f64, (step, buckets): (usize, usize)) -
     for (bin, value) in values.iter().enumerate() {
         let bucket = bin * step;
         let value = value.filter(|value| value.is_finite()).unwrap_or(0.0);
-        // What happened at all is seen.
+        // Anything that happened is visible.
         let height = if value > 0.0 {
             (value / most * LANE).max(1.0)
         } else {

@@ -33,7 +33,7 @@ const NARROW: f64 = 344.0;
 pub(super) struct Chart {
     /// Told apart from the other charts of the result: lower-case letters, digits and hyphens.
     pub(super) id: String,
-    /// What it shows.
+    /// Its contents.
     pub(super) title: String,
     /// The same in words, for those who do not see it.
     pub(super) summary: String,

@@ -9,7 +9,7 @@ pub(super) struct LogScale {
     to: f64,
 }
 
-/// What an axis can hold: a file may say anything, and beyond these its steps have no room in
+/// Range of an axis: a file may contain any value, and outside it the steps are lost in
 /// the numbers.
 const LEAST: f64 = 1e-30;
 const MOST: f64 = 1e30;

@@ -150,7 +150,7 @@ fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {
         let (from, to) = (run.start_bytes as f64 * scale, run.end_bytes as f64 * scale);
         svg.mark(&run.words(&path), |svg| {
             let part = |share: f64| {
-                // What is there at all is seen.
+                // Anything that exists is visible.
                 let height = if share > 0.0 {
                     (share * STRIP).max(1.5)
                 } else {

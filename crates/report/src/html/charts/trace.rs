@@ -174,7 +174,7 @@ fn stratum(
     }
 }
 
-/// What the device wrote, by cause: what is certainly the run's, and behind all causes what may
+/// Device writes by cause: those that certainly belong to the run, and after all causes those that may
 /// be other programs'.
 fn causes(device: &DeviceRange) -> Vec<Part> {
     let causes = DeviceCounts::WRITES.map(|(name, part)| (name, device.of(part)));
@@ -267,7 +267,7 @@ pub(super) fn over_time(result: &TraceResult) -> Lanes {
     }
 }
 
-/// What the chart over time says in words.
+/// The chart over time in words.
 pub(super) fn words(result: &TraceResult, lanes: &Lanes) -> String {
     let mut words = Vec::new();
     if let Some(timeline) = &result.timeline {

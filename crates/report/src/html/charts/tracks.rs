@@ -18,7 +18,7 @@ const BAR: f64 = 12.0;
 /// Tracks of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tracks {
-    /// What they are of.
+    /// Their unit.
     pub(super) title: String,
     /// The earliest first.
     pub(super) each: Vec<Track>,
@@ -32,11 +32,11 @@ pub(super) struct Track {
     from_s: f64,
     to_s: f64,
     words: String,
-    /// What a script finds it by.
+    /// Its id for scripts.
     of: (&'static str, String),
 }
 
-/// Those of a trace; kinds of which nothing is known are left out.
+/// The strata of a trace; unknown kinds are left out.
 pub(super) fn tracks(result: &TraceResult) -> Vec<Tracks> {
     let kinds = [processes(result), files(result)];
     kinds
@@ -122,7 +122,7 @@ pub(super) fn draw(svg: &mut Svg, of: &Tracks, area: Area, (buckets, bucket_s): 
             svg.rect("ground-lane", place);
             svg.stretched(place, (buckets, BAR), &[], |svg| {
                 let (from, to) = (track.from_s / bucket_s, track.to_s / bucket_s);
-                // What was there at all is seen.
+                // Anything that existed is visible.
                 let width = (to - from).max(buckets / 400.0);
                 let bar = Area::at((from.min(buckets - width), 0.0), (width, BAR));
                 svg.rect("track", bar);

@@ -8,7 +8,7 @@ use crate::lab::Named;
 use crate::view::page::Page;
 use crate::view::table::Table;
 
-/// What differs from experiment to experiment.
+/// The differences between experiments.
 pub(super) struct Compared<R> {
     /// Of what each file system is shown: `per sync`.
     pub(super) per: &'static str,

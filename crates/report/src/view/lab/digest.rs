@@ -22,7 +22,7 @@ const MOST_LINES_OF_ONE: usize = 60;
 /// Lines below the answers: a blank, the caveat, and where more is.
 const FOOT_LINES: usize = 3;
 
-/// So many cases that could not be measured are named.
+/// Maximum cases named that could not be measured.
 const MOST_UNMEASURED: usize = 3;
 
 /// Lines that they may take.
@@ -41,7 +41,7 @@ pub enum Kept<'a> {
     Last,
     /// In this file.
     File(&'a str),
-    /// Who reads it has no file.
+    /// Without a file.
     Elsewhere,
 }
 
@@ -185,7 +185,7 @@ fn answered(reply: &Reply, form: Form) -> Answered {
     }
 }
 
-/// What other file systems say.
+/// Answers of other file systems.
 pub(crate) fn elsewhere(reply: &Reply) -> impl Iterator<Item = String> {
     let others = reply.elsewhere.iter();
     others.map(|other| format!("On {}: {}", other.target, other.answer))
@@ -308,7 +308,7 @@ pub(crate) fn caution(seen: &Overview, backend: Backend) -> Option<String> {
     (!doubts.is_empty()).then(|| format!("Caution: {}", doubts.join("; ")))
 }
 
-/// What makes figures doubtful, the worst first.
+/// Reasons to doubt the figures, the worst first.
 fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
     let of = |count: usize, all: usize| {
         let (count, all) = (grouped(count as u64), grouped(all as u64));

@@ -1,4 +1,4 @@
-//! What must hold for every experiment's page in a terminal.
+//! Properties of every experiment's page in a terminal.
 
 use iostrata_core::lab::LabResult;
 use textwrap::core::display_width;
@@ -30,7 +30,7 @@ pub(super) fn assert_lines_fit(results: &[LabResult]) {
     }
 }
 
-/// Of a result with hostile names: they are there, escaped.
+/// A page of a result with hostile names: they appear, escaped.
 pub(super) fn assert_escaped(result: &LabResult) {
     for style in [Style::default(), ALL_ROWS] {
         let text = draw(result, 100, style);

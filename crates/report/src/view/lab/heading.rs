@@ -1,4 +1,4 @@
-//! What was asked, where, and whether the run came to its end.
+//! The request, the place, and whether the run was complete.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::lab::{LabResult, MeasuredTarget};
@@ -12,7 +12,7 @@ use crate::view::place::{below, file_system, machine, observed};
 /// Longer names of targets stand on a line of their own.
 const LONGEST_NAME: usize = 20;
 
-/// What stands above an experiment's answers.
+/// Text above an experiment's answers.
 pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
     page.title(whole.name, whole.name, vec![whole.question.to_owned()]);
     if let Some(planned) = whole.interrupted {

@@ -10,7 +10,7 @@ use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR};
 use crate::view::unseen;
 
-/// What stands below an experiment's tables.
+/// Text below an experiment's tables.
 pub(super) struct Made<'a> {
     pub(super) whole: &'a Whole<'a>,
     /// Rows with times and evidence, shown or not.
@@ -137,7 +137,7 @@ fn unseen(made: &Made<'_>) -> Vec<Unseen> {
     all
 }
 
-/// What the result holds no value for, without saying why.
+/// Values that the result lacks without a reason.
 fn unknown(made: &Made<'_>) -> Vec<Unseen> {
     let numbers = |wanted: &dyn Fn(&Facts<'_>) -> bool| -> Vec<usize> {
         let rows = made.rows.iter().filter(|row| wanted(row));

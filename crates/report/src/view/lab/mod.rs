@@ -73,7 +73,7 @@ fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent
     }
 }
 
-/// What stands around the tables of every experiment.
+/// The frame of the tables of every experiment.
 struct Frame<'a> {
     result: &'a LabResult,
     whole: Whole<'a>,
@@ -104,7 +104,7 @@ impl Frame<'_> {
     }
 }
 
-/// What must be known about the rows that are drawn.
+/// Notes on the drawn rows.
 fn notes<R: Named>(page: &mut Page, view: &View<'_, R>) {
     let rows = view.shown();
     let facts: Vec<Facts<'_>> = rows.iter().map(|row| row.facts).collect();

@@ -12,13 +12,13 @@ use crate::view::page::{Block, Page};
     reason = "each is asked for or not, whatever the others are"
 )]
 pub struct Parts {
-    /// What was asked, with the answers.
+    /// The questions, with the answers.
     pub answers: bool,
     /// The claims behind the answers, with every figure.
     pub claims: bool,
     /// Every table.
     pub rows: bool,
-    /// What must be known about single rows.
+    /// Notes on single rows.
     pub notes: bool,
     /// How the figures were made, what was not measured, and caveats.
     pub method: bool,
@@ -34,7 +34,7 @@ impl Parts {
         method: true,
     };
 
-    /// What of several machines stands for answers: the claims, each with its machine, and the tables.
+    /// Answers of several machines: the claims, each with its machine, and the tables.
     pub const CLAIMS: Self = Self {
         answers: false,
         claims: true,
@@ -124,7 +124,7 @@ pub(super) fn tables(page: &mut Page, result: &LabResult, experiments: &[&Experi
     }
 }
 
-/// What stands above the answers, and what of the rest is wanted.
+/// Text above the answers, and the requested parts.
 fn halves(mut whole: Page, parts: Parts) -> (Page, Page) {
     let mut head = whole.draft();
     let mut section = Section::Head;

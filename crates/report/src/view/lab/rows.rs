@@ -5,9 +5,9 @@ use crate::lab::Named;
 use crate::view::page::Page;
 use crate::view::table::Table;
 
-/// What differs from experiment to experiment.
+/// The differences between experiments.
 pub(super) struct Tables<'a, R> {
-    /// What each table shows, and the head of the second one's names.
+    /// The contents of each table, and the head of the second one's names.
     pub(super) names: [&'static str; 2],
     pub(super) head: &'static str,
     /// Makes the first one under a head.

@@ -68,7 +68,7 @@ impl<'a, R: Named> Numbered<'a, R> {
     }
 }
 
-/// What the tables of an experiment did not show.
+/// Measurements missing from an experiment's tables.
 #[derive(Default)]
 pub(super) struct Unshown {
     /// Columns without any value, and where.
@@ -139,7 +139,7 @@ impl<'a, R: Named> View<'a, R> {
         &self.all
     }
 
-    /// Those that have a property, in their order.
+    /// The ones with a property, in their order.
     pub(super) fn which(&self, wanted: impl Fn(&Numbered<'a, R>) -> bool) -> Vec<Numbered<'a, R>> {
         let rows = self.all.iter().copied();
         rows.filter(|row| wanted(row)).collect()
@@ -166,7 +166,7 @@ impl<'a, R: Named> View<'a, R> {
         self.shown.extend(rows.iter().map(|row| row.number));
     }
 
-    /// Those drawn so far.
+    /// The ones drawn so far.
     pub(super) fn shown(&self) -> Vec<Numbered<'a, R>> {
         self.which(|row| self.shown.contains(&row.number))
     }
@@ -245,7 +245,7 @@ impl<'a, R: Named> View<'a, R> {
 pub(super) const RANGES: &str = "range: least to most of five runs or fewer, which contains the \
     true median less often than a 95 % interval";
 
-/// What stands above the spreads of so many timings.
+/// Text above the spreads of this number of timings.
 pub(super) fn spread_head<'t>(timings: impl Iterator<Item = Option<&'t Timing>>) -> String {
     let spreads: BTreeSet<Ends> = timings.flatten().map(Timing::ends).collect();
     let head = match (spreads.first(), spreads.last()) {

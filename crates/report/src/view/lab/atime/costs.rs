@@ -1,4 +1,4 @@
-//! What the loops took and wrote, and what noatime saves of it.
+//! The times and writes of the loops, and the saving by noatime.
 
 use iostrata_core::atime::{AtimeResult, Comparison, Loop, LoopRow, Reading, Saving};
 use iostrata_core::bytes::grouped;

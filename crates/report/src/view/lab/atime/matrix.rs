@@ -106,7 +106,7 @@ fn fill_in(ours: &mut [Cell], theirs: &[Cell]) {
     }
 }
 
-/// What an operation did on a target, by mount option; `None` when it was not done there.
+/// The effect of an operation on a target, by mount option; `None` if it was not run there.
 fn cells(
     result: &AtimeResult,
     (operation, walked, target): (Operation, bool, &str),

@@ -85,7 +85,7 @@ fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
     view.table(head, rows, [real, interval, user, system], &[Group::Times])
 }
 
-/// What the columns of both tables mean.
+/// The meaning of the columns of both tables.
 fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     if view.shown().is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What the language runtimes found here buffer.
+//! The buffering of the language runtimes found here.
 
 use iostrata_core::buffering::{BufferingResult, RuntimeBuffer, RuntimeCall};
 use iostrata_core::bytes::grouped;

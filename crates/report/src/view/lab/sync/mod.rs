@@ -54,7 +54,7 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResul
     frame.made(page, &view);
 }
 
-/// What the columns of both tables mean.
+/// The meaning of the columns of both tables.
 fn legend(page: &mut Page, view: &View<'_>) {
     if view.shown().is_empty() {
         return;

@@ -13,7 +13,7 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult) {
         let devices = target.storage.devices.iter();
         devices.map(|disk| (machine_of(&target.name), disk))
     });
-    // What iostrata made says nothing about the machine.
+    // Images made by iostrata say nothing about the machine.
     let disks = disks.filter(|(_, disk)| !disk.name.starts_with("loop"));
     for (machine, disk) in distinct(disks) {
         let whose = machine.map(|machine| format!("{machine}: "));

@@ -1,4 +1,4 @@
-//! Whole pages, as a reader gets them.
+//! Whole pages, as a reader sees them.
 
 use iostrata_core::buffering::PerWrite;
 use iostrata_core::environment::Backend;
