@@ -8,6 +8,7 @@ mod counted;
 mod disks;
 mod figures;
 mod process_io;
+mod scope;
 mod select;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -24,6 +25,7 @@ pub use counted::{
 };
 pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work};
 pub use process_io::{ProcessIo, Sample, Samples, of_samples};
+pub use scope::Scope;
 pub use select::{By, Selection, Sort};
 
 /// The schema name written into every interval.

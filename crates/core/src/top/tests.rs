@@ -345,3 +345,39 @@ fn an_interval_of_proc_is_a_difference() {
         ]
     );
 }
+
+#[test]
+fn rows_lead_to_the_rows_below_them() {
+    let whole = assemble(&counted());
+    let below = |scopes: &[Scope]| {
+        let mut interval = whole.clone();
+        for scope in scopes {
+            scope.narrow(&mut interval);
+        }
+        interval
+    };
+    let disks = Scope::of_rows(&whole, By::Device);
+    assert_eq!(disks, [Scope::Disk("loop0".to_owned())]);
+    let on_disk = below(&disks);
+    assert_eq!(on_disk.files.len(), 2, "the calls by path are on no disk");
+    let files = Scope::of_rows(&on_disk, By::File);
+    let log = files.iter().find(
+        |scope| matches!(scope, Scope::File { path: Some(path), .. } if path == "/mnt/a.log"),
+    );
+    let users = below(&[disks[0].clone(), log.unwrap().clone()]);
+    let pids: Vec<u32> = users.processes.iter().map(|row| row.pid).collect();
+    assert_eq!(pids, [41]);
+    assert_eq!(users.syncs.len(), 1);
+    let directory = Scope::Directory(Some("/mnt/sub".to_owned()));
+    let paths: Vec<_> = below(&[directory])
+        .files
+        .into_iter()
+        .map(|row| row.path)
+        .collect();
+    assert_eq!(paths, [Some("/mnt/sub/b".to_owned())]);
+    let of_group = below(&[Scope::Cgroup(Some("/b".to_owned()))]);
+    assert_eq!(of_group.processes[0].pid, 42);
+    assert_eq!(of_group.syncs, []);
+    assert_eq!(Scope::Process(41).below(), None);
+    assert_eq!(below(&[Scope::Process(41)]).processes.len(), 1);
+}

@@ -8,6 +8,7 @@ mod many;
 mod side_by_side;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
+mod terminal;
 mod unprivileged;
 mod watched;
 mod words;

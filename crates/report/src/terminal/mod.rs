@@ -175,12 +175,46 @@ pub mod top {
     use iostrata_core::top::Interval;
 
     use super::drawn;
-    pub use crate::view::top::Style;
-    use crate::view::top::show;
+    use crate::view::page::Page;
+    pub use crate::view::top::{Level, Style};
+    use crate::view::top::{above, below, count, rows, show};
 
     /// Text of an interval, at most `width` columns wide from 80 columns on.
     pub fn draw(interval: &Interval, width: usize, style: Style) -> String {
         drawn(width, style.colour, |page| show(page, interval, style))
+    }
+
+    /// The parts of a screen whose rows can be chosen, in lines without colours.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Screen {
+        /// The interval and the disks.
+        pub above: Vec<String>,
+        /// The heads of the columns.
+        pub heads: Vec<String>,
+        /// One line for each row; the sentence that there are none.
+        pub rows: Vec<String>,
+        /// Waits for syncs, and what was lost.
+        pub below: Vec<String>,
+    }
+
+    /// Lines of an interval, at most `width` columns wide from 80 columns on; on a narrower page a row may
+    /// have more than one.
+    pub fn screen(interval: &Interval, width: usize, level: Level) -> Screen {
+        let lines = |show: &dyn Fn(&mut Page)| -> Vec<String> {
+            drawn(width, false, show)
+                .lines()
+                .map(str::to_owned)
+                .collect()
+        };
+        let mut heads = lines(&|page| rows(page, interval, level));
+        let count = count(interval, level).max(1);
+        let rows = heads.split_off(heads.len().saturating_sub(count));
+        Screen {
+            above: lines(&|page| above(page, interval, level)),
+            heads,
+            rows,
+            below: lines(&|page| below(page, interval)),
+        }
     }
 }
 

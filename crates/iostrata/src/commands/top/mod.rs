@@ -1,9 +1,11 @@
 //! `iostrata top`.
 
 mod kernel;
+mod screen;
 mod shown;
 mod unprivileged;
 
+use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -53,20 +55,19 @@ pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
         ));
     }
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
-    let mut shown = Shown::new(options);
     match Kernel::open() {
         Ok(mut kernel) => {
             kernel.begin()?;
             // What loading took.
             memory::give_back();
-            watch(options, &interrupt, &mut kernel, &mut shown)
+            watch(options, &interrupt, &mut kernel)
         }
         Err(error) => {
             let mut source = Unprivileged::begin(why(&error))?;
             ui::say(&format!(
                 "not observed: {error}; showing what /proc/PID/io says of your own processes"
             ));
-            watch(options, &interrupt, &mut source, &mut shown)
+            watch(options, &interrupt, &mut source)
         }
     }
 }
@@ -75,12 +76,44 @@ fn why(error: &OpenError) -> String {
     format!("/proc/PID/io does not show them; {error}")
 }
 
+/// A source of intervals, and who looks at them.
+struct Watched<'a> {
+    source: &'a mut dyn Source,
+    interrupt: &'a Interrupt,
+    /// Intervals that were shown.
+    intervals: usize,
+}
+
 fn watch(
     options: &Top,
     interrupt: &Interrupt,
     source: &mut dyn Source,
-    shown: &mut Shown,
 ) -> Result<ExitCode, Failure> {
+    let mut watched = Watched {
+        source,
+        interrupt,
+        intervals: 0,
+    };
+    let is_screen =
+        !options.json && !options.once && io::stdin().is_terminal() && io::stdout().is_terminal();
+    let signal = if is_screen {
+        screen::watch(options, &mut watched)?
+    } else {
+        lines(options, &mut watched)?
+    };
+    match signal {
+        // Ctrl-C is how a watch without a limit ends.
+        Some(by) if options.once || options.time.is_some() || by.signal != SIGINT => {
+            let rows = watched.intervals;
+            Err(Failure::Interrupted { by, rows })
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints intervals until a signal comes, which is returned, the time is over or the reader has gone.
+fn lines(options: &Top, watched: &mut Watched<'_>) -> Result<Option<Interrupted>, Failure> {
+    let mut shown = Shown::new(options);
     let begun = Instant::now();
     let limit = if options.once {
         Some(options.every)
@@ -90,16 +123,12 @@ fn watch(
     let mut due = options.every;
     loop {
         let until = limit.map_or(due, |limit| limit.min(due));
-        let signal = wait(begun + until, interrupt, source);
-        let interval = source.turn()?;
-        if shown.show(interval)? == Reader::HasGone {
-            return Ok(ExitCode::SUCCESS);
-        }
-        if let Some(by) = signal {
-            return ended(by, limit.is_none(), shown.rows());
-        }
-        if limit.is_some_and(|limit| until >= limit) {
-            return Ok(ExitCode::SUCCESS);
+        let signal = wait(begun + until, watched.interrupt, watched.source);
+        let reader = shown.show(watched.source.turn()?)?;
+        watched.intervals += 1;
+        let is_over = limit.is_some_and(|limit| until >= limit);
+        if signal.is_some() || is_over || reader == Reader::HasGone {
+            return Ok(signal.filter(|_| reader == Reader::Reads));
         }
         // Intervals that were missed, as the machine slept, are one.
         while due <= begun.elapsed() {
@@ -121,12 +150,4 @@ fn wait(until: Instant, interrupt: &Interrupt, source: &mut dyn Source) -> Optio
         }
         sleep(left.min(PAUSE));
     }
-}
-
-/// Ctrl-C is how a watch without a limit ends.
-fn ended(by: Interrupted, is_usual: bool, rows: usize) -> Result<ExitCode, Failure> {
-    if is_usual && by.signal == SIGINT {
-        return Ok(ExitCode::SUCCESS);
-    }
-    Err(Failure::Interrupted { by, rows })
 }

@@ -17,7 +17,6 @@ pub(super) struct Shown {
     selection: Selection,
     style: Style,
     as_json: bool,
-    intervals: usize,
 }
 
 impl Shown {
@@ -35,13 +34,7 @@ impl Shown {
                 colour: Canvas::Output.colour(),
             },
             as_json: options.json,
-            intervals: 0,
         }
-    }
-
-    /// Intervals that were shown.
-    pub(super) fn rows(&self) -> usize {
-        self.intervals
     }
 
     pub(super) fn show(&mut self, mut interval: Interval) -> Result<Reader, Failure> {
@@ -54,7 +47,6 @@ impl Shown {
             ui::write(text.as_bytes())
         };
         self.style.is_first = false;
-        self.intervals += 1;
         match written {
             Ok(()) => Ok(Reader::Reads),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::HasGone),

@@ -22,11 +22,15 @@ const HEADS: [(Cause, &str, u8); 8] = [
 ];
 
 pub(super) fn draw(page: &mut Page, interval: &Interval) {
-    let rows = &interval.devices;
-    if rows.is_empty() {
+    if interval.devices.is_empty() {
         page.paragraph(0, "no requests to any disk");
-        return;
+    } else {
+        table(interval).draw(page);
     }
+}
+
+pub(super) fn table(interval: &Interval) -> Table {
+    let rows = &interval.devices;
     let names = rows.iter().map(|row| row.name.as_str());
     let mut columns = vec![Column::label("IOPS", names)];
     for (cause, head, rank) in HEADS {
@@ -65,7 +69,7 @@ pub(super) fn draw(page: &mut Page, interval: &Interval) {
     });
     columns.push(Column::number("longest ms", longest).rank(5));
     columns.push(Column::text("file systems", rows.iter().map(filesystems)).rank(1));
-    Table::new(0, columns).draw(page);
+    Table::new(0, columns)
 }
 
 fn filesystems(row: &Device) -> String {

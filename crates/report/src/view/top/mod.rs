@@ -1,5 +1,6 @@
 //! One interval of `iostrata top`.
 
+mod calls;
 mod devices;
 mod rows;
 mod syncs;
@@ -9,8 +10,18 @@ use iostrata_core::environment::Backend;
 use iostrata_core::top::{By, Interval};
 
 use super::page::{Page, SEPARATOR, Tone};
+use super::table::Table;
 use super::unseen;
 use crate::format::{counted, number, size};
+
+/// What the rows of a screen are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Rows of this kind.
+    Rows(By),
+    /// The calls of the only process, by their purpose.
+    Calls,
+}
 
 /// What of an interval is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +34,44 @@ pub struct Style {
     pub colour: bool,
 }
 
+/// The part of an interval above the rows of a screen.
+pub(crate) fn above(page: &mut Page, interval: &Interval, level: Level) {
+    page.styled(0, &heading(interval), Tone::Strong);
+    if level != Level::Rows(By::Device) && interval.backend != Backend::None {
+        devices::draw(page, interval);
+    }
+}
+
+fn table(interval: &Interval, level: Level) -> Table {
+    match level {
+        Level::Rows(by) => rows::table(interval, by),
+        Level::Calls => calls::table(interval),
+    }
+}
+
+/// The number of rows of a screen.
+pub(crate) fn count(interval: &Interval, level: Level) -> usize {
+    table(interval, level).rows()
+}
+
+/// The rows of a screen.
+pub(crate) fn rows(page: &mut Page, interval: &Interval, level: Level) {
+    let table = table(interval, level);
+    if table.rows() == 0 {
+        page.paragraph(0, rows::NO_ROWS);
+    } else {
+        table.draw(page);
+    }
+}
+
+/// The part below them.
+pub(crate) fn below(page: &mut Page, interval: &Interval) {
+    syncs::draw(page, interval);
+    if interval.lost_events > 0 {
+        gaps(page, interval);
+    }
+}
+
 /// Shows an interval of which the rows have been chosen.
 pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
     page.styled(0, &heading(interval), Tone::Strong);
@@ -32,13 +81,17 @@ pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
     rows::draw(page, interval, style.by);
     syncs::draw(page, interval);
     if style.is_first || interval.lost_events > 0 {
-        let gaps = interval.missing.iter();
-        let gaps: Vec<_> = gaps
-            .map(|gap| (gap.what.clone(), gap.why.clone()))
-            .collect();
-        unseen::draw(page, &gaps);
+        gaps(page, interval);
     }
     page.blank();
+}
+
+fn gaps(page: &mut Page, interval: &Interval) {
+    let gaps = interval.missing.iter();
+    let gaps: Vec<_> = gaps
+        .map(|gap| (gap.what.clone(), gap.why.clone()))
+        .collect();
+    unseen::draw(page, &gaps);
 }
 
 fn heading(interval: &Interval) -> String {

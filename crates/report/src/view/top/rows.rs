@@ -5,7 +5,7 @@ use iostrata_core::top::{
     By, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work,
 };
 
-use super::{count_rate, size_rate};
+use super::{count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
@@ -17,19 +17,29 @@ const LONGEST_PATH: usize = 30;
 const LONGEST_FILE: usize = 22;
 
 pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
-    let table = match by {
-        By::Process => processes(interval),
-        By::File => files(interval),
-        By::Directory => directories(interval),
-        By::Cgroup => cgroups(interval),
-        By::Device => return,
-    };
+    if by == By::Device {
+        return;
+    }
+    let table = table(interval, by);
     if table.rows() == 0 {
-        page.paragraph(0, "no calls on files, and no requests for them");
+        page.paragraph(0, NO_ROWS);
         return;
     }
     page.blank();
     table.draw(page);
+}
+
+/// In place of rows.
+pub(super) const NO_ROWS: &str = "no calls on files, and no requests for them";
+
+pub(super) fn table(interval: &Interval, by: By) -> Table {
+    match by {
+        By::Process => processes(interval),
+        By::File => files(interval),
+        By::Directory => directories(interval),
+        By::Cgroup => cgroups(interval),
+        By::Device => devices::table(interval),
+    }
 }
 
 fn processes(interval: &Interval) -> Table {

@@ -290,7 +290,7 @@ fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use iostrata_core::op::Gap;
-    use iostrata_core::trace::{Basis, FileKind, Severity, Synced, TimedRuns};
+    use iostrata_core::trace::{FileKind, Severity, Synced, TimedRuns};
 
     use super::super::fixture::{by_ptrace, call, empty, finding, five_runs, full, input};
     use super::*;

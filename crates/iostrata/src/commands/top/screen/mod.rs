@@ -1,0 +1,113 @@
+//! The machine on a terminal, with keys.
+
+mod draw;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::time::Instant;
+
+use iostrata_lab::interrupt::Interrupted;
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event};
+
+use self::state::{Asked, State};
+use super::Watched;
+use crate::cli::Top;
+use crate::error::Failure;
+
+/// The terminal as it was, once this is dropped. ratatui restores it after a panic too.
+struct Screen(DefaultTerminal);
+
+impl Screen {
+    fn open() -> Result<Self, Failure> {
+        ratatui::try_init()
+            .map(Self)
+            .map_err(|error| cannot(&error))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+fn cannot(error: &io::Error) -> Failure {
+    Failure::Cannot(format!(
+        "cannot use the terminal: {error}; iostrata top | cat prints lines"
+    ))
+}
+
+/// Shows intervals until the user or a signal ends it, or the time is over.
+pub(super) fn watch(
+    options: &Top,
+    watched: &mut Watched<'_>,
+) -> Result<Option<Interrupted>, Failure> {
+    let mut screen = Screen::open()?;
+    let mut state = State::new(
+        options.by.into(),
+        options.sort.into(),
+        options.name.as_deref(),
+    );
+    let begun = Instant::now();
+    let mut due = options.every;
+    loop {
+        screen
+            .0
+            .draw(|frame| draw::draw(frame, &state))
+            .map_err(|error| cannot(&error))?;
+        let until = options.time.map_or(due, |limit| limit.min(due));
+        match wait(begun + until, watched, &mut state)? {
+            Waited::Changed => continue,
+            Waited::Quit => return Ok(None),
+            Waited::Interrupted(by) => return Ok(Some(by)),
+            Waited::Due => {}
+        }
+        state.take(watched.source.turn()?);
+        watched.intervals += 1;
+        if options.time.is_some_and(|limit| until >= limit) {
+            return Ok(None);
+        }
+        while due <= begun.elapsed() {
+            due = due.saturating_add(options.every);
+        }
+    }
+}
+
+/// Why waiting ended.
+enum Waited {
+    /// The interval is over.
+    Due,
+    /// A key or the size of the terminal changed the screen.
+    Changed,
+    Quit,
+    Interrupted(Interrupted),
+}
+
+fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<Waited, Failure> {
+    loop {
+        if let Err(by) = watched.interrupt.check() {
+            return Ok(Waited::Interrupted(by));
+        }
+        watched.source.look();
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(Waited::Due);
+        }
+        if !event::poll(left.min(super::PAUSE)).map_err(|error| cannot(&error))? {
+            continue;
+        }
+        match event::read().map_err(|error| cannot(&error))? {
+            Event::Key(key) => {
+                if state.key(key) == Asked::Quit {
+                    return Ok(Waited::Quit);
+                }
+                return Ok(Waited::Changed);
+            }
+            Event::Resize(..) => return Ok(Waited::Changed),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The screen on a real terminal, by tmux.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
+
+/// For what is expected, on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A tmux server of its own, ended with the test.
+struct Terminal {
+    socket: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Terminal {
+    /// Runs a command of the shell in 100 columns and 30 lines.
+    fn run(command: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let terminal = Self {
+            socket: dir.path().join("tmux"),
+            _dir: dir,
+        };
+        let arguments = [
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            "100",
+            "-y",
+            "30",
+        ];
+        terminal.tmux(&[&arguments[..], &[command]].concat());
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-S").arg(&self.socket).args(arguments);
+        tmux.env_remove("TMUX");
+        let output = tmux.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn press(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen has this.
+    fn shows(&self, text: &str) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no {text:?} in\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let mut tmux = Command::new("tmux");
+        drop(tmux.arg("-S").arg(&self.socket).arg("kill-server").output());
+    }
+}
+
+fn skips() -> bool {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return true;
+    }
+    if Command::new("tmux").arg("-V").output().is_err() {
+        crate::skip::skip("tmux is not installed; scripts/deps test installs it");
+        return true;
+    }
+    false
+}
+
+/// What ended it is told on the screen that was there before.
+fn watch() -> Terminal {
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    Terminal::run(&format!(
+        "echo before; {program} top --every 200ms; echo ended $?; sleep 600"
+    ))
+}
+
+#[test]
+fn keys_choose_what_is_shown() {
+    if skips() {
+        return;
+    }
+    let terminal = watch();
+    let screen = terminal.shows("processes, by disk bytes");
+    assert!(screen.contains("Space freeze  q quit"), "{screen}");
+    assert!(!screen.contains("before"), "a screen of its own");
+    terminal.press(&["2"]);
+    terminal.shows("files, by disk bytes");
+    terminal.press(&["s", "/", "x", "y"]);
+    terminal.shows("files, by time in calls, filter: xy_");
+    terminal.press(&["Escape"]);
+    terminal.press(&["Space"]);
+    let frozen = terminal.shows("files, by time in calls, frozen");
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(terminal.screen(), frozen);
+    terminal.tmux(&["resize-window", "-x", "80", "-y", "24"]);
+    let narrow = terminal.shows("frozen");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80));
+    terminal.press(&["q"]);
+    let after = terminal.shows("ended 0");
+    assert!(after.contains("before"), "{after}");
+}
+
+#[test]
+fn ctrl_c_ends_it_and_the_terminal_is_as_it_was() {
+    if skips() {
+        return;
+    }
+    let terminal = watch();
+    terminal.shows("processes, by disk bytes");
+    terminal.press(&["C-c"]);
+    let after = terminal.shows("ended 0");
+    assert!(after.contains("before"), "{after}");
+}
+
+#[test]
+fn a_signal_leaves_the_terminal_as_it_was() {
+    if skips() {
+        return;
+    }
+    let terminal = watch();
+    terminal.shows("processes, by disk bytes");
+    let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]);
+    let children = format!("/proc/{0}/task/{0}/children", shell.trim());
+    let child = std::fs::read_to_string(children).unwrap();
+    let pid = child.trim().parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let after = terminal.shows("ended 143");
+    assert!(
+        after.contains("before") && after.contains("SIGTERM"),
+        "{after}"
+    );
+}
