@@ -88,8 +88,8 @@ pub(crate) fn by_requests<R: Judged, X>(
         }
         (Verdict::Refuted, true) => {
             let said = Said::fact("No: it makes the same device requests.", found.rows);
-            let longer = |figures| format!("The other took {figures} its time.");
-            said.because(figures.map_or_else(String::new, longer))
+            let as_fast = |figures| format!("It is {figures} as fast.");
+            said.because(figures.map_or_else(String::new, as_fast))
         }
         (Verdict::Refuted, false) => Said::fact(format!("No:{compared}."), found.rows),
         (Verdict::Inconclusive, _) => {

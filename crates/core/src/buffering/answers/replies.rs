@@ -84,13 +84,13 @@ fn visible(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(match verdict {
         Verdict::Holds => {
             let answer = format!(
-                "After a write() of the buffer; {hidden} of {written} B were hidden before."
+                "After write(); {hidden} of {written} B were hidden before."
             );
             Said::fact(answer, rows)
         }
         _ if hidden == "0" => Said::fact("At once: nothing stayed in the buffer.", rows),
         _ => {
-            let answer = "Late: bytes were hidden after the buffer was written, or at the end.";
+            let answer = "Late: bytes were hidden after write(), or at the end.";
             Said::fact(answer, rows).standing(Standing::Bad)
         }
     }
@@ -101,7 +101,7 @@ fn durable(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = device::only_a_sync_asks_the_device(target)?;
     let [flush, fsync] = target.smallest([Mode::Flush, Mode::Fsync])?;
     let (each, asked) = (flushes_of(&flush)?, flushes_of(&fsync)?);
-    let asked = count(&asked, "device flush", "device flushes");
+    let asked = count(&asked, "flush", "flushes");
     Ok(if found.verdict == Verdict::Holds {
         let answer = format!("After a sync ({asked} per record); write() sends {each}.");
         Said::fact(answer, found.rows)
@@ -131,7 +131,7 @@ fn batching(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let less = format!("No: {{x}} at {GROUP_WRITES} records per fsync.");
     let said = by_time(&pair, &longer, &less);
     let reason = match rows.map(|row| flushes_of(&row)) {
-        [Ok(each), Ok(group)] => format!("{group} device flushes per record, not {each}."),
+        [Ok(each), Ok(group)] => format!("{group} flushes per record, not {each}."),
         _ => String::new(),
     };
     Ok(helps(said, &pair).because(reason))
@@ -149,7 +149,7 @@ fn range(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = device::sync_file_range_is_durable(target)?;
     let rows = target.smallest([Mode::SyncFileRange, Mode::Fsync])?;
     let [ranged, fsync] = [flushes_of(&rows[0])?, flushes_of(&rows[1])?];
-    let asked = count(&ranged, "device flush", "device flushes");
+    let asked = count(&ranged, "flush", "flushes");
     Ok(if found.verdict == Verdict::Refuted {
         let answer = format!("No: it sends {asked} per record, fsync {fsync}.");
         Said::fact(answer, found.rows).standing(Standing::Bad)

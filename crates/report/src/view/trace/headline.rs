@@ -425,7 +425,7 @@ mod tests {
         assert_eq!(
             said(&result),
             "90 % of 2.10 s was file I/O; the best advice (small-reads: read through a 64 KiB \
-             buffer) saves 100 ms."
+             buffer) saves at most 100 ms."
         );
         // The same read, of a pipe.
         result.findings.clear();
