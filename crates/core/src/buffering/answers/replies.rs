@@ -83,9 +83,7 @@ fn visible(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let (hidden, written) = (bytes::grouped(hidden), bytes::grouped(written));
     Ok(match verdict {
         Verdict::Holds => {
-            let answer = format!(
-                "After write(); {hidden} of {written} B were hidden before."
-            );
+            let answer = format!("After write(); {hidden} of {written} B were hidden before.");
             Said::fact(answer, rows)
         }
         _ if hidden == "0" => Said::fact("At once: nothing stayed in the buffer.", rows),
