@@ -17,3 +17,4 @@ mod phrases;
 mod session;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
+mod twice;

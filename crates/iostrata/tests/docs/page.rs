@@ -13,9 +13,15 @@ pub(crate) fn root() -> PathBuf {
 
 /// Every page of the documentation, relative to the repository.
 pub(crate) fn all() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "STYLE.md", "CHANGELOG.md"]
-        .map(PathBuf::from)
-        .to_vec();
+    let mut pages: Vec<PathBuf> = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "STYLE.md",
+    ]
+    .map(PathBuf::from)
+    .to_vec();
     let mut directories = vec![PathBuf::from("docs")];
     while let Some(directory) = directories.pop() {
         for entry in root().join(&directory).read_dir().unwrap() {
@@ -73,7 +79,7 @@ impl Page {
         Self::parse(path, &text)
     }
 
-    fn parse(path: &Path, text: &str) -> Self {
+    pub(crate) fn parse(path: &Path, text: &str) -> Self {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let mut page = Self {
             path: path.to_owned(),

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::literals::literals;
-use crate::page::root;
+use crate::page::{all, root};
 
 /// A phrase to avoid and the better wording, one pair a line.
 const PHRASES: &str = include_str!("phrases.txt");
@@ -73,9 +73,7 @@ fn lines(path: &Path) -> Text {
 }
 
 fn pages() -> Vec<Text> {
-    let mut pages = files("docs", ".md");
-    pages.push(root().join("README.md"));
-    pages.iter().map(|page| read(page)).collect()
+    all().iter().map(|page| read(&root().join(page))).collect()
 }
 
 fn snapshots() -> Vec<Text> {
@@ -215,8 +213,7 @@ fn outputs_are_plain() {
 #[test]
 fn one_is_singular() {
     let mut outputs = files("crates", ".snap");
-    outputs.extend(files("docs", ".md"));
-    outputs.push(root().join("README.md"));
+    outputs.extend(all().iter().map(|page| root().join(page)));
     let texts: Vec<Text> = outputs.iter().map(|path| lines(path)).collect();
     none(&wrong_plurals(&texts));
 }
