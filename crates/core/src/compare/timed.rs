@@ -42,7 +42,7 @@ impl Timed {
 /// small.
 pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Option<Gap>) {
     let gap = |why: &str| Some(Gap::new(TIMES, why));
-    let one_run = "one run each has no noise to judge by; measure with --runs";
+    let one_run = "the noise is unknown with one run each; measure with --runs";
     let with = |result: &'_ TraceResult| result.runs.clone().filter(|runs| !runs.each.is_empty());
     let (base_runs, new_runs) = match (with(base), with(new)) {
         (None, None) => return (None, gap(one_run)),

@@ -184,7 +184,8 @@ fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f
 /// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
-    let cold = "cold means not in this machine's page cache; the host may have cached the blocks";
+    let cold =
+        "cold means not in this machine's page cache; the hypervisor may have cached the blocks";
     let mut caveats = caveats::begun(session, cold);
     let below = "their reads pass through the file system that holds the images";
     caveats.extend(caveats::images(targets, below));

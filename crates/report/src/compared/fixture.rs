@@ -194,7 +194,7 @@ pub(crate) fn lab() -> Comparison {
         ),
         missing: vec![Gap::new(
             "copy: time of splice, 8.0 MiB warm",
-            "one run each has no noise to judge by",
+            "the noise is unknown with one run each",
         )],
         ..nothing()
     };
@@ -256,7 +256,7 @@ pub(crate) fn trace() -> Comparison {
         calls_differ: Some(true),
         trace: Some(runs),
         unpaired: sides(Vec::new(), vec![format!("file /srv/{HOSTILE}")]),
-        missing: vec![Gap::new("times", "one run each has no noise to judge by")],
+        missing: vec![Gap::new("times", "the noise is unknown with one run each")],
         ..nothing()
     };
     comparison.fail_on(Limit { percent: 2.5 });

@@ -257,7 +257,7 @@ pub(crate) fn why_open(undecided: &Undecided) -> String {
             let lost = bytes::grouped(lost.base.saturating_add(lost.new));
             format!("{lost} events were lost: counts may be too low")
         }
-        (None, None) => "one run each has no noise to judge by".to_owned(),
+        (None, None) => "the noise is unknown with one run each".to_owned(),
     }
 }
 

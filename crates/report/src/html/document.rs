@@ -123,7 +123,7 @@ fn footer(markup: &mut Markup, names: &[&str]) {
     if names.is_empty() {
         markup.text("Use --json FILE to save the run for other programs and later reports.");
     } else {
-        markup.text("Figures for other programs: ");
+        markup.text("Data: ");
         for (position, name) in names.iter().enumerate() {
             if position > 0 {
                 markup.text(", ");

@@ -66,6 +66,7 @@ pub(super) fn draw(
             let names = Names {
                 id: &id,
                 rows: &format!("{id}-row-"),
+                repeats: false,
                 caption: if table.name.is_empty() {
                     &chart.title
                 } else {

@@ -29,6 +29,8 @@ pub(super) struct Names<'a> {
     pub(super) rows: &'a str,
     /// The caption.
     pub(super) caption: &'a str,
+    /// The caption is the heading above: for screen readers only.
+    pub(super) repeats: bool,
 }
 
 /// Adds a table. The names of its rows are claimed from the outline.
@@ -52,7 +54,11 @@ pub(super) fn draw(
         ],
     );
     markup.open("table", &[("id", names.id)]);
-    markup.element("caption", &[("id", &caption)], names.caption);
+    let mut attributes = vec![("id", caption.as_str())];
+    if names.repeats {
+        attributes.push(("class", "repeated"));
+    }
+    markup.element("caption", &attributes, names.caption);
     head(markup, table);
     let label = table.columns.iter().position(is_label);
     markup.open("tbody", &[]);

@@ -63,7 +63,7 @@ fn conditions(comparison: &Comparison) -> Option<String> {
         return None;
     }
     let lead = if comparison.unlike().next().is_some() {
-        "**Not the same conditions: a difference may come from these alone.**\n\n"
+        "**Different conditions, which alone can explain a difference.**\n\n"
     } else {
         ""
     };

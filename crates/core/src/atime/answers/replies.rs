@@ -36,7 +36,7 @@ const QUESTIONS: [Question<LoopRow, AtimeResult>; 5] = [
         say: writes,
     },
     Question {
-        text: "Is it the article's 12 %?",
+        text: "Does noatime save 12 %?",
         leads: false,
         say: article,
     },

@@ -197,12 +197,12 @@ fn flushes(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [small, large] = target.extremes([Mode::Flush, Mode::Buffered])?;
     let figures = [small, large].map(|[flush, buffered]| {
         let time = flush.time_over(&buffered)?;
-        Ok(format!("{} records {}", flush.size(), times(&time)))
+        Ok((times(&time), flush.size()))
     });
     let [small_figure, large_figure] = figures;
+    let ((small_times, small_size), (large_times, large_size)) = (small_figure?, large_figure?);
     let answer = format!(
-        "One write() per record, over a buffer: {}, {}.",
-        small_figure?, large_figure?
+        "A write() per {small_size} record takes {small_times} as long, per {large_size} {large_times}."
     );
     Ok(Said::fact(answer, numbers(small.iter().chain(&large))))
 }

@@ -314,7 +314,7 @@ impl<'a> Paired<'a> {
             let why = match (runs, &pair.rounds) {
                 (0, _) | (_, Some(_)) => return None,
                 _ if !self.further.is_empty() => "it is not in every pair, or a run took no time",
-                (1, _) => "one run each has no noise to judge by",
+                (1, _) => "the noise is unknown with one run each",
                 _ => "a run took no time",
             };
             let what = format!("{}: time of {}", self.id, pair.base.label);

@@ -132,7 +132,7 @@ fn one_run_each_is_not_judged() {
     assert_eq!(comparison.missing.len(), 1);
     assert_eq!(
         comparison.missing[0].why,
-        "one run each has no noise to judge by"
+        "the noise is unknown with one run each"
     );
     let lab = comparison.lab.unwrap();
     assert_eq!(

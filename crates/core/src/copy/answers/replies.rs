@@ -146,17 +146,17 @@ fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let compared = times(&pair.time);
     let rows = numbers(&pair.rows);
     let no = match pair.time.is(Relation::LONGER) {
-        Verdict::Refuted => format!("No, slower: {mapped_s}, {compared} as fast."),
-        _ => format!("No: {mapped_s}, {compared} as fast."),
+        Verdict::Refuted => format!("No, slower: {mapped_s}; read and write take {compared}."),
+        _ => format!("No: {mapped_s}; read and write take {compared}."),
     };
     let said = by_verdict(
         found.verdict,
         Said::fact(
-            format!("Yes: {mapped_s}, {compared} as fast."),
+            format!("Yes: {mapped_s}; read and write take {compared}."),
             rows.clone(),
         ),
         Said::fact(no, rows.clone()),
-        Said::unclear(&format!("{mapped_s}, {compared} as fast."), rows),
+        Said::unclear(&format!("{mapped_s}, read and write {compared}."), rows),
     );
     let faults = mapped.row.figures.faults.map(grouped);
     let faults = faults.map_or_else(String::new, |faults| format!("{faults} page faults; "));

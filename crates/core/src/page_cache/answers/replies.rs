@@ -63,11 +63,15 @@ const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
         },
     },
     Question {
-        text: "RWF_DONTCACHE leaves none?",
+        text: "Does RWF_DONTCACHE work?",
         leads: false,
         say: |target| {
             let found = residency::dontcache_leaves_nothing(target)?;
-            Ok(judged(found, "Yes.", "No: some pages stayed."))
+            let (yes, no) = (
+                "Yes: no page stayed cached.",
+                "No: some pages stayed cached.",
+            );
+            Ok(judged(found, yes, no))
         },
     },
 ];

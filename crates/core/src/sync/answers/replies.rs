@@ -17,7 +17,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         say: how_many,
     },
     Question {
-        text: "Why more with several?",
+        text: "Do more writers help?",
         leads: true,
         say: sharing,
     },
@@ -126,8 +126,11 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = requests::writers_share(target)?;
     let [lone, many] = requests::lone_and_many(target)?;
     let more = many.row.syncs_per_s.zip(lone.row.syncs_per_s);
-    if more.is_none_or(|(many, lone)| many <= lone) {
-        return Ok(Said::fact("There are no more.", found.rows));
+    if let Some((many_per_s, lone_per_s)) = more.filter(|(many, lone)| many <= lone) {
+        let (many_per_s, lone_per_s) = (number(many_per_s), number(lone_per_s));
+        let writers = many.case().writers;
+        let answer = format!("No: {many_per_s}/s with {writers}, {lone_per_s}/s with 1.");
+        return Ok(Said::fact(answer, found.rows));
     }
     let shared = requests::shared(&lone, &many)?;
     let (noun, each, shared) = (shared.noun, shared.alone, shared.together);
@@ -135,11 +138,11 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     Ok(by_verdict(
         found.verdict,
         Said::fact(
-            format!("Writers share {noun}: {shared} per sync, not {each}."),
+            format!("Yes: they share {noun}, {shared} per sync, not {each}."),
             rows.clone(),
         ),
         Said::fact(
-            format!("They wait at the same time; each has its own {noun}."),
+            format!("Yes: they wait at the same time; each has its own {noun}."),
             rows.clone(),
         ),
         Said::unclear(&format!("{shared} {noun} per sync, alone {each}."), rows),

@@ -273,6 +273,7 @@ impl Body<'_> {
         let names = Names {
             id: &id,
             rows: &rows,
+            repeats: caption.eq_ignore_ascii_case(&self.part.heading),
             caption,
         };
         table::draw(self.markup, self.outline, table, &names, self.drawing.room);

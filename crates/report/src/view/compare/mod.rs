@@ -60,7 +60,7 @@ pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
         .partition(|condition| condition.weight == Weight::Note);
     if !unlike.is_empty() {
         page.blank();
-        let text = "not the same conditions: a difference may come from these alone";
+        let text = "different conditions, which alone can explain a difference";
         page.styled(0, text, Tone::Warning);
         conditions(page, &unlike);
     }

@@ -349,7 +349,7 @@ fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
 
 fn caveat(seen: &Overview) -> Option<&'static str> {
     if seen.is_virtual {
-        let text = "Caveat: in a virtual machine, flushed data may still be in the host's memory.";
+        let text = "Caveat: in a virtual machine, flushed data may still be in hypervisor memory.";
         return Some(text);
     }
     seen.has_images.then_some(
