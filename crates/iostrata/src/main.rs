@@ -11,6 +11,7 @@ mod desktop;
 mod destination;
 mod error;
 mod outputs;
+mod pager;
 mod place;
 mod progress;
 mod replacement;

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use iostrata_core::bytes;
 
 use super::{Attach, Checks, Html, Markdown, Runs, Shown, Viewers};
@@ -16,6 +16,7 @@ pub(crate) struct Trace {
     #[arg(
         value_name = "COMMAND",
         trailing_var_arg = true,
+        value_hint = ValueHint::CommandWithArguments,
         required_unless_present_any = ["pid", "name", "unit", "cgroup", "container"]
     )]
     pub(crate) command: Vec<OsString>,

@@ -25,12 +25,52 @@ pub(crate) fn run(options: &Completions) -> Result<(), Failure> {
         &mut script,
     );
     let mut script = String::from_utf8_lossy(&script).into_owned();
-    if matches!(options.shell, Shell::Fish) {
-        script = with_unused_letters(&script);
-        script += &fish_names();
+    match options.shell {
+        Shell::Bash => script = script.replacen(BASH_FUNCTION, BASH_COMMAND, 1),
+        Shell::Zsh => {}
+        Shell::Fish => {
+            script = with_unused_letters(&script);
+            script += &fish_names();
+            script += FISH_COMMAND;
+        }
     }
     ui::print(&script)
 }
+
+/// The beginning of the function that the generator for bash makes.
+const BASH_FUNCTION: &str = "_iostrata() {\n";
+
+/// What follows `--` is completed as if it had been typed alone: by bash-completion, or else names of
+/// commands, then of files. zsh does so by itself, because of the argument's value hint.
+const BASH_COMMAND: &str = r#"_iostrata_command() {
+    if declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset "$1"
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset "$1"
+    elif [[ $COMP_CWORD -eq $1 ]]; then
+        mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}" | sort -u)
+    fi
+}
+
+_iostrata() {
+    local word
+    for ((word = 2; word < COMP_CWORD; word++)); do
+        if [[ ${COMP_WORDS[word]} == -- ]]; then
+            _iostrata_command $((word + 1))
+            return
+        fi
+    done
+"#;
+
+/// The same for fish.
+const FISH_COMMAND: &str = r"
+function __iostrata_command
+    set -l words (commandline -opc) (commandline -ct)
+    set -l at (contains -i -- -- $words)
+    complete -C (string join ' ' -- (string escape -- $words[(math $at + 1)..-1]))
+end
+complete -c iostrata -n 'contains -- -- (commandline -opc)' -f -a '(__iostrata_command)'
+";
 
 /// Gives long options a letter in the specifications for `argparse`, behind `-`: it is not accepted as an
 /// option, but fish before 3.2 refuses a specification without one, and completes nothing.

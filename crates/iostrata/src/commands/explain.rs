@@ -12,7 +12,8 @@ use iostrata_report::terminal::document;
 use super::glossary;
 use crate::cli::{ExperimentName, Explain};
 use crate::error::Failure;
-use crate::ui::{self, Canvas};
+use crate::pager;
+use crate::ui::Canvas;
 
 /// Name and text of pages of rules.
 macro_rules! pages {
@@ -93,7 +94,7 @@ pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
         None => list(),
     };
     let (width, colour) = (Canvas::Output.width_or(PIPED), Canvas::Output.colour());
-    ui::print(&document::draw(&text, width, colour))
+    pager::print(&document::draw(&text, width, colour))
 }
 
 /// Accepts any name, so that [`run`] can suggest what was probably meant, and

@@ -123,3 +123,34 @@ fn any_width_is_drawn() {
         );
     }
 }
+
+/// On a terminal of this many rows, by script(1).
+fn on_terminal(rows: u32, arguments: &str) -> String {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    let mut script = std::process::Command::new("script");
+    script
+        .arg("-qec")
+        .arg(format!("stty rows {rows} cols 80; {program} {arguments}"))
+        .arg(place.path("typescript"))
+        .env("TERM", "xterm")
+        .env("PAGER", "sed s/^/paged:/")
+        .stdin(std::process::Stdio::null());
+    let outcome = run(script);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    outcome.stdout
+}
+
+#[test]
+fn what_is_longer_than_the_terminal_is_paged() {
+    let saved = "report ../../docs/results/sqlite.json";
+    for arguments in ["explain fsync-per-record", saved] {
+        let paged = on_terminal(10, arguments);
+        assert!(paged.lines().count() > 20, "{paged}");
+        assert!(
+            paged.lines().all(|line| line.starts_with("paged:")),
+            "{paged}"
+        );
+    }
+    assert!(!on_terminal(100, "explain fsync-per-record").contains("paged:"));
+}

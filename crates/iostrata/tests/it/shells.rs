@@ -55,6 +55,7 @@ fn bash_completes_commands_options_and_names() {
         ("iostrata explain rename-", "rename-without-fsync"),
         ("iostrata report --par", "--parquet"),
         ("iostrata completions z", "zsh"),
+        ("iostrata trace -- sha256su", "sha256sum"),
     ] {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "-c", typed])
@@ -83,6 +84,7 @@ fn fish_completes_commands_options_and_names() {
         ("iostrata explain rename-", "rename-without-fsync"),
         ("iostrata lab buf", "buffering"),
         ("iostrata report --par", "--parquet"),
+        ("iostrata trace -- sha256su", "sha256sum"),
     ] {
         let mut fish = Command::new("fish");
         fish.args(["--no-config", "-c", "source $argv[1]; complete -C $argv[2]"]);
@@ -127,6 +129,7 @@ fn zsh_completes_commands_options_and_names() {
         ("iostrata expl", "iostrata explain"),
         ("iostrata lab --mode fda", "fdatasync"),
         ("iostrata explain rename-", "rename-without-fsync"),
+        ("iostrata trace -- sha256su", "iostrata trace -- sha256sum"),
     ] {
         let mut zsh = Command::new("zsh");
         zsh.args(["-f", "-c", TYPED, "zsh"]).arg(place.path("home"));

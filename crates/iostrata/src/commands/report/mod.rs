@@ -21,7 +21,8 @@ use self::read::Saved;
 use crate::cli::{Report, SHOWN};
 use crate::error::Failure;
 use crate::outputs::{self, Named};
-use crate::ui::{self, Canvas};
+use crate::pager;
+use crate::ui::Canvas;
 
 /// Reads every file, then draws them in their order.
 pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
@@ -59,15 +60,22 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
         draw(options, &names, path, result)
     });
     let drawn: Vec<String> = drawn.collect::<Result<_, _>>()?;
-    for (position, (path, text)) in options.paths.iter().zip(&drawn).enumerate() {
-        if results.len() > 1 {
-            let blank = if position == 0 { "" } else { "\n" };
-            let name = iostrata_report::printable(&path.to_string_lossy());
-            ui::print(&format!("{blank}==> {name} <==\n"))?;
+    pager::print(&joined(&options.paths, &drawn))
+}
+
+/// Several results follow each other under their names.
+fn joined(paths: &[PathBuf], drawn: &[String]) -> String {
+    match drawn {
+        [only] => only.clone(),
+        several => {
+            let names = paths.iter().map(|path| path.to_string_lossy());
+            let named = names.zip(several).map(|(name, text)| {
+                let name = iostrata_report::printable(&name);
+                format!("==> {name} <==\n{text}")
+            });
+            named.collect::<Vec<_>>().join("\n")
         }
-        ui::print(text)?;
     }
-    Ok(())
 }
 
 /// Inputs are not overwritten.
