@@ -1,5 +1,6 @@
 //! A run built by hand, for tests.
 
+use super::history::Span;
 use super::{CallRow, Descent, FileKind, FileRow, Moved, SCHEMA, Synced, TraceResult};
 use crate::environment::{Backend, Environment, Storage};
 use crate::evidence::Evidence;
@@ -90,5 +91,13 @@ pub(crate) fn file(path: &str) -> FileRow {
         dirty_at_exit_bytes: None,
         residency: None,
         history: None,
+    }
+}
+
+/// The time of a call.
+pub(crate) fn span(started_ns: u64, ended_ns: u64) -> Span {
+    Span {
+        started_ns,
+        ended_ns,
     }
 }

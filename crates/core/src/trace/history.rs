@@ -237,13 +237,7 @@ pub struct FileHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn span(started_ns: u64, ended_ns: u64) -> Span {
-        Span {
-            started_ns,
-            ended_ns,
-        }
-    }
+    use crate::trace::fixture::span;
 
     #[test]
     fn the_first_moments_are_kept_in_whatever_order_they_come() {

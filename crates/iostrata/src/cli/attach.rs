@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Attaching to running processes")]
 pub(crate) struct Attach {
-    /// Observe this process and what it has started, until Ctrl-C or its end; repeatable
+    /// Observe this process and its descendants, until Ctrl-C or its end; repeatable
     #[arg(short, long, value_name = "PID", value_parser = process, value_delimiter = ',',
         conflicts_with = "command")]
     pub(crate) pid: Vec<u32>,

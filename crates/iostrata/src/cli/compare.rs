@@ -14,11 +14,11 @@ use super::Html;
     reason = "each is an option on the command line"
 )]
 pub(crate) struct Compare {
-    /// The result that is compared with, saved by lab or trace; - for standard input
+    /// The baseline, saved by lab or trace; - for standard input
     #[arg(value_name = "BASE")]
     pub(crate) base: PathBuf,
 
-    /// The result that is compared; - for standard input
+    /// The result that is compared with the baseline; - for standard input
     #[arg(value_name = "NEW")]
     pub(crate) new: PathBuf,
 

@@ -10,7 +10,7 @@ pub(crate) struct Runs {
         value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) timed: Option<u32>,
 
-    /// Run it N times before that, and throw these times away
+    /// Run it N times before that, and discard these times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) warmup: Option<u32>,
 

@@ -203,11 +203,17 @@ fn reuse(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, target.largest([WARM_READ, MAPPED])?)?;
-    let said = by_time(
-        &pair,
-        "mmap: {size0} in {1}; read takes {x}.",
-        "read: {size0} in {0}, {x} mmap.",
-    );
+    let said = match pair.time.is(Relation::LONGER) {
+        Verdict::Inconclusive => {
+            let figures = format!("read takes {}, within noise.", times(&pair.time));
+            Said::unclear(&figures, numbers(&pair.rows))
+        }
+        _ => by_time(
+            &pair,
+            "mmap: {size0} in {1}; read takes {x}.",
+            "read: {size0} in {0}, {x} mmap.",
+        ),
+    };
     let reused = target.of_size(REUSED, pair.rows[0].row.size_bytes());
     let reused = reused.filter(|row| row.unfit().is_none() && row.median_s().is_finite());
     let reason = reused.map_or_else(String::new, |row| {

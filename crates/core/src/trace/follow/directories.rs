@@ -172,13 +172,7 @@ impl Directories {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn span(started_ns: u64, ended_ns: u64) -> Span {
-        Span {
-            started_ns,
-            ended_ns,
-        }
-    }
+    use crate::trace::fixture::span;
 
     #[test]
     fn a_sync_covers_the_names_before_it() {

@@ -44,13 +44,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn span(started_ns: u64, ended_ns: u64) -> Span {
-        Span {
-            started_ns,
-            ended_ns,
-        }
-    }
+    use crate::trace::fixture::span;
 
     #[test]
     fn a_sync_covers_what_had_ended_when_it_began() {

@@ -92,19 +92,13 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::fixture::span;
 
     fn file(inode: u64) -> FileId {
         FileId {
             device: 8,
             inode,
             generation: 0,
-        }
-    }
-
-    fn span(started_ns: u64, ended_ns: u64) -> Span {
-        Span {
-            started_ns,
-            ended_ns,
         }
     }
 

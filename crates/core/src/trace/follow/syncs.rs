@@ -24,7 +24,7 @@ pub(super) enum Growth {
 
 /// The usefulness of a sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum Unsynced {
     /// Nothing had changed since the last sync.
     Nothing,
     /// The run had not changed the file yet; others may have.
@@ -43,7 +43,7 @@ struct Seen {
     /// Start of the sync after which changes count; 0 for none.
     since_ns: u64,
     data_only: bool,
-    verdict: Verdict,
+    verdict: Unsynced,
 }
 
 /// The syncs of one file, and the latest moments of its changes.
@@ -89,9 +89,9 @@ impl Syncs {
                 continue;
             }
             let better = match (seen.verdict, growth) {
-                (Verdict::Growing, _) | (_, Growth::Resized) => Verdict::Growing,
-                (Verdict::Unclear, _) | (_, Growth::Unclear) => Verdict::Unclear,
-                (_, Growth::Steady) => Verdict::Steady,
+                (Unsynced::Growing, _) | (_, Growth::Resized) => Unsynced::Growing,
+                (Unsynced::Unclear, _) | (_, Growth::Unclear) => Unsynced::Unclear,
+                (_, Growth::Steady) => Unsynced::Steady,
             };
             if better != seen.verdict {
                 count(seen, history, false);
@@ -125,15 +125,15 @@ impl Syncs {
         let since = self.complete_at(span.started_ns, whole);
         let after = |moment: Option<u64>| moment.is_some_and(|at| since.is_none_or(|s| at > s));
         let verdict = if after(self.resized_ns) {
-            Verdict::Growing
+            Unsynced::Growing
         } else if is_mapped || after(self.unclear_ns) {
-            Verdict::Unclear
+            Unsynced::Unclear
         } else if after(self.change_ns) {
-            Verdict::Steady
+            Unsynced::Steady
         } else if since.is_some() {
-            Verdict::Nothing
+            Unsynced::Nothing
         } else {
-            Verdict::Untouched
+            Unsynced::Untouched
         };
         let seen = Seen {
             span,
@@ -157,10 +157,10 @@ impl Syncs {
 
 fn count(seen: &Seen, history: &mut FileHistory, add: bool) {
     let happened = match seen.verdict {
-        Verdict::Nothing => &mut history.syncs_of_nothing,
-        Verdict::Growing => &mut history.growing_syncs,
-        Verdict::Steady if !seen.data_only => &mut history.steady_syncs,
-        Verdict::Steady | Verdict::Untouched | Verdict::Unclear => return,
+        Unsynced::Nothing => &mut history.syncs_of_nothing,
+        Unsynced::Growing => &mut history.growing_syncs,
+        Unsynced::Steady if !seen.data_only => &mut history.steady_syncs,
+        Unsynced::Steady | Unsynced::Untouched | Unsynced::Unclear => return,
     };
     if add {
         happened.add(seen.span);
@@ -172,13 +172,7 @@ fn count(seen: &Seen, history: &mut FileHistory, add: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn span(started_ns: u64, ended_ns: u64) -> Span {
-        Span {
-            started_ns,
-            ended_ns,
-        }
-    }
+    use crate::trace::fixture::span;
 
     /// Syncs without changes, with the same length, with growth.
     fn counts(history: &FileHistory) -> (u64, u64, u64) {
