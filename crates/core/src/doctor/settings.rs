@@ -31,13 +31,13 @@ pub fn settings(stack: &Stack, writeback: &WritebackSettings) -> Vec<Setting> {
         ("vm.dirty_background_bytes", writeback.background_bytes),
         ("vm.dirty_background_ratio", writeback.background_ratio),
         writeback.available_bytes,
-        "above this the kernel starts background write-back",
+        "the kernel starts background write-back",
     ));
     settings.extend(threshold(
         ("vm.dirty_bytes", writeback.bytes),
         ("vm.dirty_ratio", writeback.ratio),
         writeback.available_bytes,
-        "above this the kernel throttles writing programs",
+        "the kernel throttles writing programs",
     ));
     settings.extend(writeback.expire_centisecs.map(|value| {
         seconds(
@@ -75,18 +75,19 @@ fn threshold(
     bytes: (&str, Option<u64>),
     ratio: (&str, Option<u64>),
     available_bytes: Option<u64>,
-    meaning: &str,
+    does: &str,
 ) -> Option<Setting> {
     if let Some(limit) = bytes.1.filter(|limit| *limit > 0) {
-        return Some(setting(bytes.0, short(limit), meaning.to_owned()));
+        let meaning = format!("above this {does}");
+        return Some(setting(bytes.0, short(limit), meaning));
     }
     let percent = ratio.1?;
     let about = available_bytes.map_or_else(String::new, |bytes| {
         let share = u128::from(bytes) * u128::from(percent) / 100;
         let share = u64::try_from(share).unwrap_or(u64::MAX);
-        format!(", about {} now", short(share))
+        format!(", now about {}", short(share))
     });
-    let meaning = format!("{meaning} share of the available memory{about}");
+    let meaning = format!("above this share of the available memory{about}, {does}");
     Some(setting(ratio.0, format!("{percent} %"), meaning))
 }
 
@@ -187,7 +188,7 @@ mod tests {
             ]
         );
         assert!(
-            settings[0].meaning.ends_with("about 100.0 MiB now"),
+            settings[0].meaning.contains("now about 100.0 MiB,"),
             "{}",
             settings[0].meaning
         );

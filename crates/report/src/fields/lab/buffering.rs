@@ -54,7 +54,7 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
     .real("amplification", |each| each.amplification)
     .shown(Group::Shared, "bytes ×", Times)
     .real("unpaid_bytes", |each| each.unpaid_bytes)
-    .shown(Group::Unpaid, "unpaid B", Figure)
+    .shown(Group::Unpaid, "later B", Figure)
     .rank(1)
 }
 

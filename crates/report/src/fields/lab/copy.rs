@@ -31,7 +31,7 @@ pub(crate) fn rows<'a>() -> Fields<'a, &'a CopyRow> {
         .count("device_bytes", |row| row.figures.device_bytes)
         .shown(Group::Counts, "device MiB", Mebibytes)
         .count("unpaid_bytes", |row| row.figures.unpaid_bytes)
-        .shown(Group::Counts, "unpaid MiB", Mebibytes)
+        .shown(Group::Counts, "later MiB", Mebibytes)
         .count("data_bytes", |row| row.figures.data_bytes)
         .flag("is_shared", |row| row.figures.is_shared)
         .named("limit_measure", |row| Some(row.figures.limit?.measure))

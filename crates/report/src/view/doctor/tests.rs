@@ -121,8 +121,8 @@ fn result() -> DoctorResult {
         },
         stack,
         settings: vec![
-            setting("vm.dirty_ratio", "20 %", "above this the kernel throttles writing programs \
-                                               share of the available memory"),
+            setting("vm.dirty_ratio", "20 %", "above this share of the available memory the \
+                                               kernel throttles writing programs"),
             setting("loop0 fua", "no", "the kernel turns a forced-unit-access write into a write \
                                         and a flush"),
         ],
@@ -152,8 +152,8 @@ fn eighty_columns() {
                        blocks · rotational=0 · no discard
 
     settings and their meaning
-      vm.dirty_ratio  20 %  above this the kernel throttles writing programs share
-                            of the available memory
+      vm.dirty_ratio  20 %  above this share of the available memory the kernel
+                            throttles writing programs
       loop0 fua       no    the kernel turns a forced-unit-access write into a write
                             and a flush
 

@@ -94,7 +94,7 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     if counted {
         let text = "per write: pages dirtied in the page cache; then write requests to the \
                     device, by cause, and flushes of its cache; device B: bytes of those \
-                    requests; bytes ×: those bytes relative to the record; unpaid B: bytes \
+                    requests; bytes ×: those bytes relative to the record; later B: bytes \
                     written to the device only after the program had ended";
         page.styled(0, text, Tone::Quiet);
     }

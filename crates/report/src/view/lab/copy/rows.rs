@@ -66,7 +66,7 @@ fn legend(page: &mut Page, view: &View<'_>) {
                 reading from or writing to the device), measured alone, relative to the row's \
                 time; — where nothing is copied, n/a where the step alone took longer than the \
                 row. faults: page faults; user ×: how many times each byte was copied into or out \
-                of the program's memory; device MiB and unpaid MiB: written to the device while \
+                of the program's memory; device MiB and later MiB: written to the device while \
                 the program ran, and afterwards";
     page.styled(0, text, Tone::Quiet);
     if view.has_ranges() {

@@ -31,10 +31,10 @@ fn a_hundred_columns() {
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380     14,006       1  10,000 write, fsync
     3 fdatasync     0.6990  0.6900–0.7120  0.0070    0.2330     14,306     n/a  n/a
 
-      per write  pages  data  journal  commit  metadata  flushes  device B  bytes ×  unpaid B
-    1 buffered   <0.01     0        0       0         0        0         0        —      1.23
-    2 fsync          1     1        0       0         1        1     8,192    8,192         0
-    3 fdatasync    n/a   n/a      n/a     n/a       n/a      n/a       n/a      n/a       n/a
+      per write  pages  data  journal  commit  metadata  flushes  device B  bytes ×  later B
+    1 buffered   <0.01     0        0       0         0        0         0        —     1.23
+    2 fsync          1     1        0       0         1        1     8,192    8,192        0
+    3 fdatasync    n/a   n/a      n/a     n/a       n/a      n/a       n/a      n/a      n/a
 
     each file system, per write
       of 1 B     on    data  journal  commit  metadata  flushes  device B  bytes ×  real µs
@@ -43,7 +43,7 @@ fn a_hundred_columns() {
     3 fdatasync  host   n/a      n/a     n/a       n/a      n/a       n/a      n/a     69.9
 
     per write: pages dirtied in the page cache; then write requests to the device, by cause, and flushes
-    of its cache; device B: bytes of those requests; bytes ×: those bytes relative to the record; unpaid
+    of its cache; device B: bytes of those requests; bytes ×: those bytes relative to the record; later
     B: bytes written to the device only after the program had ended
     range: least to most of five runs or fewer, which contains the true median less often than a 95 %
     interval
@@ -127,10 +127,10 @@ fn eighty_columns() {
     2 fsync         0.7140  0.7010–0.7290  0.0071    0.2380  10,000 write, fsync
     3 fdatasync     0.6990  0.6900–0.7120  0.0070    0.2330  n/a
 
-      per write  pages  data  journal  commit  metadata  flushes  bytes ×  unpaid B
-    1 buffered   <0.01     0        0       0         0        0        —      1.23
-    2 fsync          1     1        0       0         1        1    8,192         0
-    3 fdatasync    n/a   n/a      n/a     n/a       n/a      n/a      n/a       n/a
+      per write  pages  data  journal  commit  metadata  flushes  bytes ×  later B
+    1 buffered   <0.01     0        0       0         0        0        —     1.23
+    2 fsync          1     1        0       0         1        1    8,192        0
+    3 fdatasync    n/a   n/a      n/a     n/a       n/a      n/a      n/a      n/a
 
     each file system, per write
       of 1 B     on    data  journal  commit  metadata  flushes  bytes ×  real µs
@@ -140,7 +140,7 @@ fn eighty_columns() {
 
     per write: pages dirtied in the page cache; then write requests to the device,
     by cause, and flushes of its cache; device B: bytes of those requests; bytes ×:
-    those bytes relative to the record; unpaid B: bytes written to the device only
+    those bytes relative to the record; later B: bytes written to the device only
     after the program had ended
     range: least to most of five runs or fewer, which contains the true median less
     often than a 95 % interval
@@ -256,7 +256,7 @@ fn columns_without_a_value_are_named_and_never_zero() {
     not measured
       Java     java is not in the search path
       columns  without any value in the rows of host: writes/s, B/call, system calls, pages, data,
-               journal, commit, metadata, flushes, device B, bytes ×, unpaid B
+               journal, commit, metadata, flushes, device B, bytes ×, later B
 
     caveats
       - host has no journal: a sync writes the inode in its place and commits no transaction
