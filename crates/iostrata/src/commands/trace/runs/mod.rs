@@ -260,7 +260,7 @@ fn end(status: ExitStatus) -> String {
 /// Whether the memory is less than iostrata's own process had before it executed the program.
 fn without_memory(each: &[TimedRun]) -> Option<Gap> {
     let without = each.iter().filter(|run| run.max_resident_bytes.is_none());
-    let why = "it is no more than what a new process has of iostrata before it becomes the program, \
+    let why = "the program needs less than iostrata's process had before it executed the program, \
                which the kernel counts too";
     (without.count() > 0).then(|| Gap::new("most memory of the timed runs", why))
 }
