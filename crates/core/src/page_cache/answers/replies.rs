@@ -205,7 +205,7 @@ fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, target.largest([WARM_READ, MAPPED])?)?;
     let said = match pair.time.is(Relation::LONGER) {
         Verdict::Inconclusive => {
-            let figures = format!("read takes {}, within noise.", times(&pair.time));
+            let figures = pair.words("read {time0}, mmap {time1}, within noise.");
             Said::unclear(&figures, numbers(&pair.rows))
         }
         _ => by_time(

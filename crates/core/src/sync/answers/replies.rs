@@ -4,9 +4,9 @@ use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
 use crate::answer::Verdict;
 use crate::bytes::{grouped, short};
 use crate::judge::figures::{duration, number, rate as rate_text};
-use crate::judge::{Missing, Pair, Relation};
+use crate::judge::{Missing, Pair, Relation, numbers};
 use crate::reply::{
-    self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent,
+    self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent, times,
 };
 use crate::sync::{SyncCall, SyncResult, SyncRow, Write};
 
@@ -122,32 +122,40 @@ fn runs(row: &Numbered<'_>) -> Result<String, Missing> {
     Ok(format!("runs {}-{}", number(least), number(most)))
 }
 
+/// Whether they get more done is a matter of time; why they do is one of requests.
 fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
+    let [lone, many] = requests::lone_and_many(target)?;
+    let time = lone.time_over(&many)?;
+    let rates = [&many, &lone].map(|row| row.row.syncs_per_s.map_or_else(String::new, number));
+    let [many_per_s, lone_per_s] = rates;
+    let writers = many.case().writers;
+    let rates = format!("{many_per_s}/s with {writers}, {lone_per_s}/s with 1");
+    let rows = numbers(&[lone, many]);
+    let said = by_verdict(
+        time.is(Relation::LONGER),
+        Said::fact(
+            format!("Yes: {} as many per second.", times(&time)),
+            rows.clone(),
+        ),
+        Said::fact(format!("No: {rates}."), rows.clone()),
+        Said::unclear(&format!("{rates}: noise."), rows),
+    );
+    Ok(said.because(why_sharing(target).unwrap_or_default()))
+}
+
+/// What the requests say about it.
+fn why_sharing(target: &TargetRows<'_>) -> Result<String, Missing> {
     let found = requests::writers_share(target)?;
     let [lone, many] = requests::lone_and_many(target)?;
-    let more = many.row.syncs_per_s.zip(lone.row.syncs_per_s);
-    if let Some((many_per_s, lone_per_s)) = more.filter(|(many, lone)| many <= lone) {
-        let (many_per_s, lone_per_s) = (number(many_per_s), number(lone_per_s));
-        let writers = many.case().writers;
-        let answer = format!("No: {many_per_s}/s with {writers}, {lone_per_s}/s with 1.");
-        return Ok(Said::fact(answer, found.rows));
-    }
     let shared = requests::shared(&lone, &many)?;
     let (noun, each, shared) = (shared.noun, shared.alone, shared.together);
-    let rows = found.rows.clone();
-    Ok(by_verdict(
-        found.verdict,
-        Said::fact(
-            format!("Yes: they share {noun}, {shared} per sync, not {each}."),
-            rows.clone(),
-        ),
-        Said::fact(
-            format!("Yes: they wait at the same time; each has its own {noun}."),
-            rows.clone(),
-        ),
-        Said::unclear(&format!("{shared} {noun} per sync, alone {each}."), rows),
-    )
-    .gist(found.verdict.as_str()))
+    Ok(match found.verdict {
+        Verdict::Holds => {
+            format!("They share {noun}: {shared} per sync; a lone writer makes {each}.")
+        }
+        Verdict::Refuted => format!("Each has its own {noun}."),
+        Verdict::Inconclusive => String::new(),
+    })
 }
 
 fn one_sync(target: &TargetRows<'_>) -> Result<Said, Missing> {
