@@ -14,6 +14,8 @@ mod model;
 mod result;
 mod search;
 mod state;
+mod told;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +26,9 @@ pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
 pub use result::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, SCHEMA, States, Verdict,
-    findings, fix_rows, operation,
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording, SCHEMA, Said,
+    Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
-pub use search::{Check, Fault, Found, Kind, Verdicts, search};
+pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use told::{FileRow, FileState, Left, Moment};
+pub use verdicts::{Share, Verdicts};
