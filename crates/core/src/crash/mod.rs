@@ -11,6 +11,7 @@ mod fix;
 mod graph;
 mod history;
 mod model;
+mod parts;
 mod result;
 mod search;
 mod state;
@@ -25,6 +26,7 @@ pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
+pub use parts::{NotParts, PartRow, whole};
 pub use result::{
     CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording, SCHEMA, Said,
     Settings, States, Told, Verdict, findings, fix_rows, operation,

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches as _, ValueEnum};
 use iostrata_core::crash::{Model, Share};
 
 #[derive(Debug, Args)]
@@ -89,6 +89,19 @@ impl Crash {
         let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.jobs.map_or_else(cpus, NonZeroUsize::get)
     }
+}
+
+/// The options that explore a recording with this checker.
+pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -> Crash {
+    let command = Crash::augment_args(clap::Command::new("crash"));
+    let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
+    words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
+    if let Some(check) = check {
+        words.extend(["--check".into(), check.into()]);
+    }
+    let matches = command.get_matches_from(words);
+    let parsed = Crash::from_arg_matches(&matches);
+    parsed.unwrap_or_else(|error| error.exit())
 }
 
 /// `2/4`.

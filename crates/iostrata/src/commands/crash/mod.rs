@@ -3,6 +3,7 @@
 mod explore;
 mod keep;
 mod look;
+mod merge;
 mod named;
 mod place;
 
@@ -21,6 +22,7 @@ use iostrata_report::terminal;
 
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
+pub(crate) use self::merge::merge;
 use self::named::Named;
 use crate::GUARD;
 use crate::cli::Crash;
