@@ -2,6 +2,7 @@
 
 mod litmus;
 mod reference;
+mod search;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
