@@ -4,6 +4,7 @@
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
+mod build;
 mod builtin;
 mod effect;
 mod explore;
@@ -21,10 +22,11 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+pub use build::Builder;
 pub use builtin::{Builtin, Digest};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
-pub use history::{Builder, History, Step};
+pub use history::{History, Step};
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use iostrata_core::crash::{Model, Share};
 
+use super::html::Html;
+
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crash {
@@ -54,7 +56,7 @@ pub(crate) struct Crash {
     pub(crate) keep: Option<PathBuf>,
 
     /// Only rebuild the state with this number, in --keep or a new directory
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "partition"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "html", "partition"])]
     pub(crate) state: Option<u64>,
 
     /// Look only at part I of N of the states, such as 2/4; iostrata merge joins the results
@@ -72,6 +74,9 @@ pub(crate) struct Crash {
     /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) html: Html,
 
     /// Program and its arguments; runs in the copy
     #[arg(

@@ -59,7 +59,7 @@ pub(crate) fn merge(
         ..explored.result
     };
     let explored = Explored { result, ..explored };
-    deliver(destination, &explored)
+    deliver(destination, None, &explored)
 }
 
 /// The options of a run that has all parts.

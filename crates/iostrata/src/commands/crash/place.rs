@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -122,29 +122,11 @@ fn run(
         .canonicalize()
         .map_err(|error| cannot("find the recording", &error))?;
     let log = into.join(LOG);
-    let itself = "/proc/self/exe";
-    let mut child = Command::new(itself)
-        .args([ATTENDED, &std::process::id().to_string()])
-        .args([
-            itself,
-            "trace",
-            "--purpose",
-            "record",
-            "--no-save",
-            "--no-measure",
-            "--record",
-        ])
-        .arg(&log)
-        .arg("--record-before")
-        .arg(work)
-        .arg("--")
-        .args(&options.command)
-        .current_dir(work)
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| cannot("run the program", &error))?;
+    let mut child =
+        start(options, work, &log).map_err(|error| cannot("run the program", &error))?;
     let pipe = child.stdout.take();
-    let passes_on = options.json.as_deref() != Some(Path::new("-"));
+    let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
+    let passes_on = !is_output(options.json.as_deref()) && !is_output(options.html.html.as_deref());
     let pid = Pid::from_child(&child);
     let reader =
         thread::spawn(move || pipe.map_or(Ok(Vec::new()), |pipe| read_on(pipe, passes_on)));
@@ -191,6 +173,30 @@ fn run(
         message: format!("the program did not run ({status}); nothing was explored"),
         code: code.unwrap_or(125),
     })
+}
+
+/// The recorder, and a process between it and this one.
+fn start(options: &Crash, work: &Path, log: &Path) -> io::Result<Child> {
+    let itself = "/proc/self/exe";
+    Command::new(itself)
+        .args([ATTENDED, &std::process::id().to_string()])
+        .args([
+            itself,
+            "trace",
+            "--purpose",
+            "record",
+            "--no-save",
+            "--no-measure",
+            "--record",
+        ])
+        .arg(log)
+        .arg("--record-before")
+        .arg(work)
+        .arg("--")
+        .args(&options.command)
+        .current_dir(work)
+        .stdout(Stdio::piped())
+        .spawn()
 }
 
 /// What the keyboard sends goes to all processes in front of it.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Case, NEW};
+use super::{Case, NEW, has, kinds};
 use crate::place::run;
 
 fn keep(case: &Case) -> (Value, std::path::PathBuf) {
@@ -36,7 +36,7 @@ fn each_finding_is_kept_as_it_was_looked_at() {
         match message.strip_prefix("f ").unwrap() {
             "is empty" => assert_eq!(held, b""),
             "holds nothing but zeros" => {
-                assert!(!held.is_empty() && held.iter().all(|byte| *byte == 0))
+                assert!(!held.is_empty() && held.iter().all(|byte| *byte == 0));
             }
             said if said.starts_with("is older") => assert_eq!(held, b"old"),
             _ => assert!(held != b"old" && held != vec![b'n'; 6000]),
@@ -165,4 +165,67 @@ fn parts_that_are_merged_are_the_whole() {
         .replace("\"seed\": 1", "\"seed\": 2");
     fs::write(&other, changed).unwrap();
     refused(&[&files[0], &files[1], &other], "other settings");
+}
+
+#[test]
+fn a_page_has_the_operations_and_the_files_of_each_finding() {
+    let case = Case::new("f", "old");
+    let page = case.place.path("crash.html");
+    let script = format!("{NEW} > t; mv t f; echo saved");
+    let result = case.crash(&["--html", page.to_str().unwrap()], &script, 1);
+    let text = fs::read_to_string(&page).unwrap();
+    for finding in result["findings"].as_array().unwrap() {
+        assert!(text.contains(self::text(&finding["message"])));
+    }
+    for words in [
+        "A crash can break this",
+        "counter-examples",
+        "renameat of t to f",
+        "lost",
+        "torn",
+    ] {
+        assert!(text.contains(words), "no {words:?}");
+    }
+    // A saved result makes the same page, but for the name of its file.
+    let again = case.place.path("again.html");
+    let mut command = case.place.iostrata("report");
+    command
+        .arg(case.place.path("crash.json"))
+        .arg("--html")
+        .arg(&again);
+    run(command).expect(0);
+    assert_eq!(fs::read_to_string(again).unwrap(), text);
+    // Instead of the text, and of what the program prints.
+    let outcome = run(case.command(&["--html", "-"], &script)).expect(1);
+    assert!(
+        outcome.stdout.starts_with("<!DOCTYPE html>"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+/// A file without a name that gets one, as careful programs write: all of it is seen.
+#[test]
+fn a_file_that_is_linked_when_it_is_complete() {
+    let case = Case::new("f", "old");
+    let program = "import os
+d = os.open('.', os.O_RDONLY)
+n = os.open('.', os.O_TMPFILE | os.O_WRONLY)
+os.write(n, b'new' * 1000)
+if SYNC: os.fsync(n)
+os.link(f'/proc/self/fd/{n}', 'g', dst_dir_fd=d, follow_symlinks=True)
+if SYNC: os.fsync(d)
+print('linked')";
+    let crash = |sync: &str, code| {
+        let script = format!("/usr/bin/python3 -c \"{}\"", program.replace("SYNC", sync));
+        case.crash(&[], &script, code)
+    };
+    let hopeful = crash("0", 1);
+    assert!(
+        has(&hopeful, "ordering", "g is empty", "ext4"),
+        "{:?}",
+        kinds(&hopeful)
+    );
+    assert_eq!(hopeful["modes"][0]["complete"], true);
+    assert_eq!(crash("1", 0)["verdict"], "clean");
 }
