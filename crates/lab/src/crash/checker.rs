@@ -76,8 +76,7 @@ impl Sandbox {
         }
         // The first process of a PID namespace ignores signals that would end others (pid_namespaces(7)): the
         // command is the second.
-        // What it says of the second one's end is none of the checker's words.
-        let own = format!("{limits}; exec 3>&2 2>/dev/null; /bin/sh -c \"$0\" 2>&3 3>&-; exit $?");
+        let own = format!("{limits}; /bin/sh -c \"$0\" 2>&1; exit $?");
         unshare.args(OWN).args(["--", "/bin/sh", "-c"]);
         unshare.arg(own).arg(command);
         unshare
@@ -128,8 +127,12 @@ impl Checker {
             .env("TMPDIR", stage.temporary())
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
-            .stderr(output)
             .process_group(0);
+        // The words of a shell around the command, such as on how it ended, are none of the checker's.
+        match self.sandbox {
+            Sandbox::Group => command.stderr(output),
+            Sandbox::Secluded | Sandbox::UserNamespace => command.stderr(Stdio::null()),
+        };
         let mut child = die_with_parent(&mut command).spawn()?;
         let watched = interrupt.watch(&child);
         let is_over = self.wait(&child);
