@@ -76,9 +76,9 @@ impl Sandbox {
         }
         // The first process of a PID namespace ignores signals that would end others (pid_namespaces(7)): the
         // command is the second.
-        let own = format!("{limits}; /bin/sh -c \"$0\" 2>&1; exit $?");
+        let own = format!("{limits}; /bin/sh -c \"$0\"; exit $?");
         unshare.args(OWN).args(["--", "/bin/sh", "-c"]);
-        unshare.arg(own).arg(command);
+        unshare.arg(own).arg(format!("exec 2>&1; {command}"));
         unshare
     }
 }
