@@ -1,7 +1,7 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, Finding, FixRow, ModeRow, Model, Verdict};
+use iostrata_core::crash::{CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, Verdict};
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
@@ -87,7 +87,7 @@ fn sentence(result: &CrashResult) -> String {
         }
         (Verdict::Failing, Some(first)) => format!(
             "A crash can break this{}: {}. {}",
-            on(&first.possible_on),
+            on(&damaged_on(result, first)),
             first.message,
             remedy(result, first)
         ),
@@ -97,6 +97,19 @@ fn sentence(result: &CrashResult) -> String {
         }
         (Verdict::Clean, _) => format!("Clean: none of {states} breaks anything."),
     }
+}
+
+/// The models that allow damage, or where nothing is damaged the loss of what was reported.
+fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
+    let is_loss = |finding: &Finding| finding.kind == FaultKind::LostAfterAck;
+    let alike = result.findings.iter();
+    let alike = alike.filter(|finding| is_loss(finding) == is_loss(first));
+    let mut models: Vec<Model> = alike
+        .flat_map(|finding| finding.possible_on.clone())
+        .collect();
+    models.sort_unstable();
+    models.dedup();
+    models
 }
 
 /// On which file systems; POSIX alone is none.

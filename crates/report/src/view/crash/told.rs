@@ -76,7 +76,7 @@ fn operations(finding: &Finding) -> Table {
             moments().map(|moment| at_crash(moment.left)),
         ),
     ];
-    Table::new(2, columns)
+    Table::new(2, columns).named("operations until the crash")
 }
 
 fn files(finding: &Finding) -> Table {
@@ -93,7 +93,7 @@ fn files(finding: &Finding) -> Table {
             rows().map(|file| file.state.as_str().to_owned()),
         ),
     ];
-    Table::new(2, columns)
+    Table::new(2, columns).named("files")
 }
 
 /// Before, at the crash, and after.
