@@ -178,6 +178,11 @@ impl Log {
         of(&base).saturating_add(of(&end))
     }
 
+    /// From now on nothing ends what it does: it is short, and what was found would be lost.
+    pub fn ends_by_itself(&mut self) {
+        self.interrupt = Interrupt::never();
+    }
+
     /// Whether an end was asked for, now and later.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt

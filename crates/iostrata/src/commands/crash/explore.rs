@@ -17,6 +17,7 @@ use super::look::{Judge, locked};
 use super::{failure, keep};
 use crate::cli::Crash;
 use crate::error::Failure;
+use crate::ui;
 
 /// Of what the exploration is, and how.
 pub(super) struct Task<'a> {
@@ -76,7 +77,12 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     let directory = locked(&task.log).directory.clone();
     let mut told = findings(&history, &searched.found, &directory);
     if let Some(into) = task.keep {
-        keep::findings(&mut locked(&task.log), &mut told, into)?;
+        let mut log = locked(&task.log);
+        log.ends_by_itself();
+        // What was found is worth more than a copy of it.
+        if let Err(Failure::Cannot(why)) = keep::findings(&mut log, &mut told, into) {
+            ui::say(&format!("warning: not all states are kept: {why}"));
+        }
     }
     let findings = told.into_iter().map(|Told { finding, .. }| finding);
     let findings: Vec<_> = findings.collect();

@@ -176,11 +176,12 @@ fn rebuilt(
     let budget = budget(&settings, None);
     let history = log.history.clone();
     let (model, tree, told) = keep::numbered(&history, &settings.models, budget, number, &log)?;
-    let into = match keep {
-        Some(into) => into.to_owned(),
-        None => keep::directory(Path::new("crash-states"))?,
+    let name = format!("crash-state-{number}");
+    let here = || std::env::current_dir().map_err(|error| cannot("find this directory", &error));
+    let place = match keep {
+        Some(into) => into.join(number.to_string()),
+        None => here()?.join(name),
     };
-    let place = into.join(number.to_string());
     keep::state(&mut log, &tree, told, &place)?;
     ui::print(&format!(
         "State {number}, which {} allows, is in {}: tree, and what had been printed.\n",

@@ -1,6 +1,7 @@
 //! Crash is ended before it is done: what was found is kept, and nothing is left.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -55,6 +56,29 @@ fn nothing_found_is_not_clean() {
     let (result, text) = interrupted("sleep 0.1");
     assert_eq!(result["verdict"], "incomplete");
     assert!(text.contains("Incomplete: none of "), "{text}");
+}
+
+#[test]
+fn ctrl_c_while_the_program_runs_ends_the_program() {
+    let case = Case::new("f", "old");
+    let saved = case.place.path("crash.json");
+    let options = ["--json", saved.to_str().unwrap()];
+    let script = "echo new > f; echo started; exec sleep 600";
+    let mut command = case.command(&options, script);
+    command.process_group(0);
+    let running = Running::start(&case.place, "crash", command);
+    let printed = case.place.path("crash.stdout");
+    until("the program does not run", || {
+        let text = fs::read_to_string(&printed).ok();
+        text.filter(|text| text.contains("started"))
+    });
+    running.signal_group(Signal::INT);
+    let outcome = running.finish().expect(1);
+    outcome.says(&["what it did until then is explored"]);
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "failing");
+    assert_eq!(result["interrupted_by"], Value::Null);
+    case.place.assert_nothing_left();
 }
 
 /// The file of the copy that the program writes to.

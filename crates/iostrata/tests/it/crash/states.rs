@@ -80,6 +80,15 @@ fn a_state_is_rebuilt_by_its_number() {
     );
     let file = kept.join(&number).join("tree/f");
     assert_eq!(fs::read(file).unwrap(), b"");
+    // Without --keep it is here.
+    let mut command = case.place.iostrata("crash --state");
+    command.arg(&number).arg("--from").arg(&directory);
+    run(command).expect(0);
+    let here = case
+        .place
+        .dir()
+        .join(format!("crash-state-{number}/tree/f"));
+    assert_eq!(fs::read(here).unwrap(), b"");
     let mut command = case.place.iostrata("crash --state 1000000");
     command
         .arg("--from")
