@@ -4,6 +4,7 @@
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
+mod build;
 mod builtin;
 mod effect;
 mod explore;
@@ -11,20 +12,27 @@ mod fix;
 mod graph;
 mod history;
 mod model;
+mod parts;
 mod result;
 mod search;
 mod state;
+mod told;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
 
+pub use build::Builder;
 pub use builtin::{Builtin, Digest};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
-pub use history::{Builder, History, Step};
+pub use history::{History, Step};
 pub use model::Model;
+pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, SCHEMA, States, Verdict,
-    findings, fix_rows, operation,
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording, SCHEMA, Said,
+    Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
-pub use search::{Check, Fault, Found, Kind, Verdicts, search};
+pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use told::{FileRow, FileState, Left, Moment};
+pub use verdicts::{Share, Verdicts};

@@ -1,17 +1,20 @@
 //! Options of `iostrata crash`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use iostrata_core::crash::Model;
+use clap::{Args, FromArgMatches as _, ValueEnum};
+use iostrata_core::crash::{Model, Share};
+
+use super::html::Html;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crash {
     /// Directory whose files are at stake; a copy of it is used, it is not touched
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "from")]
+    pub(crate) dir: Option<PathBuf>,
 
     /// Command for /bin/sh that prepares the copy
     #[arg(long, value_name = "COMMAND")]
@@ -44,13 +47,76 @@ pub(crate) struct Crash {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
+    /// Checkers that run side by side; as many as CPUs by default
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// Keep the smallest state of each finding in DIR, an empty or new directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// Only rebuild the state with this number, in --keep or a new directory
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "html", "partition"])]
+    pub(crate) state: Option<u64>,
+
+    /// Look only at part I of N of the states, such as 2/4; iostrata merge joins the results
+    #[arg(long, value_name = "I/N", value_parser = share)]
+    pub(crate) partition: Option<Share>,
+
+    /// Keep the recording of the program in DIR, a new directory, for --from
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Explore a recording that --record kept, instead of running a program
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dir", "init"])]
+    pub(crate) from: Option<PathBuf>,
+
     /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) html: Html,
+
     /// Program and its arguments; runs in the copy
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "from",
+        conflicts_with = "from",
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
+}
+
+impl Crash {
+    /// How many checkers run side by side.
+    pub(crate) fn jobs(&self) -> usize {
+        let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.jobs.map_or_else(cpus, NonZeroUsize::get)
+    }
+}
+
+/// The options that explore a recording with this checker.
+pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -> Crash {
+    let command = Crash::augment_args(clap::Command::new("crash"));
+    let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
+    words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
+    if let Some(check) = check {
+        words.extend(["--check".into(), check.into()]);
+    }
+    let matches = command.get_matches_from(words);
+    let parsed = Crash::from_arg_matches(&matches);
+    parsed.unwrap_or_else(|error| error.exit())
+}
+
+/// `2/4`.
+fn share(text: &str) -> Result<Share, String> {
+    let numbers = text.split_once('/');
+    let numbers = numbers.and_then(|(one, all)| Some((one.parse().ok()?, all.parse().ok()?)));
+    match numbers {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Share { number, of }),
+        _ => Err("give two numbers, such as 2/4 for the second of four parts".to_owned()),
+    }
 }
 
 /// More than nothing, and at most a day.

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::place::{Outcome, Place, entries, until};
 
@@ -32,8 +32,21 @@ impl<'p> Running<'p> {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// To all processes of its group, as the keyboard does.
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
+    }
+
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Whether one of its threads has this name.
+    pub(crate) fn has_thread(&self, name: &str) -> bool {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let of = |task: PathBuf| fs::read_to_string(task.join("comm")).unwrap_or_default();
+        let mut tasks = entries(Path::new(&tasks)).into_iter();
+        tasks.any(|task| of(task).trim() == name)
     }
 
     /// Waits for its end.

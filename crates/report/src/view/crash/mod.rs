@@ -1,10 +1,14 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, Finding, FixRow, ModeRow, Model, Verdict};
+use iostrata_core::crash::{CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, Verdict};
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
+
+mod told;
+
+pub(crate) use told::{show_all, tell};
 
 /// Findings that are shown whole.
 const MOST_FINDINGS: usize = 8;
@@ -18,19 +22,45 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
         Verdict::Incomplete => Tone::Warning,
     };
     page.styled(0, &sentence(result), tone);
-    for finding in result.findings.iter().take(MOST_FINDINGS) {
+    if page.is_endless() {
+        show_fix(page, result);
+        page.part("findings", "findings");
+    }
+    let most = if page.is_endless() {
+        usize::MAX
+    } else {
+        MOST_FINDINGS
+    };
+    for finding in result.findings.iter().take(most) {
         page.blank();
         show_finding(page, finding);
     }
-    let more = result.findings.len().saturating_sub(MOST_FINDINGS);
+    let more = result.findings.len().saturating_sub(most);
     if more > 0 {
         page.paragraph(
             0,
             &format!("{} more; --json has them.", counted(more as u64, "finding")),
         );
     }
-    show_fix(page, result);
+    if !page.is_endless() {
+        show_fix(page, result);
+    }
+    if let Some(why) = &result.fix_unknown_because {
+        page.paragraph(0, &format!("No fix was looked for: {why}."));
+    }
     page.heading("explored", "explored");
+    if let Some(partition) = &result.partition {
+        page.bullet(
+            2,
+            &format!("part {partition} of the states; iostrata merge joins the parts"),
+        );
+    }
+    if let Some(by) = &result.interrupted_by {
+        page.bullet(
+            2,
+            &format!("ended by {by}: what follows is what was explored until then"),
+        );
+    }
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
     }
@@ -48,13 +78,16 @@ fn sentence(result: &CrashResult) -> String {
     let states: u64 = result.modes.iter().map(|mode| mode.states.distinct).sum();
     let states = counted(states, "different state");
     match (result.verdict, result.findings.first()) {
+        (Verdict::Incomplete, _) if result.interrupted_by.is_some() => format!(
+            "Incomplete: none of {states} breaks anything, and the exploration was ended before the rest."
+        ),
         (Verdict::Incomplete, _) => {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
         (Verdict::Failing, Some(first)) => format!(
             "A crash can break this{}: {}. {}",
-            on(&first.possible_on),
+            on(&damaged_on(result, first)),
             first.message,
             remedy(result, first)
         ),
@@ -64,6 +97,19 @@ fn sentence(result: &CrashResult) -> String {
         }
         (Verdict::Clean, _) => format!("Clean: none of {states} breaks anything."),
     }
+}
+
+/// The models that allow damage, or where nothing is damaged the loss of what was reported.
+fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
+    let is_loss = |finding: &Finding| finding.kind == FaultKind::LostAfterAck;
+    let alike = result.findings.iter();
+    let alike = alike.filter(|finding| is_loss(finding) == is_loss(first));
+    let mut models: Vec<Model> = alike
+        .flat_map(|finding| finding.possible_on.clone())
+        .collect();
+    models.sort_unstable();
+    models.dedup();
+    models
 }
 
 /// On which file systems; POSIX alone is none.
@@ -89,18 +135,30 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
 
 fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
-    let facts = [
+    let mut facts = vec![
         on.collect::<Vec<_>>().join(", "),
         counted(finding.states, "state"),
     ];
+    if let Some(number) = finding.state {
+        facts.push(format!("--state {number} rebuilds one"));
+    }
     page.styled(0, &finding.message, Tone::Strong);
     page.paragraph(2, &finding.story);
+    if !finding.is_smallest {
+        page.paragraph(
+            2,
+            "The exploration was ended before this state was made smaller.",
+        );
+    }
     page.styled(
         2,
         &format!("Possible on: {}", facts.join(SEPARATOR)),
         Tone::Quiet,
     );
     page.paragraph(2, &finding.advice);
+    if let Some(proof) = &finding.proof {
+        page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
+    }
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
@@ -138,7 +196,11 @@ fn explored(mode: &ModeRow) -> String {
         parts.push(format!("not all combinations at {points}"));
     }
     if states.limit_reached {
-        parts.push("limit on states reached, the rest of the program not explored".to_owned());
+        let points = counted(states.points_not_explored, "point");
+        parts.push(format!("limit on states reached, {points} not explored"));
+    } else if states.points_not_explored > 0 {
+        let points = counted(states.points_not_explored, "point");
+        parts.push(format!("{points} not explored"));
     }
     parts.join("; ")
 }
