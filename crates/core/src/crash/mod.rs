@@ -4,6 +4,7 @@
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
+pub mod block;
 mod builtin;
 mod effect;
 mod explore;
