@@ -19,7 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use builtin::{Builtin, Digest};
+pub use builtin::{Builtin, Digest, Held};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};

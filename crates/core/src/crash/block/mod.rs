@@ -8,6 +8,7 @@
 mod content;
 mod epoch;
 mod journal;
+mod pressure;
 mod request;
 mod subset;
 
@@ -17,5 +18,6 @@ mod tests;
 pub use content::{Content, ContentHash};
 pub use epoch::{Block, Epoch, epochs};
 pub use journal::Journal;
+pub use pressure::Pressure;
 pub use request::{Action, Request};
 pub use subset::{SubsetBudget, Subsets, subsets};
