@@ -13,6 +13,7 @@ use iostrata_lab::crash::block::{
 };
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::ImageKind;
+use iostrata_tracer::record::Presser;
 
 use crate::{is_root, start_server};
 
@@ -29,7 +30,7 @@ const BUDGET: ExploreBudget = ExploreBudget {
 fn contents(
     kind: ImageKind,
     pressure: Pressure,
-    program: fn(&Path),
+    program: fn(&Path, &mut dyn FnMut()),
 ) -> (BTreeSet<String>, Explored) {
     let server = start_server();
     let directory = tempfile::tempdir().unwrap();
@@ -50,15 +51,18 @@ fn contents(
             pressure,
             delay: Duration::ZERO,
         };
-        let run = |work: &Path| -> Result<(), BlockError> {
-            program(work);
+        let run = |work: &Path, press: Option<&Path>| -> Result<(), BlockError> {
+            let mut presser = press.map(|path| Presser::open(path).unwrap());
+            let mut changed = || {
+                presser
+                    .iter_mut()
+                    .for_each(|presser| presser.press().unwrap());
+            };
+            program(work, &mut changed);
             Ok(())
         };
         let recording = record(&room, &server, &foundation.unwrap(), setting, run).unwrap();
         assert!(!recording.is_cut);
-        if pressure == Pressure::Fsync {
-            assert!(recording.presses > 0);
-        }
         let mut seen = BTreeSet::new();
         let look = |recovered: Recovered<'_>, _| -> Result<Option<String>, BlockError> {
             assert_eq!(recovered.observed.unreadable, None);
@@ -82,18 +86,26 @@ fn told(bytes: &[u8]) -> String {
     runs.collect::<Vec<_>>().join("+")
 }
 
-fn replace(work: &Path) {
+fn replace(work: &Path, changed: &mut dyn FnMut()) {
     let mut file = File::create(work.join("t")).unwrap();
+    changed();
     file.write_all(&[b'b'; 9000]).unwrap();
+    changed();
     drop(file);
+    changed();
     fs::rename(work.join("t"), work.join("f")).unwrap();
+    changed();
 }
 
-fn replace_synced(work: &Path) {
+fn replace_synced(work: &Path, changed: &mut dyn FnMut()) {
     let mut file = File::create(work.join("t")).unwrap();
+    changed();
     file.write_all(&[b'b'; 9000]).unwrap();
+    changed();
     file.sync_all().unwrap();
+    changed();
     fs::rename(work.join("t"), work.join("f")).unwrap();
+    changed();
 }
 
 fn of(all: &[&str]) -> BTreeSet<String> {

@@ -10,6 +10,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use iostrata_core::op::Gap;
+use syscalls::Sysno;
 
 use super::Stops;
 use super::record::Record;
@@ -20,6 +21,7 @@ use super::watch::Watch;
 use super::{start, usage};
 use crate::clock::now_ns;
 use crate::failure;
+use crate::record::Presser;
 
 /// Traces until no thread is left.
 pub(super) struct Tracing {
@@ -42,6 +44,8 @@ pub(super) struct Tracing {
     /// How long it polls for the next stop before it sleeps.
     impatience: Duration,
     turns: Turns,
+    /// Threads in a call that changes something, after which the presser syncs its file.
+    to_press: HashSet<Tid>,
 }
 
 /// Longer than a program that only makes calls runs between two of them.
@@ -93,6 +97,7 @@ impl Tracing {
             record,
             impatience: impatience(),
             turns: Turns::default(),
+            to_press: HashSet::new(),
         }
     }
 
@@ -153,12 +158,25 @@ impl Tracing {
         let resume = self.record(tid, stop, now_ns());
         if !self.recorder.as_ref().is_some_and(|it| it.is_inside(tid)) {
             self.turns.left(tid);
+            self.press(tid);
         }
         self.current = None;
         if self.has_log() && is_being_killed(tid, stop) {
             return;
         }
         self.let_on(tid, stop, resume);
+    }
+
+    /// Lets the presser sync its file, while the thread that changed something waits.
+    fn press(&mut self, tid: Tid) {
+        if !self.to_press.remove(&tid) {
+            return;
+        }
+        let presser = self.recorder.as_mut().and_then(Recorder::presser);
+        if let Some(Err(error)) = presser.map(Presser::press) {
+            let what = "a sync of another file after a change";
+            self.failed.push(Gap::new(what, error.to_string()));
+        }
     }
 
     fn has_log(&self) -> bool {
@@ -185,6 +203,10 @@ impl Tracing {
         }
         if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
             let claim = recorder.claim(tid, number, arguments);
+            let completes = number == Sysno::close as u64;
+            if recorder.presser().is_some() && (claim.is_change() || completes) {
+                self.to_press.insert(tid);
+            }
             return self.turns.enter(tid, stop, claim);
         }
         self.turns.left(tid);

@@ -6,14 +6,12 @@
 mod copy;
 mod explore;
 mod foundation;
-mod pressure;
 mod record;
 mod recover;
 mod tree;
 
 pub use explore::{ExploreBudget, Explored, Failure, Look, Recovered, explore};
 pub use foundation::{Foundation, Room};
-pub use pressure::Pressing;
 pub use record::{Recording, Setting, record};
 pub use recover::{MountPoint, Recovery};
 pub use tree::{Observed, observe};

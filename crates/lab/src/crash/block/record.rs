@@ -10,7 +10,6 @@ use rustix::fs::fsync;
 
 use super::BlockError;
 use super::foundation::{Foundation, Room, WORK, mount_at, sync};
-use super::pressure::Pressing;
 use crate::device::{DiskImage, Recorder, RequestLog, Server};
 use crate::interrupt::Interrupt;
 use crate::scratch::ImageKind;
@@ -24,11 +23,11 @@ pub struct Setting {
     pub delay: Duration,
 }
 
+/// The file that is synced after each change, beside the program's directory.
+const PRESSER: &str = "presser";
+
 /// A commit comes a second after the change with `commit=1`; one more second for a loaded machine.
 const TIMER_WAIT: Duration = Duration::from_millis(2_200);
-
-/// The presser follows the last change within this time.
-const LAST_PRESS: Duration = Duration::from_millis(60);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -49,11 +48,11 @@ pub struct Recording {
     pub log: RequestLog,
     /// Whether the log had no room for the last requests.
     pub is_cut: bool,
-    /// How often the presser synced.
-    pub presses: u64,
 }
 
-/// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory.
+/// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
+/// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`](iostrata_tracer::record::Presser), to be
+/// synced after each change.
 ///
 /// # Errors
 /// When something cannot be mounted, or `run` fails.
@@ -62,7 +61,7 @@ pub fn record<E: From<BlockError>>(
     server: &Server,
     foundation: &Foundation,
     setting: Setting,
-    run: impl FnOnce(&Path) -> Result<(), E>,
+    run: impl FnOnce(&Path, Option<&Path>) -> Result<(), E>,
 ) -> Result<Recording, E> {
     let kind = foundation.kind;
     let in_memory = || BlockError::io("copy a disk in memory");
@@ -78,13 +77,14 @@ pub fn record<E: From<BlockError>>(
     // Whatever was written so far is durable: the device has been flushed.
     fsync(recorder.device()).map_err(BlockError::io("flush the device"))?;
     let begun_ns = now_ns();
-    let pressing = match setting.pressure {
-        Pressure::Fsync => Some(Pressing::start(&at)?),
-        Pressure::Timer | Pressure::None => None,
+    let press = at.join(PRESSER);
+    let press = (setting.pressure == Pressure::Fsync).then_some(press.as_path());
+    let ran = run(&at.join(WORK), press);
+    // With `commit=1` the last commit comes later.
+    let settled = match options {
+        Some(_) => wait(TIMER_WAIT, room.interrupt),
+        None => Ok(()),
     };
-    let ran = run(&at.join(WORK));
-    let settled = settle(setting, options.is_some(), room.interrupt);
-    let presses = pressing.map_or(Ok(0), Pressing::stop);
     let synced = sync(&at);
     let ended_ns = now_ns();
     // Unmounted before the device goes, whatever happened.
@@ -116,7 +116,6 @@ pub fn record<E: From<BlockError>>(
         epochs: epochs(&during, ended_ns),
         log,
         is_cut: requests.is_cut,
-        presses: presses?,
     })
 }
 
@@ -125,15 +124,9 @@ fn commits_by_timer(pressure: Pressure, kind: ImageKind) -> Option<&'static std:
     (pressure == Pressure::Timer && kind != ImageKind::Xfs).then_some(c"commit=1")
 }
 
-/// What comes after the program has ended: the last commit of whoever commits.
-fn settle(setting: Setting, by_timer: bool, interrupt: &Interrupt) -> Result<(), BlockError> {
-    let wait = match setting.pressure {
-        Pressure::Fsync => LAST_PRESS,
-        Pressure::Timer if by_timer => TIMER_WAIT,
-        Pressure::Timer | Pressure::None => return Ok(()),
-    };
+fn wait(time: Duration, interrupt: &Interrupt) -> Result<(), BlockError> {
     let begun = Instant::now();
-    while begun.elapsed() < wait {
+    while begun.elapsed() < time {
         interrupt.check()?;
         thread::sleep(PAUSE);
     }
