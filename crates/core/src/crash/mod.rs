@@ -25,7 +25,7 @@ pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
 pub use result::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, SCHEMA, States, Verdict,
-    findings, fix_rows, operation,
+    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, RecoveredRow, SCHEMA,
+    States, Verdict, findings, fix_rows, operation,
 };
 pub use search::{Check, Fault, Found, Kind, Verdicts, search};

@@ -127,7 +127,7 @@ fn explored(mode: &ModeRow) -> String {
     let states = &mode.states;
     let mut parts = vec![format!(
         "{}: {} explored at {}, {} different, {} failing",
-        mode.model.as_str(),
+        mode.name(),
         counted(states.explored, "state"),
         counted(states.points, "point"),
         grouped(states.distinct),

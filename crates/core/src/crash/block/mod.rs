@@ -7,6 +7,7 @@
 
 mod content;
 mod epoch;
+mod finding;
 mod journal;
 mod pressure;
 mod request;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use content::{Content, ContentHash};
 pub use epoch::{Block, Epoch, epochs};
+pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
 pub use journal::Journal;
 pub use pressure::Pressure;
 pub use request::{Action, Request};

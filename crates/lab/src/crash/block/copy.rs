@@ -12,7 +12,7 @@ use super::BlockError;
 ///
 /// # Errors
 /// When a part of it cannot be read, or there is no room.
-pub(super) fn copy_directory(from: &Path, to: &Path) -> Result<(), BlockError> {
+pub fn copy_directory(from: &Path, to: &Path) -> Result<(), BlockError> {
     let mut command = Command::new("cp");
     command
         .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])

@@ -9,7 +9,9 @@ use std::collections::hash_map::Entry;
 use std::path::Path;
 
 use blake3::Hash;
-use iostrata_core::crash::block::{Block, Content, ContentHash, Journal, SubsetBudget, subsets};
+use iostrata_core::crash::block::{
+    Block, Content, ContentHash, Failure, Journal, SubsetBudget, subsets,
+};
 
 use super::BlockError;
 use super::foundation::Room;
@@ -51,29 +53,6 @@ pub struct Explored {
     pub skipped_epochs: u64,
     /// What broke, each message once, also by whether it breaks only what had been printed.
     pub failures: Vec<Failure>,
-}
-
-/// One way to fail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// What the checker said.
-    pub message: String,
-    /// Whether the tree is fine as long as nothing has been printed.
-    pub is_lost_after_ack: bool,
-    /// Whether the example has everything up to a flush, and nothing after it.
-    pub is_boundary: bool,
-    /// Number of the example's epoch.
-    pub epoch: usize,
-    /// When the flush after that epoch was done.
-    pub ended_ns: u64,
-    /// How many steps had told somebody something by then.
-    pub told: usize,
-    /// Blocks of the epoch that are on disk.
-    pub kept_blocks: usize,
-    /// Blocks of the epoch.
-    pub blocks: usize,
-    /// States that fail so.
-    pub states: u64,
 }
 
 /// A recovered tree.
@@ -346,7 +325,6 @@ impl<L> Explorer<'_, L> {
             message: message.clone(),
             is_lost_after_ack: verdict.is_lost_after_ack,
             is_boundary: kept_blocks == 0 || kept_blocks == kept.len(),
-            epoch: number,
             ended_ns: self.recording.epochs[number].ended_ns,
             told: key.1,
             kept_blocks,

@@ -10,7 +10,8 @@ mod record;
 mod recover;
 mod tree;
 
-pub use explore::{ExploreBudget, Explored, Failure, Look, Recovered, explore};
+pub use copy::copy_directory;
+pub use explore::{ExploreBudget, Explored, Look, Recovered, explore};
 pub use foundation::{Foundation, Room};
 pub use record::{Recording, Setting, record};
 pub use recover::{MountPoint, Recovery};
