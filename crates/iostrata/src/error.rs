@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Program { message: String, code: u8 },
     /// A signal ended it after this number of rows: exit code 128 + signal.
     Interrupted { by: Interrupted, rows: usize },
+    /// A signal ended `crash`, whose result holds what was found until then: exit code 128 + signal.
+    Ended(Interrupted),
     /// A signal ended `trace` before the program was started: exit code 128 + signal.
     NotBegun(Interrupted),
     /// A signal ended `trace` in one of the runs before the observed one: exit code 128 + signal.
@@ -66,6 +68,13 @@ impl Failure {
                     _ => format!("{by}: the result holds the completed rows"),
                 };
                 (message, code)
+            }
+            Self::Ended(by) => {
+                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+                (
+                    format!("{by}: the result holds what was found until then"),
+                    code,
+                )
             }
             Self::BetweenRuns { by, label } => {
                 let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);

@@ -26,6 +26,15 @@ const WORKLOAD: &str = "__workload";
 /// Hidden subcommand that waits for the end of a lab, to remove its leftovers.
 const GUARD: &str = "__guard";
 
+/// Hidden subcommand that runs a command which ends with its parent.
+const ATTENDED: &str = "__attended";
+
+/// Hidden subcommand that serves recorded devices.
+const DEVICE: &str = "__device";
+
+/// Hidden subcommand that looks at one file of a crashed tree.
+const CHECK: &str = "__check";
+
 fn main() -> ExitCode {
     let first = std::env::args_os().nth(1).unwrap_or_default();
     if first == WORKLOAD {
@@ -34,6 +43,16 @@ fn main() -> ExitCode {
     if first == GUARD {
         iostrata_lab::scratch::guard_main();
         return ExitCode::SUCCESS;
+    }
+    if first == ATTENDED {
+        return commands::attended();
+    }
+    if first == DEVICE {
+        iostrata_lab::device::server_main();
+        return ExitCode::SUCCESS;
+    }
+    if first == CHECK {
+        return commands::check();
     }
     iostrata_tracer::memory::share();
     // Tests make parts of it fail.

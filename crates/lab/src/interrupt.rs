@@ -37,6 +37,13 @@ pub struct Interrupted {
     pub signal: i32,
 }
 
+impl Interrupted {
+    /// `SIGINT`.
+    pub fn name(self) -> String {
+        SignalName(self.signal).to_string()
+    }
+}
+
 struct SignalName(i32);
 
 impl fmt::Display for SignalName {

@@ -6,6 +6,8 @@
 //! find most: everything, nothing, all but one, one alone, all but one file or one operation,
 //! prefixes, and random ones.
 
+use std::collections::{HashMap, HashSet};
+
 use blake3::Hasher;
 
 use super::effect::Piece;
@@ -13,6 +15,7 @@ use super::graph::Graph;
 use super::history::History;
 use super::model::Model;
 use super::state::{self, Absurd};
+use super::verdicts::Share;
 use crate::record::Tree;
 
 /// How much is tried.
@@ -26,6 +29,8 @@ pub struct Budget {
     pub states: u64,
     /// Of the random ones.
     pub seed: u64,
+    /// Which of the states are looked at.
+    pub share: Share,
 }
 
 impl Default for Budget {
@@ -35,9 +40,13 @@ impl Default for Budget {
             random: 32,
             states: 200_000,
             seed: 1,
+            share: Share::ALL,
         }
     }
 }
+
+/// States that each point may have, however many points there are: all, none, and some between.
+const FEWEST_AT_A_POINT: u64 = 16;
 
 /// When the power fails: while a step is under way that changes something, or after one that told somebody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +62,8 @@ pub struct Point {
 pub struct State {
     /// When the power failed.
     pub point: Point,
+    /// Which one it is of those that a model allows, from 1; the same budget gives the same numbers.
+    pub number: u64,
     /// Which effects are on disk.
     pub(super) kept: Vec<bool>,
 }
@@ -62,10 +73,12 @@ pub struct State {
 pub struct Coverage {
     /// States that were tried.
     pub states: u64,
-    /// Points where the power could fail.
+    /// Points where the power could fail, and that were tried.
     pub points: u64,
     /// Of these, points where not all combinations were tried.
     pub sampled: u64,
+    /// Points that were not tried: the number of states was reached before, or the search was ended.
+    pub not_tried: u64,
     /// Whether the number of states was reached before the last point.
     pub limit_reached: bool,
 }
@@ -81,6 +94,8 @@ pub struct Explorer<'h> {
     /// The tree with all effects before `settled`, which no crash from here on can take away.
     begun: Tree,
     settled: usize,
+    /// The time that they are of.
+    time: usize,
 }
 
 impl<'h> Explorer<'h> {
@@ -100,40 +115,89 @@ impl<'h> Explorer<'h> {
             needed_by,
             begun: history.base.clone(),
             settled: 0,
+            time: 0,
         }
     }
 
-    /// Gives every state to `judge`, with its tree and how many steps had told somebody something, the
-    /// earliest points first.
+    /// Gives every state to `judge`, with its tree and how many steps had told somebody something. Points
+    /// that stand for others come first: the first and the last of each call on each file. `coverage` is of
+    /// what was tried also when it ends early.
     ///
     /// # Errors
     /// When `judge` does.
     pub fn explore<E>(
         &mut self,
         budget: Budget,
-        mut judge: impl FnMut(&State, &Tree, usize) -> Result<(), E>,
-    ) -> Result<Coverage, E> {
-        let mut coverage = Coverage::default();
-        for point in self.points() {
-            if coverage.states >= budget.states {
-                coverage.limit_reached = true;
-                break;
-            }
-            coverage.points += 1;
-            self.advance(point);
-            let (states, all) = self.states_at(point, budget);
-            coverage.sampled += u64::from(!all);
-            let told = self.told(point);
-            for kept in states {
-                let state = State { point, kept };
-                // What no file system could hold is no state.
-                if let Ok(tree) = self.tree(&state) {
-                    coverage.states += 1;
-                    judge(&state, &tree, told)?;
+        coverage: &mut Coverage,
+        mut judge: impl FnMut(&State, (&Tree, usize), &Coverage) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let [first, rest] = self.rounds();
+        coverage.not_tried = (first.len() + rest.len()) as u64;
+        // Half of the states is for the first round, and what it leaves is for the second.
+        let mut until = if rest.is_empty() {
+            budget.states
+        } else {
+            budget.states.div_ceil(2)
+        };
+        for round in [first, rest] {
+            for (number, point) in round.iter().enumerate() {
+                if coverage.states >= budget.states {
+                    coverage.limit_reached = true;
+                    return Ok(());
+                }
+                coverage.points += 1;
+                coverage.not_tried -= 1;
+                self.advance_to(*point);
+                let left = until.saturating_sub(coverage.states);
+                let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
+                let (states, all) = self.states_at(*point, budget, most);
+                coverage.sampled += u64::from(!all);
+                let told = self.told(*point);
+                for kept in states {
+                    let number = coverage.states + 1;
+                    let state = State {
+                        point: *point,
+                        number,
+                        kept,
+                    };
+                    // What no file system could hold is no state.
+                    if let Ok(tree) = self.tree(&state) {
+                        coverage.states = number;
+                        judge(&state, (&tree, told), coverage)?;
+                    }
                 }
             }
+            until = budget.states;
         }
-        Ok(coverage)
+        Ok(())
+    }
+
+    /// Points that stand for others, and all others, each in the order of time.
+    fn rounds(&self) -> [Vec<Point>; 2] {
+        let points = self.points();
+        let alike = |point: &Point| {
+            let step = &self.history.steps[point.step];
+            (
+                &step.call,
+                &step.path,
+                &step.other_path,
+                point.time == step.end,
+            )
+        };
+        let mut ends = HashMap::new();
+        for (number, point) in points.iter().enumerate() {
+            let (_, last) = ends.entry(alike(point)).or_insert((number, number));
+            *last = number;
+        }
+        let firsts: HashSet<usize> = ends
+            .into_values()
+            .flat_map(|(one, other)| [one, other])
+            .collect();
+        let (first, rest): (Vec<_>, Vec<_>) = points
+            .into_iter()
+            .enumerate()
+            .partition(|(number, _)| firsts.contains(number));
+        [first, rest].map(|round| round.into_iter().map(|(_, point)| point).collect())
     }
 
     /// The tree of a state. Fails where the effects cannot be together.
@@ -161,7 +225,12 @@ impl<'h> Explorer<'h> {
     }
 
     /// Applies for good what is on disk at this time and later.
-    fn advance(&mut self, point: Point) {
+    pub(super) fn advance_to(&mut self, point: Point) {
+        if point.time < self.time {
+            self.begun = self.history.base.clone();
+            self.settled = 0;
+        }
+        self.time = point.time;
         while self.settled < self.history.effects.len()
             && self.graph.is_durable(self.settled, point.time)
         {
@@ -191,14 +260,11 @@ impl<'h> Explorer<'h> {
 
     /// How many steps had told somebody something by then.
     pub fn told(&self, point: Point) -> usize {
-        let steps = self.history.steps.iter();
-        steps
-            .filter(|step| step.printed.is_some() && step.end <= point.time)
-            .count()
+        self.history.told_at(point.time)
     }
 
     /// The combinations at a point that are none of an earlier one, and whether these are all.
-    fn states_at(&self, point: Point, budget: Budget) -> (Vec<Vec<bool>>, bool) {
+    fn states_at(&self, point: Point, budget: Budget, most: u64) -> (Vec<Vec<bool>>, bool) {
         let step = &self.history.steps[point.step];
         let certain = self.certain(point);
         let mut open = self.issued(point);
@@ -209,17 +275,21 @@ impl<'h> Explorer<'h> {
         let is_new = |kept: &Vec<bool>| {
             all_new && (was_told || kept.contains(&true)) || step.effects.clone().any(|at| kept[at])
         };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let exhaustive = budget.exhaustive.min(most);
         let atoms = self.atoms(&open);
         let mut all = Vec::new();
         // Recursion is as deep as there are atoms.
-        if atoms.len() <= 4 * budget.exhaustive
-            && self.combine(&atoms, &mut certain.clone(), budget.exhaustive, &mut all)
+        if atoms.len() <= 4 * exhaustive
+            && self.combine(&atoms, &mut certain.clone(), exhaustive, &mut all)
         {
             all.retain(is_new);
             return (all, true);
         }
-        let mut some = self.targeted(point, &certain, &open);
-        for number in 0..budget.random {
+        let random = budget.random.min(most / 4);
+        let mut some = self.targeted(point, &certain, &open, most - random);
+        some.retain(is_new);
+        for number in 0..random {
             let bits = bits(budget.seed, point.time, number, open.len());
             let chosen = open.iter().zip(bits).filter(|(_, bit)| *bit);
             some.push(self.closed(&certain, chosen.map(|(at, _)| *at)));
@@ -276,35 +346,65 @@ impl<'h> Explorer<'h> {
         self.combine(rest, kept, most, all)
     }
 
-    /// Combinations that find most.
-    fn targeted(&self, point: Point, certain: &[bool], open: &[usize]) -> Vec<Vec<bool>> {
+    /// Combinations that find most, and no more than `most`: those of whole files and operations first, then
+    /// those of single effects.
+    fn targeted(
+        &self,
+        point: Point,
+        certain: &[bool],
+        open: &[usize],
+        most: usize,
+    ) -> Vec<Vec<bool>> {
         let mut some = vec![self.closed(certain, open.iter().copied()), certain.to_vec()];
-        for &at in open {
-            some.push(self.without(certain, open, [at]));
+        let all = some[0].clone();
+        let effects = &self.history.effects;
+        let mut files: Vec<_> = open.iter().map(|at| effects[*at].node()).collect();
+        files.sort_unstable();
+        files.dedup();
+        for file in files.into_iter().take(most) {
+            let is_data = |at: &usize| {
+                effects[*at].node() == file && matches!(effects[*at].piece, Piece::Data { .. })
+            };
+            some.push(self.less(&all, certain, open.iter().copied().filter(is_data)));
+            let is_other = |at: &usize| effects[*at].node() != file;
+            some.push(self.less(&all, certain, open.iter().copied().filter(is_other)));
+        }
+        let mut steps: Vec<usize> = open.iter().map(|at| effects[*at].step).collect();
+        steps.dedup();
+        steps.retain(|step| self.history.steps[*step].effects.len() > 1);
+        for step in Self::some_of(&steps, most.saturating_sub(some.len())) {
+            let effects = self.history.steps[step].effects.clone();
+            some.push(self.less(&all, certain, effects));
+        }
+        // Of a long operation the ends, and some between.
+        let left = most.saturating_sub(some.len()) / 3;
+        let own = self.history.steps[point.step].effects.clone();
+        let own: Vec<usize> = own.filter(|at| !certain[*at]).collect();
+        let mut singles = if open.len() <= left {
+            open.to_vec()
+        } else {
+            let of_own = Self::some_of(&own, left / 2);
+            [Self::some_of(open, left - of_own.len()), of_own].concat()
+        };
+        singles.sort_unstable();
+        singles.dedup();
+        for at in singles {
+            some.push(self.less(&all, certain, [at]));
             some.push(self.closed(certain, [at]));
             let up_to = open.iter().copied().filter(|other| *other <= at);
             some.push(self.closed(certain, up_to));
         }
-        let steps = self.history.steps.iter();
-        for step in steps.filter(|step| step.effects.len() > 1 && step.begin <= point.time) {
-            some.push(self.without(certain, open, step.effects.clone()));
-        }
-        let mut files: Vec<_> = open
-            .iter()
-            .map(|at| self.history.effects[*at].node())
-            .collect();
-        files.sort_unstable();
-        files.dedup();
-        for file in files {
-            let is_data = |at: &usize| {
-                let effect = &self.history.effects[*at];
-                effect.node() == file && matches!(effect.piece, Piece::Data { .. })
-            };
-            some.push(self.without(certain, open, open.iter().copied().filter(is_data)));
-            let is_other = |at: &usize| self.history.effects[*at].node() != file;
-            some.push(self.without(certain, open, open.iter().copied().filter(is_other)));
-        }
         some
+    }
+
+    /// No more than so many of these, evenly, the first and the last among them.
+    fn some_of(all: &[usize], most: usize) -> Vec<usize> {
+        if all.len() <= most {
+            return all.to_vec();
+        }
+        let last = all.len() - 1;
+        let chosen = (0..most).map(|number| all[number * last / (most.max(2) - 1)]);
+        chosen.collect()
     }
 
     /// What is certain, these effects, and all that they need.
@@ -321,17 +421,6 @@ impl<'h> Explorer<'h> {
             }
         }
         kept
-    }
-
-    /// Everything but these effects and what needs them.
-    fn without(
-        &self,
-        certain: &[bool],
-        open: &[usize],
-        effects: impl IntoIterator<Item = usize>,
-    ) -> Vec<bool> {
-        let all = self.closed(certain, open.iter().copied());
-        self.less(&all, certain, effects)
     }
 
     /// A combination without these effects, and without what needs them.

@@ -6,7 +6,8 @@ use super::effect::Piece;
 use super::explore::Budget;
 use super::history::{History, Step, Sync};
 use super::model::Model;
-use super::search::{Check, Fault, Verdicts, search};
+use super::search::{Check, Fault, Found, search};
+use super::verdicts::Verdicts;
 use crate::op::FileId;
 
 /// A sync to add.
@@ -47,7 +48,8 @@ pub fn fix<E>(
         let mut more = BTreeSet::new();
         for model in models {
             let (fixed, places) = with(history, &added);
-            let found = search(&fixed, *model, budget, verdicts, check)?;
+            let mut found = Found::default();
+            search(&fixed, *model, budget, verdicts, check, &mut found)?;
             for fault in &found.faults {
                 let lacking: Vec<Added> = wanted(&fixed, fault)
                     .into_iter()
@@ -93,10 +95,12 @@ fn smallest<E>(
         let (fixed, _) = with(history, &fewer);
         let mut is_enough = true;
         for model in models {
-            is_enough = is_enough
-                && search(&fixed, *model, budget, verdicts, check)?
-                    .faults
-                    .is_empty();
+            let mut found = Found::default();
+            search(&fixed, *model, budget, verdicts, check, &mut found)?;
+            is_enough = found.faults.is_empty();
+            if !is_enough {
+                break;
+            }
         }
         if is_enough {
             added = fewer;

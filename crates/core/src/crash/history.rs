@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::model::replaces;
@@ -101,6 +103,22 @@ impl History {
         (self.base.clone(), end)
     }
 
+    /// Whether something had this path in the directory before the program began.
+    pub fn began_with(&self, path: &Path) -> bool {
+        let mut at = self.root;
+        let mut names = path.components();
+        names.all(|name| match name {
+            Component::Normal(name) => match self.base.entry(at, name.as_bytes()) {
+                Some(node) => {
+                    at = node;
+                    true
+                }
+                None => false,
+            },
+            _ => true,
+        })
+    }
+
     /// Files below the directory of which the log lacks bytes, earlier ones or written ones.
     pub fn unknown(&self) -> Examples {
         let mut unknown = Examples::default();
@@ -115,6 +133,14 @@ impl History {
             }
         }
         unknown
+    }
+
+    /// How many steps had told somebody something by a time.
+    pub(super) fn told_at(&self, time: usize) -> usize {
+        let steps = self.steps.iter();
+        steps
+            .filter(|step| step.printed.is_some() && step.end <= time)
+            .count()
     }
 
     /// How many steps told somebody something.

@@ -15,6 +15,8 @@ mod model;
 mod result;
 mod search;
 mod state;
+mod told;
+mod verdicts;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +27,9 @@ pub use fix::{Added, fix};
 pub use history::{Builder, History, Step};
 pub use model::Model;
 pub use result::{
-    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, RecoveredRow, SCHEMA,
-    States, Verdict, findings, fix_rows, operation,
+    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording,
+    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
-pub use search::{Check, Fault, Found, Kind, Verdicts, search};
+pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use told::{FileRow, FileState, Left, Moment};
+pub use verdicts::{Share, Verdicts};

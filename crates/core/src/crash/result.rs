@@ -7,6 +7,7 @@ use super::fix::Added;
 use super::history::{History, Step};
 use super::model::Model;
 use super::search::{Fault, Found, Kind};
+use super::told::{FileRow, Moment, files, moments};
 use crate::Environment;
 use crate::op::Gap;
 
@@ -27,14 +28,71 @@ pub struct CrashResult {
     pub check: Option<String>,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<String>,
-    /// One for each model.
+    /// How the models were asked for; `null` in results of earlier versions, and where no model was.
+    #[serde(default)]
+    pub settings: Option<Settings>,
+    /// What the states of models are of; `null` in results of earlier versions, and where no model was asked for.
+    #[serde(default)]
+    pub recording: Option<Recording>,
+    /// The signal that ended the exploration; `null` when it came to its end.
+    #[serde(default)]
+    pub interrupted_by: Option<String>,
+    /// Which part of the states was looked at, as `2/4`; `null` for all.
+    #[serde(default)]
+    pub partition: Option<String>,
+    /// Of a merged result: the parts.
+    #[serde(default)]
+    pub parts: Vec<String>,
+    /// Of a part: what was said of each state, for `iostrata merge`.
+    #[serde(default)]
+    pub verdicts: Vec<Said>,
+    /// One for each model, and one for each run on a real file system.
     pub modes: Vec<ModeRow>,
     /// What breaks, the most important first.
     pub findings: Vec<Finding>,
     /// Syncs with which no explored state breaks anything; `null` where there are none.
     pub fix: Option<Vec<FixRow>>,
+    /// Why nobody looked for syncs; `null` where somebody did, or nothing breaks.
+    #[serde(default)]
+    pub fix_unknown_because: Option<String>,
     /// Whether anything breaks.
     pub verdict: Verdict,
+}
+
+/// How an exploration was asked for. The same settings and the same recording give the same states.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Settings {
+    /// The models, in this order.
+    pub models: Vec<Model>,
+    /// The limit on states of each model.
+    pub states: u64,
+    /// The seed of random states.
+    pub seed: u64,
+    /// After how long a checker fails, seconds.
+    pub check_timeout_s: f64,
+}
+
+/// A recording of the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Recording {
+    /// Where it was kept; `null` where it was not.
+    pub path: Option<String>,
+    /// BLAKE3 of the log.
+    pub log_blake3: String,
+}
+
+/// What a checker said of a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Said {
+    /// The tree, as the exploration of this recording tells one from another.
+    pub tree: String,
+    /// How many times the program had printed something.
+    pub printed: u64,
+    /// The message; `null` where all was well.
+    pub message: Option<String>,
 }
 
 /// The exploration of one model.
@@ -127,6 +185,9 @@ pub struct States {
     pub points: u64,
     /// Of these, points with too many combinations to try all.
     pub sampled_points: u64,
+    /// Points that were not explored: the limit was reached, or the exploration ended, before.
+    #[serde(default)]
+    pub points_not_explored: u64,
     /// Whether the limit on states was reached before the end of the program.
     pub limit_reached: bool,
 }
@@ -152,12 +213,29 @@ pub struct Finding {
     pub recovered: Vec<RecoveredRow>,
     /// States that show it, of all models.
     pub states: u64,
+    /// Number of the first one, for `--state`; `null` in results of earlier versions.
+    #[serde(default)]
+    pub state: Option<u64>,
+    /// Whether nothing can be added to the state or taken from it; not so when the exploration was ended, nor of a
+    /// real recovery.
+    #[serde(default = "always")]
+    pub is_smallest: bool,
+    /// What that state has of each operation.
+    #[serde(default)]
+    pub timeline: Vec<Moment>,
+    /// The files that it has damaged, and others that changed.
+    #[serde(default)]
+    pub files: Vec<FileRow>,
     /// The smallest state that shows it, told.
     pub story: String,
     /// What would prevent it.
     pub advice: String,
     /// Where the state was kept; `null` where it was not.
     pub proof: Option<String>,
+}
+
+fn always() -> bool {
+    true
 }
 
 /// How a crash breaks something.
@@ -220,39 +298,66 @@ pub enum Verdict {
     Incomplete,
 }
 
-/// The faults of all models, the same ones joined.
-pub fn findings(history: &History, found: &[(Model, Found)], directory: &[u8]) -> Vec<Finding> {
-    let mut all: Vec<Finding> = Vec::new();
+/// A finding, and the fault that shows it first.
+#[derive(Debug, Clone)]
+pub struct Told<'f> {
+    /// The finding.
+    pub finding: Finding,
+    /// The fault.
+    pub fault: &'f Fault,
+    model: Model,
+}
+
+/// The faults of all models, the same ones joined. States are numbered through all models.
+pub fn findings<'f>(
+    history: &History,
+    found: &'f [(Model, Found)],
+    directory: &[u8],
+) -> Vec<Told<'f>> {
+    let mut all: Vec<Told<'f>> = Vec::new();
+    let mut before = 0;
     for (model, found) in found {
         for fault in &found.faults {
-            let finding = finding(history, fault, *model, directory);
-            let known = all.iter_mut().find(|known| is_same(known, &finding));
+            let mut finding = finding(history, fault, *model, directory);
+            finding.state = Some(before + fault.state.number);
+            let known = all
+                .iter_mut()
+                .find(|known| is_same(&known.finding, &finding));
             match known {
-                Some(known) => {
+                Some(Told { finding: known, .. }) => {
                     known.states += finding.states;
                     if !known.possible_on.contains(model) {
                         known.possible_on.push(*model);
                     }
                 }
-                None => all.push(finding),
+                None => all.push(Told {
+                    finding,
+                    fault,
+                    model: *model,
+                }),
             }
         }
+        before += found.coverage.states;
     }
-    sort(&mut all);
+    all.sort_by_key(|told| weight(&told.finding));
+    for told in &mut all {
+        let Told {
+            finding,
+            fault,
+            model,
+        } = told;
+        finding.timeline = moments(history, *model, fault, directory);
+        finding.files = files(history, fault);
+    }
     all
 }
 
 /// Damage before loss, and of each what most real file systems show.
-pub(super) fn sort(findings: &mut [Finding]) {
-    let weight = |finding: &Finding| {
-        let real = finding
-            .possible_on
-            .iter()
-            .filter(|model| **model != Model::Posix);
-        let is_loss = finding.kind == FaultKind::LostAfterAck;
-        (is_loss, std::cmp::Reverse(real.count()))
-    };
-    findings.sort_by_key(weight);
+pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
+    let models = finding.possible_on.iter();
+    let real = models.filter(|model| **model != Model::Posix);
+    let is_loss = finding.kind == FaultKind::LostAfterAck;
+    (is_loss, std::cmp::Reverse(real.count()))
 }
 
 /// The same damage by the same call on the same file: which of its writes is lost makes no difference.
@@ -291,6 +396,10 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         proven_by: vec!["model".to_owned()],
         recovered: Vec::new(),
         states: fault.states,
+        state: None,
+        is_smallest: fault.is_smallest,
+        timeline: Vec::new(),
+        files: Vec::new(),
         proof: None,
     }
 }

@@ -1,14 +1,12 @@
 //! Finds the states that break something, and what made each of them possible.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-
-use blake3::Hash;
+use std::collections::HashSet;
 
 use super::explore::{Budget, Coverage, Explorer, Point, State};
 use super::history::History;
 use super::model::Model;
 use super::state;
+use super::verdicts::{Key, Share, Verdicts};
 use crate::record::Tree;
 
 /// How a crash breaks something.
@@ -35,8 +33,10 @@ pub struct Fault {
     pub before: Option<usize>,
     /// What the checker said.
     pub message: String,
-    /// The smallest state that was found.
+    /// The smallest state that was found; its number is that of the state it was made of.
     pub state: State,
+    /// Whether nothing could be added to it or taken from it; else the search was interrupted.
+    pub is_smallest: bool,
     /// Effects of it that are lost though they were under way.
     pub(super) lost: Vec<usize>,
     /// States of this model that show it, this one included.
@@ -56,88 +56,128 @@ pub struct Found {
     pub faults: Vec<Fault>,
 }
 
-/// What a checker said of trees that were seen: none of it when all was well.
-#[derive(Debug, Default)]
-pub struct Verdicts {
-    known: HashMap<(Hash, usize), Option<String>>,
-}
+/// A tree to look at, and how many steps had told somebody something by then.
+pub type Seen = (Tree, usize);
 
-impl Verdicts {
-    /// Trees that were checked.
-    pub fn count(&self) -> usize {
-        self.known.len()
-    }
-}
+/// Looks at trees, and gives for each what is broken in it: the message of a checker. Learns how far the
+/// exploration is.
+pub trait Check<E>: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, E> {}
+impl<E, F: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, E>> Check<E> for F {}
 
-/// Looks at a tree, and at how many steps had told somebody something; gives what is broken.
-pub trait Check<E>: FnMut(&Tree, usize) -> Result<Option<String>, E> {}
-impl<E, F: FnMut(&Tree, usize) -> Result<Option<String>, E>> Check<E> for F {}
-
-/// Goes through the states of a model. Each different tree is checked once.
+/// Goes through the states of a model, and adds to `found`. Each different tree is checked once; what is
+/// found does not depend on how many are looked at side by side.
 ///
 /// # Errors
-/// When the check does, as when it is interrupted.
+/// When the check does, as when it is interrupted: `found` has what was found until then.
 pub fn search<E>(
     history: &History,
     model: Model,
     budget: Budget,
     verdicts: &mut Verdicts,
     check: &mut impl Check<E>,
-) -> Result<Found, E> {
-    let mut failing = Vec::new();
-    let mut distinct = HashMap::new();
+    found: &mut Found,
+) -> Result<(), E> {
     let mut explorer = Explorer::new(history, model);
-    let root = history.root;
-    let coverage = explorer.explore(budget, |state, tree, told| {
-        let key = (state::digest(tree, root), told);
-        if let Entry::Vacant(vacant) = distinct.entry(key) {
-            let verdict = verdict(verdicts, key, || check(tree, told))?;
-            let fails = verdict.is_some();
-            vacant.insert(fails);
-            if let Some(message) = verdict {
-                failing.push((state.clone(), message));
-            }
-        }
-        Ok(())
-    })?;
-    let mut found = Found {
-        coverage,
-        distinct: distinct.len() as u64,
-        failing: failing.len() as u64,
-        faults: Vec::new(),
-    };
-    let mut explorer = Explorer::new(history, model);
-    for (state, message) in failing {
-        if let Some(fault) = found
-            .faults
-            .iter_mut()
-            .find(|fault| explains(history, fault, &state, &message))
-        {
-            fault.states += 1;
-            continue;
-        }
-        let fault = Smaller {
-            explorer: &mut explorer,
+    let mut coverage = Coverage::default();
+    let mut search = Search {
+        smaller: Smaller {
+            explorer: Explorer::new(history, model),
             verdicts,
             check,
-        }
-        .fault(state, message)?;
-        match found.faults.iter_mut().find(|known| is_same(known, &fault)) {
-            Some(known) => known.states += 1,
-            None => found.faults.push(fault),
-        }
-    }
-    Ok(found)
+            coverage: Coverage::default(),
+        },
+        share: budget.share,
+        distinct: HashSet::new(),
+        waiting: Vec::new(),
+        found,
+    };
+    let explored = explorer.explore(budget, &mut coverage, |state, (tree, told), coverage| {
+        search.smaller.coverage = *coverage;
+        search.add(state, tree, told)
+    });
+    let explored = explored.and_then(|()| search.judge());
+    found.coverage = coverage;
+    explored
 }
 
-fn verdict<E>(
-    verdicts: &mut Verdicts,
-    key: (Hash, usize),
-    check: impl FnOnce() -> Result<Option<String>, E>,
-) -> Result<Option<String>, E> {
-    match verdicts.known.entry(key) {
-        Entry::Occupied(known) => Ok(known.get().clone()),
-        Entry::Vacant(vacant) => Ok(vacant.insert(check()?).clone()),
+/// A search under way.
+struct Search<'a, 'h, C> {
+    smaller: Smaller<'a, 'h, C>,
+    share: Share,
+    distinct: HashSet<Key>,
+    /// States that wait to be looked at side by side.
+    waiting: Vec<(State, Key, Seen)>,
+    found: &'a mut Found,
+}
+
+impl<C> Search<'_, '_, C> {
+    fn add<E>(&mut self, state: &State, tree: &Tree, told: usize) -> Result<(), E>
+    where
+        C: Check<E>,
+    {
+        let history = self.smaller.explorer.history;
+        let key = (state::digest(tree, history.root), told);
+        if !self.share.has(&key) || !self.distinct.insert(key) {
+            return Ok(());
+        }
+        self.found.distinct += 1;
+        self.waiting
+            .push((state.clone(), key, (tree.clone(), told)));
+        if self.waiting.len() < self.smaller.verdicts.beside {
+            return Ok(());
+        }
+        self.judge()
+    }
+
+    /// Looks at the states that wait, and blames somebody for those that fail.
+    fn judge<E>(&mut self) -> Result<(), E>
+    where
+        C: Check<E>,
+    {
+        let (states, looks): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .map(|(state, key, seen)| (state, (key, seen)))
+            .unzip();
+        let said = self.smaller.look(looks)?;
+        let mut ended = Ok(());
+        for (state, message) in states.into_iter().zip(said) {
+            let Some(message) = message else { continue };
+            self.found.failing += 1;
+            if ended.is_ok() {
+                ended = self.blame(state, message);
+            } else {
+                self.add_fault(self.smaller.unfinished(state, message));
+            }
+        }
+        ended
+    }
+
+    fn blame<E>(&mut self, state: State, message: String) -> Result<(), E>
+    where
+        C: Check<E>,
+    {
+        let history = self.smaller.explorer.history;
+        let is_known = |fault: &&mut Fault| explains(history, fault, &state, &message);
+        if let Some(fault) = self.found.faults.iter_mut().find(is_known) {
+            fault.states += 1;
+            return Ok(());
+        }
+        // Failing states come in the order of their points, within each of the two rounds.
+        self.smaller.explorer.advance_to(state.point);
+        let (fault, ended) = match self.smaller.fault(state.clone(), message.clone()) {
+            Ok(fault) => (fault, Ok(())),
+            Err(error) => (self.smaller.unfinished(state, message), Err(error)),
+        };
+        self.add_fault(fault);
+        ended
+    }
+
+    fn add_fault(&mut self, fault: Fault) {
+        let is_known = |known: &&mut Fault| is_same(known, &fault);
+        match self.found.faults.iter_mut().find(is_known) {
+            Some(known) => known.states += 1,
+            None => self.found.faults.push(fault),
+        }
     }
 }
 
@@ -162,9 +202,10 @@ fn explains(history: &History, fault: &Fault, state: &State, message: &str) -> b
 
 /// Makes a failing state smaller.
 struct Smaller<'a, 'h, C> {
-    explorer: &'a mut Explorer<'h>,
+    explorer: Explorer<'h>,
     verdicts: &'a mut Verdicts,
     check: &'a mut C,
+    coverage: Coverage,
 }
 
 impl<C> Smaller<'_, '_, C> {
@@ -174,57 +215,117 @@ impl<C> Smaller<'_, '_, C> {
     where
         C: Check<E>,
     {
-        let point = state.point;
+        let State { point, number, .. } = state;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
-        let mut kept = state.kept;
-        for at in issued.iter().rev() {
-            if kept[*at] {
-                continue;
-            }
-            let more = self.explorer.closed(&kept, [*at]);
-            if self.says(point, &more)?.as_ref() == Some(&message) {
-                kept = more;
-            }
-        }
+        let missing: Vec<usize> = issued.iter().rev().copied().collect();
+        let more = |explorer: &Explorer<'_>, kept: &[bool], at: usize| {
+            (!kept[at]).then(|| explorer.closed(kept, [at]))
+        };
+        let mut kept = self.changed(point, state.kept, &message, &missing, more)?;
         let lost: Vec<usize> = issued.iter().copied().filter(|at| !kept[*at]).collect();
         if let Some(first) = lost.first() {
-            for at in issued.iter().rev().take_while(|at| *at > first) {
-                let less = self.explorer.less(&kept, &certain, [*at]);
-                if kept[*at] && !less[*at] && self.says(point, &less)?.as_ref() == Some(&message) {
-                    kept = less;
-                }
-            }
+            let later: Vec<usize> = missing.into_iter().take_while(|at| at > first).collect();
+            let less = |explorer: &Explorer<'_>, kept: &[bool], at: usize| {
+                let less = explorer.less(kept, &certain, [at]);
+                (kept[at] && !less[at]).then_some(less)
+            };
+            kept = self.changed(point, kept, &message, &later, less)?;
         }
         let acknowledged = self.acknowledged(point, &kept)?;
-        Ok(self.named(State { point, kept }, lost, acknowledged, message))
-    }
-
-    fn says<E>(&mut self, point: Point, kept: &[bool]) -> Result<Option<String>, E>
-    where
-        C: Check<E>,
-    {
-        self.says_when(point, kept, self.explorer.told(point))
-    }
-
-    fn says_when<E>(
-        &mut self,
-        point: Point,
-        kept: &[bool],
-        told: usize,
-    ) -> Result<Option<String>, E>
-    where
-        C: Check<E>,
-    {
         let state = State {
             point,
-            kept: kept.to_vec(),
+            number,
+            kept,
         };
-        let Ok(tree) = self.explorer.tree(&state) else {
-            return Ok(None);
-        };
-        let key = (state::digest(&tree, self.explorer.history.root), told);
-        verdict(self.verdicts, key, || (self.check)(&tree, told))
+        Ok(self.named(state, lost, acknowledged, message, true))
+    }
+
+    /// The fault of a state that nobody made smaller.
+    fn unfinished(&self, state: State, message: String) -> Fault {
+        let issued = self.explorer.issued(state.point).into_iter();
+        let lost = issued.filter(|at| !state.kept[*at]).collect();
+        self.named(state, lost, None, message, false)
+    }
+
+    /// Makes each change after which the checker says the same. Several are tried side by side, each as if
+    /// those before it had not been made; from the first that was, the rest is tried anew.
+    fn changed<E>(
+        &mut self,
+        point: Point,
+        mut kept: Vec<bool>,
+        message: &str,
+        effects: &[usize],
+        change: impl Fn(&Explorer<'_>, &[bool], usize) -> Option<Vec<bool>>,
+    ) -> Result<Vec<bool>, E>
+    where
+        C: Check<E>,
+    {
+        let told = self.explorer.told(point);
+        let mut rest = effects;
+        while !rest.is_empty() {
+            let mut tried = Vec::new();
+            let mut passed = 0;
+            for at in rest {
+                passed += 1;
+                tried.extend(change(&self.explorer, &kept, *at).map(|kept| (passed, kept)));
+                if tried.len() >= self.verdicts.beside {
+                    break;
+                }
+            }
+            let looks = tried.iter().map(|(_, kept)| (kept.as_slice(), told));
+            let said = self.say(point, looks)?;
+            let same = said
+                .iter()
+                .position(|said| said.as_deref() == Some(message));
+            if let Some(same) = same {
+                (passed, kept) = tried.swap_remove(same);
+            }
+            rest = &rest[passed..];
+        }
+        Ok(kept)
+    }
+
+    /// What was said of these, or is said now.
+    fn look<E>(&mut self, looks: Vec<(Key, Seen)>) -> Result<Vec<Option<String>>, E>
+    where
+        C: Check<E>,
+    {
+        let Self {
+            verdicts,
+            check,
+            coverage,
+            ..
+        } = self;
+        verdicts.of(looks, |seen| check(seen, coverage))
+    }
+
+    /// What the checker says of combinations at a point; of one that no file system could hold nothing.
+    fn say<'k, E>(
+        &mut self,
+        point: Point,
+        looks: impl Iterator<Item = (&'k [bool], usize)>,
+    ) -> Result<Vec<Option<String>>, E>
+    where
+        C: Check<E>,
+    {
+        let mut places = Vec::new();
+        let mut seen = Vec::new();
+        for (kept, told) in looks {
+            let state = State {
+                point,
+                number: 0,
+                kept: kept.to_vec(),
+            };
+            places.push(self.explorer.tree(&state).ok().map(|tree| {
+                let key = (state::digest(&tree, self.explorer.history.root), told);
+                seen.push((key, (tree, told)));
+                seen.len() - 1
+            }));
+        }
+        let mut said = self.look(seen)?;
+        let said = places.into_iter().map(|place| said[place?].take());
+        Ok(said.collect())
     }
 
     /// The first thing said without which the state would be fine.
@@ -233,16 +334,18 @@ impl<C> Smaller<'_, '_, C> {
         C: Check<E>,
     {
         let told = self.explorer.told(point);
-        for fewer in 0..told {
-            if self.says_when(point, kept, fewer)?.is_some() {
-                return Ok(fewer
-                    .checked_sub(1)
-                    .map(|number| self.step_that_told(number)));
+        let mut fewer = 0;
+        while fewer < told {
+            let upto = told.min(fewer + self.verdicts.beside);
+            let said = self.say(point, (fewer..upto).map(|told| (kept, told)))?;
+            if let Some(first) = said.iter().position(Option::is_some) {
+                let needed = (fewer + first).checked_sub(1);
+                return Ok(needed.map(|number| self.step_that_told(number)));
             }
+            fewer = upto;
         }
-        Ok(told
-            .checked_sub(1)
-            .map(|number| self.step_that_told(number)))
+        let last = told.checked_sub(1);
+        Ok(last.map(|number| self.step_that_told(number)))
     }
 
     fn step_that_told(&self, number: usize) -> usize {
@@ -259,6 +362,7 @@ impl<C> Smaller<'_, '_, C> {
         lost: Vec<usize>,
         acknowledged: Option<usize>,
         message: String,
+        is_smallest: bool,
     ) -> Fault {
         let effects = &self.explorer.history.effects;
         let last_kept = (0..effects.len()).rev().find(|at| state.kept[*at]);
@@ -285,6 +389,7 @@ impl<C> Smaller<'_, '_, C> {
             before,
             message,
             state,
+            is_smallest,
             lost,
             states: 1,
         }

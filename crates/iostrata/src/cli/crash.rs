@@ -1,17 +1,19 @@
 //! Options of `iostrata crash`.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use iostrata_core::crash::Model;
+use iostrata_core::crash::block::Pressure;
+use iostrata_core::crash::{Model, Share};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crash {
     /// Directory whose files are at stake; a copy of it is used, it is not touched
-    #[arg(long, value_name = "DIR")]
-    pub(crate) dir: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "from")]
+    pub(crate) dir: Option<PathBuf>,
 
     /// Command for /bin/sh that prepares the copy
     #[arg(long, value_name = "COMMAND")]
@@ -44,13 +46,80 @@ pub(crate) struct Crash {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 
+    /// Checkers that run side by side; as many as CPUs by default
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+
+    /// Keep the smallest state of each finding in DIR, an empty or new directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+
+    /// Only rebuild the state with this number, in --keep or a new directory
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "partition"])]
+    pub(crate) state: Option<u64>,
+
+    /// Look only at part I of N of the states, such as 2/4; iostrata merge joins the results
+    #[arg(long, value_name = "I/N", value_parser = share)]
+    pub(crate) partition: Option<Share>,
+
+    /// Keep the recording of the program in DIR, a new directory, for --from
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Explore a recording that --record kept, instead of running a program
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["dir", "init"])]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Where a crash is tried: on models of file systems, or on real ones, which needs root
+    #[arg(long, value_enum, value_name = "MODE", default_value = "syscall")]
+    pub(crate) mode: CrashMode,
+
+    /// Real file systems that the program runs on, in block mode; all by default
+    #[arg(long, value_enum, value_name = "FS")]
+    pub(crate) fs: Option<RealName>,
+
+    /// Who else makes the file system commit, in block mode; all in turn by default
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(crate) pressure: Option<PressureName>,
+
+    /// Milliseconds that each request to the device takes at least, in block mode
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    pub(crate) delay: Option<f64>,
+
+    /// Images to recover at most, for each run in block mode; 600 by default
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) images: Option<u64>,
+
     /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
     /// Program and its arguments; runs in the copy
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(
+        last = true,
+        required_unless_present = "from",
+        conflicts_with = "from",
+        value_name = "COMMAND"
+    )]
     pub(crate) command: Vec<OsString>,
+}
+
+impl Crash {
+    /// How many checkers run side by side.
+    pub(crate) fn jobs(&self) -> usize {
+        let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.jobs.map_or_else(cpus, NonZeroUsize::get)
+    }
+}
+
+/// `2/4`.
+fn share(text: &str) -> Result<Share, String> {
+    let numbers = text.split_once('/');
+    let numbers = numbers.and_then(|(one, all)| Some((one.parse().ok()?, all.parse().ok()?)));
+    match numbers {
+        Some((number, of)) if (1..=of).contains(&number) => Ok(Share { number, of }),
+        _ => Err("give two numbers, such as 2/4 for the second of four parts".to_owned()),
+    }
 }
 
 /// More than nothing, and at most a day.
@@ -62,6 +131,77 @@ fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds)
     } else {
         Err("give more than 0 and at most 86400".to_owned())
+    }
+}
+
+/// A request may take up to a second.
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let milliseconds: f64 = text
+        .parse()
+        .map_err(|error| format!("not a number of milliseconds: {error}"))?;
+    if (0.0..=1_000.0).contains(&milliseconds) {
+        Ok(milliseconds)
+    } else {
+        Err("give at least 0 and at most 1000".to_owned())
+    }
+}
+
+/// Where a crash is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CrashMode {
+    /// On models: which system calls a crash may undo
+    Syscall,
+    /// On real file systems: what they recover from a recorded device; needs root
+    Block,
+    /// Both, in one result
+    Both,
+}
+
+/// Which real file systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RealName {
+    /// ext4
+    Ext4,
+    /// xfs
+    Xfs,
+    /// btrfs
+    Btrfs,
+    /// Each of them
+    All,
+}
+
+impl RealName {
+    pub(crate) fn filesystems(self) -> &'static [Model] {
+        match self {
+            Self::Ext4 => &[Model::Ext4],
+            Self::Xfs => &[Model::Xfs],
+            Self::Btrfs => &[Model::Btrfs],
+            Self::All => &[Model::Ext4, Model::Xfs, Model::Btrfs],
+        }
+    }
+}
+
+/// Who else commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PressureName {
+    /// Somebody syncs another file after each change of the program
+    Fsync,
+    /// The file system, every second
+    Timer,
+    /// Nobody, until everything is written after the end of the program
+    None,
+    /// Each of them
+    All,
+}
+
+impl PressureName {
+    pub(crate) fn pressures(self) -> &'static [Pressure] {
+        match self {
+            Self::Fsync => &[Pressure::Fsync],
+            Self::Timer => &[Pressure::Timer],
+            Self::None => &[Pressure::None],
+            Self::All => &Pressure::ALL,
+        }
     }
 }
 

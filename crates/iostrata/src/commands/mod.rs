@@ -18,6 +18,8 @@ mod top;
 mod trace;
 mod viewers;
 
+pub(crate) use crash::{attended, check};
+
 use std::process::ExitCode;
 
 use iostrata_report::Json;

@@ -5,68 +5,71 @@ use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use iostrata_tracer::kernel::{Secluded, die_with_parent};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use crate::interrupt::{Interrupt, Interrupted};
 
 /// What keeps a checker from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
-    /// Namespaces of its own for mounts, processes, and the network (`unshare(1)`).
-    Namespaces,
-    /// The same within a user namespace.
+    /// Namespaces of its own, in which all but its copy is read-only. Needs root.
+    Secluded,
+    /// A user namespace, and in it those for mounts, processes and the network (`unshare(1)`).
     UserNamespace,
     /// A process group only: what it starts and moves out of it is not ended.
     Group,
 }
 
 impl Sandbox {
-    /// The strongest one that works here.
-    pub fn find() -> Self {
-        let works = |sandbox: Self| {
-            let status = sandbox
-                .command("true")
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            status.is_ok_and(|status| status.success())
-        };
-        [Self::Namespaces, Self::UserNamespace]
-            .into_iter()
-            .find(|sandbox| works(*sandbox))
-            .unwrap_or(Self::Group)
+    /// The strongest one that works here. `scratch` is an empty directory.
+    pub fn find(scratch: &Path) -> Self {
+        let path = scratch.to_owned();
+        // It is of the thread that enters it, and this one has to leave.
+        let secluded = thread::spawn(move || {
+            Secluded::enter(&path, Some(MARGIN_BYTES)).is_ok() && Self::Secluded.works()
+        });
+        if secluded.join().unwrap_or(false) {
+            Self::Secluded
+        } else if Self::UserNamespace.works() {
+            Self::UserNamespace
+        } else {
+            Self::Group
+        }
+    }
+
+    fn works(self) -> bool {
+        let mut command = self.command("true");
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
     }
 
     /// In words, for the result.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Namespaces => "mount, PID, IPC and network namespaces",
+            Self::Secluded => "mount, PID, IPC and network namespaces, all but its copy read-only",
             Self::UserNamespace => "user, mount, PID, IPC and network namespaces",
             Self::Group => "a process group",
         }
     }
 
     fn command(self, command: &str) -> Command {
-        const OWN: [&str; 6] = [
-            "--mount",
-            "--pid",
-            "--ipc",
-            "--net",
-            "--fork",
-            "--kill-child",
-        ];
+        const OWN: [&str; 4] = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+        let mut unshare = Command::new("unshare");
         let mut all = match self {
             Self::Group => Command::new("/bin/sh"),
-            Self::Namespaces | Self::UserNamespace => {
-                let mut unshare = Command::new("unshare");
-                if self == Self::UserNamespace {
-                    unshare.arg("--map-current-user");
-                }
+            // The thread has the others.
+            Self::Secluded => {
+                unshare.args(OWN).args(["--", "/bin/sh"]);
                 unshare
-                    .args(OWN)
-                    .arg("--mount-proc")
-                    .args(["--", "/bin/sh"]);
+            }
+            Self::UserNamespace => {
+                unshare.args(["--map-current-user", "--mount", "--ipc", "--net"]);
+                unshare.args(OWN).args(["--", "/bin/sh"]);
                 unshare
             }
         };
@@ -89,34 +92,46 @@ pub struct Checker {
 /// Bytes that a checker may write to one file.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// Room that a checker has besides twice the files.
+const MARGIN_BYTES: u64 = 256 << 20;
+
+/// Files that are larger together are not kept in memory.
+const MOST_IN_MEMORY: u64 = 512 << 20;
+
 /// How much of what it says is kept, bytes.
 const MOST_SAID: u64 = 64 << 10;
 
 const PAUSE: Duration = Duration::from_millis(1);
 
 impl Checker {
-    /// Runs it in a directory; gives its message when it does not end with 0.
+    /// Runs it in a stage that has a tree; gives its message when it does not end with 0.
     ///
     /// # Errors
-    /// When it cannot be run at all.
-    pub fn check(&self, tree: &Path, printed: &Path) -> io::Result<Option<String>> {
-        let said = printed.with_file_name("said");
-        let output = File::create(&said)?;
-        let mut child = self
-            .sandbox
-            .command(&limited(&self.command))
-            .current_dir(tree)
-            .env("IOSTRATA_DIR", tree)
-            .env("IOSTRATA_STDOUT", printed)
+    /// When it cannot be run at all, or an end was asked for.
+    pub fn check(
+        &self,
+        stage: &Stage,
+        interrupt: &Interrupt,
+    ) -> Result<Option<String>, CheckError> {
+        let output = File::create(stage.said())?;
+        let mut command = self.sandbox.command(&limited(&self.command));
+        command
+            .current_dir(stage.tree())
+            .env("IOSTRATA_DIR", stage.tree())
+            .env("IOSTRATA_STDOUT", stage.printed())
+            .env("TMPDIR", stage.temporary())
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut child = die_with_parent(&mut command).spawn()?;
+        let watched = interrupt.watch(&child);
         let is_over = self.wait(&child);
+        drop(watched);
         // Its number is its own as long as nobody has waited for it.
         end_group(&child);
         let status = child.wait()?;
+        interrupt.check()?;
         if !is_over? {
             let seconds = self.patience.as_secs_f64();
             return Ok(Some(format!("the checker took more than {seconds} s")));
@@ -124,7 +139,13 @@ impl Checker {
         if status.success() {
             return Ok(None);
         }
-        let first = first_line(&said)?;
+        if let Some(bytes) = stage.bytes.filter(|_| stage.is_full()) {
+            let room = bytes >> 20;
+            return Ok(Some(format!(
+                "the checker filled the {room} MiB that it has"
+            )));
+        }
+        let first = first_line(&stage.said())?;
         Ok(Some(match (first, status.signal()) {
             (Some(line), _) => line,
             (None, Some(signal)) => format!("the checker was ended by signal {signal}"),
@@ -141,10 +162,21 @@ impl Checker {
             if begun.elapsed() > self.patience {
                 return Ok(false);
             }
-            std::thread::sleep(PAUSE);
+            thread::sleep(PAUSE);
         }
         Ok(true)
     }
+}
+
+/// Why a checker said nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// It could not be run.
+    #[error("cannot run the checker: {0}")]
+    Run(#[from] io::Error),
+    /// An end was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 /// A file that grows without end stops it (`setrlimit(2)`).
@@ -166,30 +198,82 @@ fn first_line(said: &Path) -> io::Result<Option<String>> {
     Ok(line.map(str::to_owned))
 }
 
-/// A directory whose contents are removed before each use.
+/// Where a checker works: a tree, what had been printed, and room for its own files. Each use begins with an
+/// empty one.
 #[derive(Debug)]
 pub struct Stage {
     path: PathBuf,
+    room: Option<Secluded>,
+    /// Its size; `None` where it has none of its own.
+    bytes: Option<u64>,
 }
 
 impl Stage {
-    /// In a directory that is removed by who made it.
+    /// In an empty directory that somebody else removes, for trees of at most so many bytes. In
+    /// [`Sandbox::Secluded`] this thread can write nowhere else from now on.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn in_directory(scratch: &Path) -> io::Result<Self> {
-        let path = scratch.join("stage");
-        fs::create_dir(&path)?;
-        Ok(Self { path })
+    pub fn enter(path: PathBuf, sandbox: Sandbox, tree_bytes: u64) -> io::Result<Self> {
+        let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::Secluded;
+        let bytes = is_small.then_some(2 * tree_bytes + MARGIN_BYTES);
+        let room = match sandbox {
+            Sandbox::Secluded => Some(Secluded::enter(&path, bytes)?),
+            Sandbox::UserNamespace | Sandbox::Group => None,
+        };
+        Ok(Self { path, room, bytes })
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> PathBuf {
+        self.path.join("tree")
+    }
+
+    /// What had been printed.
+    pub fn printed(&self) -> PathBuf {
+        self.path.join("printed")
+    }
+
+    fn said(&self) -> PathBuf {
+        self.path.join("said")
+    }
+
+    fn temporary(&self) -> PathBuf {
+        self.path.join("tmp")
     }
 
     /// Empty again.
     ///
     /// # Errors
     /// When something in it cannot be removed.
-    pub fn clean(&self) -> io::Result<&Path> {
-        fs::remove_dir_all(&self.path)?;
-        fs::create_dir(&self.path)?;
-        Ok(&self.path)
+    pub fn renew(&self) -> io::Result<()> {
+        let is_new = match &self.room {
+            Some(room) => room.renew()?,
+            None => false,
+        };
+        for directory in [self.tree(), self.temporary()] {
+            if !is_new && directory.exists() {
+                remove(&directory)?;
+            }
+            fs::create_dir(directory)?;
+        }
+        Ok(())
     }
+
+    /// Whether a checker has left no room in it.
+    fn is_full(&self) -> bool {
+        let system = rustix::fs::statvfs(&self.path);
+        self.bytes.is_some() && system.is_ok_and(|system| system.f_bavail == 0)
+    }
+}
+
+/// Removes a directory that a checker has worked in: it may have taken permissions away.
+fn remove(path: &Path) -> io::Result<()> {
+    if fs::remove_dir_all(path).is_ok() {
+        return Ok(());
+    }
+    let mut allow = Command::new("chmod");
+    allow.args(["-R", "u+rwX", "--"]).arg(path);
+    allow.stderr(Stdio::null()).status()?;
+    fs::remove_dir_all(path)
 }

@@ -7,10 +7,9 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_core::crash::{Builder, Digest, History};
 use iostrata_core::record::{
-    Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError, Reader,
-    Refused, Tree,
+    Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError,
+    Reader, Refused, Tree,
 };
-use std::os::unix::ffi::OsStrExt as _;
 
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::rebuild::{self, RebuildError};
@@ -27,9 +26,18 @@ pub enum LogError {
     /// The directory is not in it.
     #[error("the operation log does not know the directory under test")]
     NoDirectory,
+    /// It is of several programs.
+    #[error("the operation log has several recordings; record the program alone")]
+    Several,
     /// A tree cannot be made.
     #[error(transparent)]
     Build(#[from] RebuildError),
+    /// No checker can be run.
+    #[error("cannot run the checker: {0}; check the space in TMPDIR and the limits of this user")]
+    Stage(std::io::Error),
+    /// A thread of the checkers has ended.
+    #[error("a thread that runs the checker has ended early")]
+    NoChecker,
     /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
@@ -45,6 +53,12 @@ pub struct Log {
     pub incomplete_because: Vec<Gap>,
     /// Operations of the log.
     pub operations: u64,
+    /// BLAKE3 of the log.
+    pub blake3: String,
+    /// The program and its arguments.
+    pub command: Vec<Vec<u8>>,
+    /// The directory under test.
+    pub directory: Vec<u8>,
 }
 
 /// It is our own log, and refers to the same bytes once for each state.
@@ -54,25 +68,37 @@ const LIMITS: Limits = Limits {
 };
 
 impl Log {
-    /// Reads the log of a program that worked in this directory.
+    /// Reads the log of a program, with the directory that it was started in as the one under test.
     ///
     /// # Errors
     /// When the log cannot be read, or does not know the directory.
-    pub fn read(path: &Path, directory: &Path, interrupt: Interrupt) -> Result<Self, LogError> {
+    pub fn read(path: &Path, interrupt: Interrupt) -> Result<Self, LogError> {
+        let mut hasher = blake3::Hasher::new();
+        hasher
+            .update_reader(File::open(path).map_err(ReadError::from)?)
+            .map_err(ReadError::from)?;
         let file = File::open(path).map_err(ReadError::from)?;
         let mut reader = Reader::within(BufReader::new(file), LIMITS)?;
-        let mut builder = Builder::new(directory.as_os_str().as_bytes());
+        let mut builder: Option<Builder> = None;
         let mut operations = 0;
         let mut end = None;
+        let mut begun: Option<Begin> = None;
         while let Some(entry) = reader.next_entry()? {
             match entry {
                 Entry::Operation(operation) => {
                     operations += 1;
                     interrupt.check()?;
-                    builder.add(&operation)?;
+                    builder
+                        .as_mut()
+                        .ok_or(LogError::NoDirectory)?
+                        .add(&operation)?;
                 }
                 Entry::End(ended) => end = Some(ended),
-                Entry::Begin(_) => {}
+                Entry::Begin(_) if begun.is_some() => return Err(LogError::Several),
+                Entry::Begin(begin) => {
+                    builder = Some(Builder::new(begin.directory.clone()));
+                    begun = Some(begin);
+                }
             }
         }
         let mut incomplete_because = match reader.completeness() {
@@ -85,6 +111,9 @@ impl Log {
             let what = "a comparison of the log with the files";
             incomplete_because.push(Gap::new(what, because));
         }
+        let (Some(builder), Some(begun)) = (builder, begun) else {
+            return Err(LogError::NoDirectory);
+        };
         let (misfits, first) = builder.end().misfits();
         if let Some(first) = first.first() {
             let what = format!("operations that match the earlier state: {misfits} do not");
@@ -99,6 +128,9 @@ impl Log {
             history,
             incomplete_because,
             operations,
+            blake3: hasher.finalize().to_hex().to_string(),
+            command: begun.command,
+            directory: begun.directory,
         })
     }
 
@@ -127,6 +159,24 @@ impl Log {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the largest of the trees: as many as any state has.
+    pub fn tree_bytes(&self) -> u64 {
+        let (base, end) = self.history.ends();
+        let of = |tree: &Tree| -> u64 {
+            let nodes = tree.nodes().filter_map(|(_, node)| match &node.body {
+                Body::File(contents) => Some(contents.size_bytes()),
+                _ => None,
+            });
+            nodes.sum()
+        };
+        of(&base).saturating_add(of(&end))
+    }
+
+    /// Whether an end was asked for, now and later.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
     }
 
     /// Whether an end was asked for.

@@ -1,8 +1,12 @@
 //! Crash states on disk: a log is read, its trees are made, and a checker looks at them.
 
+mod attended;
 pub mod block;
 mod checker;
 mod log;
+mod workers;
 
-pub use checker::{Checker, Sandbox, Stage};
+pub use attended::attended_main;
+pub use checker::{CheckError, Checker, Sandbox, Stage};
 pub use log::{Log, LogError};
+pub use workers::{SharedLog, Workers, sandbox};

@@ -61,7 +61,7 @@ impl Scratch {
     }
 
     /// The same; `guard` removes it if this process is killed.
-    pub(crate) fn create_guarded(
+    pub fn create_guarded(
         dir: &Path,
         needed_bytes: u64,
         guard: Option<&mut Guard>,

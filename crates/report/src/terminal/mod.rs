@@ -251,13 +251,21 @@ pub mod compare {
 
 /// `iostrata crash` on a terminal.
 pub mod crash {
-    use iostrata_core::crash::CrashResult;
+    use iostrata_core::crash::{CrashResult, Finding};
 
     use super::drawn;
-    use crate::view::crash::show;
+    use crate::view::crash::{show, tell};
+
+    /// Columns of a story that is kept in a file.
+    const STORY_WIDTH: usize = 100;
 
     /// Text of the result, at most `width` columns wide.
     pub fn draw(result: &CrashResult, width: usize, colour: bool) -> String {
         drawn(width, colour, |page| show(page, result))
+    }
+
+    /// How the state of a finding came about, operation by operation.
+    pub fn story(finding: &Finding) -> String {
+        drawn(STORY_WIDTH, false, |page| tell(page, finding))
     }
 }

@@ -1,13 +1,16 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, Finding, FixRow, ModeRow, Model, Verdict};
+use iostrata_core::crash::{CrashResult, Finding, FixRow, ModeRow, Model, RecoveredRow, Verdict};
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
 
 /// Findings that are shown whole.
 const MOST_FINDINGS: usize = 8;
+
+/// As in `proven_by`.
+const MODEL: &str = "model";
 
 /// Adds the whole result.
 pub(crate) fn show(page: &mut Page, result: &CrashResult) {
@@ -30,16 +33,35 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
         );
     }
     show_fix(page, result);
+    if let Some(why) = &result.fix_unknown_because {
+        page.paragraph(0, &format!("No fix was looked for: {why}."));
+    }
     page.heading("explored", "explored");
+    if let Some(partition) = &result.partition {
+        page.bullet(
+            2,
+            &format!("part {partition} of the states; iostrata merge joins the parts"),
+        );
+    }
+    if let Some(by) = &result.interrupted_by {
+        page.bullet(
+            2,
+            &format!("ended by {by}: what follows is what was explored until then"),
+        );
+    }
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
     }
-    let gaps = result
+    let mut told = Vec::new();
+    for gap in result
         .modes
-        .first()
-        .map(|mode| mode.incomplete_because.as_slice());
-    for gap in gaps.unwrap_or_default() {
-        page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+        .iter()
+        .flat_map(|mode| &mode.incomplete_because)
+    {
+        if !told.contains(&gap) {
+            page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+            told.push(gap);
+        }
     }
 }
 
@@ -48,6 +70,9 @@ fn sentence(result: &CrashResult) -> String {
     let states: u64 = result.modes.iter().map(|mode| mode.states.distinct).sum();
     let states = counted(states, "different state");
     match (result.verdict, result.findings.first()) {
+        (Verdict::Incomplete, _) if result.interrupted_by.is_some() => format!(
+            "Incomplete: none of {states} breaks anything, and the exploration was ended before the rest."
+        ),
         (Verdict::Incomplete, _) => {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
@@ -91,16 +116,77 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let facts = [
         on.collect::<Vec<_>>().join(", "),
-        counted(finding.states, "state"),
+        match finding.state {
+            Some(number) => format!("{} such as {number}", counted(finding.states, "state")),
+            None => counted(finding.states, "state"),
+        },
     ];
     page.styled(0, &finding.message, Tone::Strong);
     page.paragraph(2, &finding.story);
+    let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
+    if !finding.is_smallest && is_by_model {
+        page.paragraph(
+            2,
+            "The exploration was ended before this state was made smaller.",
+        );
+    }
     page.styled(
         2,
         &format!("Possible on: {}", facts.join(SEPARATOR)),
         Tone::Quiet,
     );
+    if !finding.recovered.is_empty() {
+        let rows = finding.recovered.iter().map(recovered);
+        let rows = rows.collect::<Vec<_>>().join(SEPARATOR);
+        page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
+    }
     page.paragraph(2, &finding.advice);
+    if let Some(proof) = &finding.proof {
+        page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
+    }
+}
+
+/// `ext4, pressure fsync: 3 states`.
+fn recovered(row: &RecoveredRow) -> String {
+    format!(
+        "{}, pressure {}: {}",
+        row.filesystem.as_str(),
+        row.pressure.as_str(),
+        counted(row.states, "state")
+    )
+}
+
+/// How one state came about: its operations, with what is on disk of each, and the files.
+pub(crate) fn tell(page: &mut Page, finding: &Finding) {
+    show_finding(page, finding);
+    page.heading("operations", "operations");
+    let mut last = None;
+    for moment in &finding.timeline {
+        let operation = &moment.operation;
+        if last.is_some_and(|last| operation.op > last + 1) {
+            page.paragraph(2, "...");
+        }
+        last = Some(operation.op);
+        let text = format!(
+            "#{} {}: {}",
+            operation.op,
+            operation.text(),
+            moment.left.as_str()
+        );
+        page.bullet(2, &text);
+    }
+    page.heading("files", "files");
+    for file in &finding.files {
+        let [before, at, after] = [file.before_bytes, file.at_bytes, file.after_bytes]
+            .map(|bytes| bytes.map_or_else(|| "not there".to_owned(), size));
+        let (path, state) = (&file.path, file.state.as_str());
+        let text = format!("{path}: {state}; {before} before, {at} at the crash, {after} after");
+        page.bullet(2, &text);
+    }
+}
+
+fn size(bytes: u64) -> String {
+    format!("{} B", grouped(bytes))
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
@@ -125,20 +211,29 @@ fn fixed(row: &FixRow) -> String {
 
 fn explored(mode: &ModeRow) -> String {
     let states = &mode.states;
+    let point = if mode.recording.is_some() {
+        "flush"
+    } else {
+        "point"
+    };
     let mut parts = vec![format!(
         "{}: {} explored at {}, {} different, {} failing",
         mode.name(),
         counted(states.explored, "state"),
-        counted(states.points, "point"),
+        counted(states.points, point),
         grouped(states.distinct),
         grouped(states.failing)
     )];
     if states.sampled_points > 0 {
-        let points = counted(states.sampled_points, "point");
+        let points = counted(states.sampled_points, point);
         parts.push(format!("not all combinations at {points}"));
     }
     if states.limit_reached {
-        parts.push("limit on states reached, the rest of the program not explored".to_owned());
+        let points = counted(states.points_not_explored, point);
+        parts.push(format!("limit on states reached, {points} not explored"));
+    } else if states.points_not_explored > 0 {
+        let points = counted(states.points_not_explored, point);
+        parts.push(format!("{points} not explored"));
     }
     parts.join("; ")
 }

@@ -4,7 +4,9 @@
 use super::pressure::Pressure;
 use crate::crash::history::{History, Step};
 use crate::crash::model::Model;
-use crate::crash::result::{FaultKind, Finding, OperationRow, RecoveredRow, advice, operation};
+use crate::crash::result::{
+    FaultKind, Finding, OperationRow, RecoveredRow, advice, operation, weight,
+};
 
 /// What proves a finding that a mounted image showed.
 pub const REAL_RECOVERY: &str = "real recovery";
@@ -76,6 +78,10 @@ pub fn block_findings(
                 states: failure.states,
             }],
             states: failure.states,
+            state: None,
+            is_smallest: false,
+            timeline: Vec::new(),
+            files: Vec::new(),
             proof: None,
         })
     });
@@ -163,7 +169,7 @@ pub fn join(findings: &mut Vec<Finding>, recovered: Vec<Finding>) {
             findings.push(finding);
         }
     }
-    crate::crash::result::sort(findings);
+    findings.sort_by_key(weight);
 }
 
 fn add(known: &mut Finding, finding: &Finding) {

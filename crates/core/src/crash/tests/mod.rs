@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
-use super::{Budget, Builder, Explorer, History, Model, State};
+use super::{Budget, Builder, Coverage, Explorer, History, Model, State};
 use crate::op::{FileId, FileKind};
 use crate::record::{
     Attribute, Body, Change, Contents, Description, Durability, Name, Operation, Payload, Piece,
@@ -265,11 +265,12 @@ fn text(contents: &Contents) -> String {
 pub(super) fn states(history: &History, model: Model, budget: Budget) -> BTreeSet<(String, usize)> {
     let mut all = BTreeSet::new();
     let mut explorer = Explorer::new(history, model);
-    let seen = |_: &State, tree: &Tree, told: usize| {
+    let seen = |_: &State, (tree, told): (&Tree, usize), _: &Coverage| {
         all.insert((shown(tree), told));
         Ok::<(), Infallible>(())
     };
-    let coverage = explorer.explore(budget, seen).unwrap();
+    let mut coverage = Coverage::default();
+    explorer.explore(budget, &mut coverage, seen).unwrap();
     assert!(!coverage.limit_reached);
     all
 }

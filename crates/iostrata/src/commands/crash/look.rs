@@ -1,102 +1,121 @@
 //! Looks at crashed trees: by the user's command, or by the built-in rules.
 
-use std::cell::RefCell;
-use std::fs;
-use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use iostrata_core::crash::{Builtin, Digest, History};
-use iostrata_core::record::{Contents, Tree};
-use iostrata_lab::crash::{Checker, Log, LogError, Sandbox, Stage};
+use iostrata_core::crash::{Builtin, Coverage, Digest, Seen};
+use iostrata_core::record::Contents;
+use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_lab::interrupt::Interrupt;
 
-use super::place::Place;
 use super::{cannot, failure};
 use crate::cli::Crash;
 use crate::error::Failure;
 use crate::progress::Bar;
 
 /// Hashes contents by the log that has their bytes.
-type Hashed<'a> = Box<dyn FnMut(&Contents) -> Result<Digest, LogError> + 'a>;
+pub(super) type Hashed = Box<dyn FnMut(&Contents) -> Result<Digest, LogError>>;
 
-enum Look<'a> {
+enum Look {
     Command {
-        checker: Checker,
-        stage: Stage,
-        printed: PathBuf,
+        workers: Workers,
+        kept_in: &'static str,
     },
-    Builtin(Builtin<Hashed<'a>>),
+    Builtin(Builtin<Hashed>),
 }
 
 /// Says of each tree what is broken in it.
-pub(super) struct Judge<'a> {
-    log: &'a RefCell<Log>,
-    look: Look<'a>,
+pub(super) struct Judge {
+    log: SharedLog,
+    look: Look,
     bar: Bar,
-    checked: usize,
+    doing: String,
+    begun: Instant,
+    /// States of the models before this one.
+    before: u64,
 }
 
-impl<'a> Judge<'a> {
+impl Judge {
     pub(super) fn new(
         options: &Crash,
-        place: &Place,
-        history: &History,
-        log: &'a RefCell<Log>,
+        command: Option<String>,
+        scratch: &Path,
+        log: &SharedLog,
+        interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let look = if let Some(command) = &options.check {
-            let stage = Stage::in_directory(&place.scratch);
+        let look = if let Some(command) = command {
+            let bytes = locked(log).tree_bytes();
+            let sandbox = sandbox(scratch).map_err(|error| cannot("make a directory", &error))?;
+            let checker = Checker {
+                command,
+                patience: Duration::from_secs_f64(options.check_timeout),
+                sandbox,
+            };
+            let count = options.jobs();
+            let workers = Workers::start(count, &checker, scratch, log, (bytes, interrupt));
             Look::Command {
-                checker: Checker {
-                    command: command.clone(),
-                    patience: Duration::from_secs_f64(options.check_timeout),
-                    sandbox: Sandbox::find(),
-                },
-                stage: stage.map_err(|error| cannot("make a directory", &error))?,
-                printed: place.scratch.join("printed"),
+                workers: workers.map_err(|error| cannot("start the checkers", &error))?,
+                kept_in: sandbox.as_str(),
             }
         } else {
-            let hashed: Hashed<'a> = Box::new(|contents| log.borrow_mut().digest(contents));
-            Look::Builtin(Builtin::new(history, hashed).map_err(failure)?)
+            let history = locked(log).history.clone();
+            let hashes = SharedLog::clone(log);
+            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
+            Look::Builtin(Builtin::new(&history, hashed).map_err(failure)?)
         };
         Ok(Self {
-            log,
+            log: SharedLog::clone(log),
             look,
             bar: Bar::counting("crash", "states"),
-            checked: 0,
+            doing: String::new(),
+            begun: Instant::now(),
+            before: 0,
         })
+    }
+
+    /// How many trees are looked at side by side: enough that no worker waits for another one's.
+    pub(super) fn beside(&self, options: &Crash) -> usize {
+        match &self.look {
+            Look::Command { .. } => 4 * options.jobs(),
+            Look::Builtin(_) => 1,
+        }
     }
 
     /// What the checker is kept in.
     pub(super) fn kept_in(&self) -> Option<&'static str> {
         match &self.look {
-            Look::Command { checker, .. } => Some(checker.sandbox.as_str()),
+            Look::Command { kept_in, .. } => Some(kept_in),
             Look::Builtin(_) => None,
         }
     }
 
-    pub(super) fn check(&mut self, tree: &Tree, told: usize) -> Result<Option<String>, LogError> {
-        self.log.borrow().check_interrupt()?;
-        self.checked += 1;
+    /// What is done from now on, after so many states in all.
+    pub(super) fn begin(&mut self, doing: &str, states: u64) {
+        doing.clone_into(&mut self.doing);
+        self.begun = Instant::now();
+        self.before = states;
+    }
+
+    pub(super) fn check(
+        &mut self,
+        seen: &[Seen],
+        coverage: &Coverage,
+    ) -> Result<Vec<Option<String>>, LogError> {
+        locked(&self.log).check_interrupt()?;
+        let done = self.before + coverage.states;
         self.bar.step(&Step {
-            done: self.checked,
+            done: usize::try_from(done).unwrap_or(usize::MAX),
             total: 0,
-            label: "checking what a crash could leave",
+            label: &format!("{}{}", self.doing, pace(coverage, self.begun.elapsed())),
         });
         match &mut self.look {
-            Look::Builtin(builtin) => builtin.check(tree, told),
-            Look::Command {
-                checker,
-                stage,
-                printed,
-            } => {
-                let mut log = self.log.borrow_mut();
-                let stdout = log.printed(told)?;
-                fs::write(&printed, stdout).map_err(io_failed)?;
-                let crashed = stage.clean().map_err(io_failed)?;
-                log.build(tree, crashed)?;
-                checker.check(crashed, printed).map_err(io_failed)
-            }
+            Look::Builtin(builtin) => seen
+                .iter()
+                .map(|(tree, told)| builtin.check(tree, *told))
+                .collect(),
+            Look::Command { workers, .. } => workers.check(seen),
         }
     }
 
@@ -106,6 +125,36 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn io_failed(error: io::Error) -> LogError {
-    LogError::Read(error.into())
+/// The log, for a moment. A thread that panicked with it has changed nothing that another one relies on.
+pub(super) fn locked(log: &SharedLog) -> MutexGuard<'_, Log> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `: 430 states/s, about 20 s left`, by the points that are behind.
+fn pace(coverage: &Coverage, elapsed: Duration) -> String {
+    let elapsed_s = elapsed.as_secs_f64();
+    if coverage.points == 0 || elapsed_s < 0.5 {
+        return String::new();
+    }
+    let each_s = coverage.states as f64 / elapsed_s;
+    let left_s = elapsed_s / coverage.points as f64 * coverage.not_tried as f64;
+    format!(": {each_s:.0} states/s, about {left_s:.0} s left")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_of_points_and_states() {
+        let coverage = Coverage {
+            states: 800,
+            points: 10,
+            not_tried: 30,
+            ..Coverage::default()
+        };
+        let after = pace(&coverage, Duration::from_secs(2));
+        assert_eq!(after, ": 400 states/s, about 6 s left");
+        assert_eq!(pace(&coverage, Duration::from_millis(10)), "");
+    }
 }

@@ -1,43 +1,89 @@
 //! `iostrata crash`: the states that a power failure could leave of a program's files.
 
+mod block;
+mod explore;
+mod keep;
 mod look;
+mod named;
 mod place;
 
-use std::cell::RefCell;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
-use iostrata_core::crash::{
-    Budget, CrashResult, Fault, Found, History, ModeRow, Model, SCHEMA, States, Verdict, Verdicts,
-    findings, fix, fix_rows, search,
-};
-use iostrata_core::environment::Backend;
-use iostrata_core::op::Gap;
-use iostrata_lab::crash::{Log, LogError};
+use iostrata_core::crash::{CrashResult, Settings, Verdict};
+use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main};
+use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_lab::scratch::Scratch;
+use iostrata_lab::scratch::{Guard, Scratch};
 use iostrata_report::terminal;
-use iostrata_tracer::machine;
 
-use self::look::Judge;
-use self::place::Place;
-use crate::cli::Crash;
+use self::block::{Ground, Runs};
+use self::explore::{Explored, Task, budget};
+use self::look::{Judge, locked};
+use self::named::Named;
+use crate::GUARD;
+use crate::cli::{Crash, CrashMode};
 use crate::destination::Destination;
 use crate::error::Failure;
-use crate::ui::Canvas;
+use crate::ui::{self, Canvas};
 
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
+    let named = named(options)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
-    let scratch = Scratch::create(&std::env::temp_dir(), 0)?;
-    let place = Place::prepare(options, scratch.path())?;
-    let printed = place.record(options)?;
-    let mut log = Log::read(&place.log, &place.work, interrupt).map_err(failure)?;
-    log.keep_printed(&printed).map_err(failure)?;
-    let result = explore(options, &place, log)?;
-    let json = super::json(&result)?;
+    let keep = options.keep.as_deref().map(keep::directory).transpose()?;
+    block_options(options)?;
+    let (guard, scratch) = scratch()?;
+    let ground = match options.mode {
+        CrashMode::Syscall => None,
+        CrashMode::Block | CrashMode::Both => Some(Ground::prepare()?),
+    };
+    if let (Some(ground), CrashMode::Block) = (&ground, options.mode) {
+        let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+        let check = command(options, named.as_ref(), |path| began_with(options, path))?;
+        let place = (ground, scratch.path());
+        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        let explored = explore::of_runs(options, scratch.path(), runs)?;
+        drop((scratch, guard));
+        return deliver(destination, &explored);
+    }
+    let log = recorded(options, scratch.path())?;
+    if let Some(number) = options.state {
+        let place = rebuilt(options, &log, number, keep.as_deref());
+        drop((scratch, guard));
+        return place;
+    }
+    let interrupt = locked(&log).interrupt().clone();
+    let check = command(options, named.as_ref(), |path| {
+        locked(&log).history.began_with(path)
+    })?;
+    let judge = Judge::new(options, check.clone(), scratch.path(), &log, &interrupt)?;
+    let task = Task {
+        options,
+        settings: settings(options),
+        share: options.partition,
+        log,
+        scratch: scratch.path(),
+        keep: keep.as_deref(),
+        known: Vec::new(),
+    };
+    let mut explored = explore::explore(&task, judge)?;
+    if let Some(ground) = &ground
+        && explored.interrupted.is_none()
+    {
+        let place = (ground, scratch.path());
+        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        explore::join(&mut explored, runs);
+    }
+    drop((scratch, guard));
+    deliver(destination, &explored)
+}
+
+/// Prints and saves the result; gives the exit code.
+fn deliver(destination: Option<Destination>, explored: &Explored) -> Result<ExitCode, Failure> {
+    let json = super::json(&explored.result)?;
     super::deliver(destination, &json, || {
         let result: CrashResult = super::read_back(&json)?;
         let canvas = Canvas::Output;
@@ -47,11 +93,156 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
             canvas.colour(),
         ))
     })?;
-    Ok(ExitCode::from(match result.verdict {
+    if let Some(by) = explored.interrupted {
+        return Err(Failure::Ended(by));
+    }
+    Ok(ExitCode::from(match explored.result.verdict {
         Verdict::Clean => 0,
         Verdict::Failing => 1,
         Verdict::Incomplete => 3,
     }))
+}
+
+/// The checker with a name, if `--check` has one. Its program has to be there.
+fn named(options: &Crash) -> Result<Option<Named>, Failure> {
+    let Some(check) = &options.check else {
+        return Ok(None);
+    };
+    let named = Named::of(OsStr::new(check))?;
+    if let Some(named) = &named {
+        named.find_program(options.dir.as_deref())?;
+    }
+    Ok(named)
+}
+
+/// What `/bin/sh` is given; `None` for the built-in checker.
+fn command(
+    options: &Crash,
+    named: Option<&Named>,
+    began_with: impl FnOnce(&Path) -> bool,
+) -> Result<Option<String>, Failure> {
+    match named {
+        Some(named) => {
+            let was_there = began_with(named.path());
+            named.command(was_there).map(Some)
+        }
+        None => Ok(options.check.clone()),
+    }
+}
+
+/// Whether the directory has this file.
+fn began_with(options: &Crash, path: &Path) -> bool {
+    let directory = options.dir.as_deref();
+    directory.is_some_and(|directory| directory.join(path).exists())
+}
+
+/// What only one of the modes can do.
+fn block_options(options: &Crash) -> Result<(), Failure> {
+    let of_block = [
+        ("--fs", options.fs.is_some()),
+        ("--pressure", options.pressure.is_some()),
+        ("--delay", options.delay.is_some()),
+        ("--images", options.images.is_some()),
+    ];
+    let of_syscall = [
+        ("--from", options.from.is_some()),
+        ("--record", options.record.is_some()),
+        ("--partition", options.partition.is_some()),
+        ("--state", options.state.is_some()),
+        (
+            "--keep",
+            options.keep.is_some() && options.mode == CrashMode::Block,
+        ),
+    ];
+    let (wrong, mode) = match options.mode {
+        CrashMode::Syscall => (&of_block[..], "--mode block or both"),
+        CrashMode::Block | CrashMode::Both => (&of_syscall[..], "--mode syscall"),
+    };
+    match wrong.iter().find(|(_, is_there)| *is_there) {
+        Some((option, _)) => Err(Failure::Usage(format!("{option} needs {mode}"))),
+        None => Ok(()),
+    }
+}
+
+/// A directory for the copy and the checkers, and the process that removes it if this one is killed.
+fn scratch() -> Result<(Option<Guard>, Scratch), Failure> {
+    let directory = std::env::temp_dir();
+    // Without it the next run in the same directory removes what is left.
+    let mut guard = Guard::start(&Launcher::this_program(GUARD), &directory).ok();
+    let scratch = Scratch::create_guarded(&directory, 0, guard.as_mut())?;
+    Ok((guard, scratch))
+}
+
+/// The log of a program that is run now, or was before.
+fn recorded(options: &Crash, scratch: &Path) -> Result<SharedLog, Failure> {
+    let install = || Interrupt::install().map_err(|error| Failure::no_signals(&error));
+    let recorded = match &options.from {
+        Some(directory) => place::kept(directory)?,
+        None => place::record(options, scratch, &install()?)?,
+    };
+    // What ended the program has not ended the exploration.
+    let mut log = Log::read(&recorded.log, install()?).map_err(failure)?;
+    if let Some(printed) = &recorded.printed {
+        log.keep_printed(printed).map_err(failure)?;
+    }
+    Ok(Arc::new(Mutex::new(log)))
+}
+
+fn settings(options: &Crash) -> Settings {
+    Settings {
+        models: options.model.models().to_vec(),
+        states: options.states,
+        seed: options.seed,
+        check_timeout_s: options.check_timeout,
+    }
+}
+
+/// Rebuilds one state, and says where.
+fn rebuilt(
+    options: &Crash,
+    log: &SharedLog,
+    number: u64,
+    keep: Option<&Path>,
+) -> Result<ExitCode, Failure> {
+    let mut log = locked(log);
+    let settings = settings(options);
+    let budget = budget(&settings, None);
+    let history = log.history.clone();
+    let (model, tree, told) = keep::numbered(&history, &settings.models, budget, number, &log)?;
+    let into = match keep {
+        Some(into) => into.to_owned(),
+        None => keep::directory(Path::new("crash-states"))?,
+    };
+    let place = into.join(number.to_string());
+    keep::state(&mut log, &tree, told, &place)?;
+    ui::print(&format!(
+        "State {number}, which {} allows, is in {}: tree, and what had been printed.\n",
+        model.as_str(),
+        place.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The process between this one and the program that it records.
+pub(crate) fn attended() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(2).collect();
+    match attended_main(&arguments) {
+        Ok(code) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => Failure::Cannot(format!("cannot run the program: {error}")).report(),
+    }
+}
+
+/// The process that looks at one file of a crashed tree.
+pub(crate) fn check() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(2).collect();
+    match named::look(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            // Nothing to print to is nothing to say.
+            drop(ui::print(&format!("{message}\n")));
+            ExitCode::FAILURE
+        }
+    }
 }
 
 fn cannot(what: &str, error: &io::Error) -> Failure {
@@ -62,98 +253,5 @@ fn failure(error: LogError) -> Failure {
     match error {
         LogError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
         other => Failure::Cannot(other.to_string()),
-    }
-}
-
-fn explore(options: &Crash, place: &Place, log: Log) -> Result<CrashResult, Failure> {
-    let history = log.history.clone();
-    let (operations, gaps) = (log.operations, log.incomplete_because.clone());
-    let log = RefCell::new(log);
-    let mut judge = Judge::new(options, place, &history, &log)?;
-    accept_both_ends(&history, &mut judge)?;
-    let budget = Budget {
-        states: options.states,
-        seed: options.seed,
-        ..Budget::default()
-    };
-    let models = options.model.models();
-    let mut verdicts = Verdicts::default();
-    let mut check = |tree: &_, told| judge.check(tree, told);
-    let (mut found, mut modes) = (Vec::new(), Vec::new());
-    for model in models {
-        let begun = Instant::now();
-        let of_model = search(&history, *model, budget, &mut verdicts, &mut check);
-        let of_model = of_model.map_err(failure)?;
-        let seconds = begun.elapsed().as_secs_f64();
-        modes.push(mode(*model, &of_model, (operations, &gaps), seconds));
-        found.push((*model, of_model));
-    }
-    let faults = found.iter().flat_map(|(_, found)| found.faults.clone());
-    let faults: Vec<Fault> = faults.collect();
-    let fixed = fix(&history, models, budget, &faults, &mut verdicts, &mut check);
-    let fixed = fixed.map_err(failure)?;
-    let kept_in = judge.kept_in();
-    judge.finish();
-    let directory = place.work.as_os_str().as_bytes();
-    let findings = findings(&history, &found, directory);
-    let environment = machine::environment(&place.scratch, Backend::None);
-    let words = options.command.iter();
-    Ok(CrashResult {
-        schema: SCHEMA.to_owned(),
-        environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
-        command: words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        check: options.check.clone(),
-        check_kept_in: kept_in.map(str::to_owned),
-        modes,
-        verdict: match (findings.is_empty(), gaps.is_empty()) {
-            (false, _) => Verdict::Failing,
-            (true, false) => Verdict::Incomplete,
-            (true, true) => Verdict::Clean,
-        },
-        findings,
-        fix: fixed.map(|added| {
-            fix_rows(&history, &added, directory, |one| {
-                history.path_at(one.node, one.before)
-            })
-        }),
-    })
-}
-
-/// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
-fn accept_both_ends(history: &History, judge: &mut Judge<'_>) -> Result<(), Failure> {
-    let (base, end) = history.ends();
-    let told = history.told();
-    for (tree, told, when) in [
-        (&base, 0, "before the program runs"),
-        (&end, told, "after the program has ended without a crash"),
-    ] {
-        if let Some(message) = judge.check(tree, told).map_err(failure)? {
-            return Err(Failure::Usage(format!(
-                "the checker refuses the directory as it is {when}: {message}; it has to accept that"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn mode(model: Model, found: &Found, (operations, gaps): (u64, &[Gap]), seconds: f64) -> ModeRow {
-    let coverage = &found.coverage;
-    ModeRow {
-        mode: "syscall".to_owned(),
-        model,
-        operations,
-        states: States {
-            explored: coverage.states,
-            distinct: found.distinct,
-            failing: found.failing,
-            points: coverage.points,
-            sampled_points: coverage.sampled,
-            limit_reached: coverage.limit_reached,
-        },
-        complete: gaps.is_empty(),
-        incomplete_because: gaps.to_vec(),
-        seconds,
     }
 }

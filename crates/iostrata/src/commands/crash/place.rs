@@ -3,97 +3,220 @@
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::cannot;
+use crate::ATTENDED;
 use crate::cli::Crash;
 use crate::error::Failure;
+use crate::ui;
 
-/// Where everything is, in a directory that is removed at the end.
-pub(super) struct Place {
-    /// The copy that the program works in.
-    pub(super) work: PathBuf,
+/// What a program did, in a directory.
+pub(super) struct Recorded {
     pub(super) log: PathBuf,
-    pub(super) scratch: PathBuf,
+    /// What it printed; `None` when nobody knows more than the log.
+    pub(super) printed: Option<Vec<u8>>,
 }
 
-impl Place {
-    pub(super) fn prepare(options: &Crash, scratch: &Path) -> Result<Self, Failure> {
-        let work = scratch.join("work");
-        let meta = std::fs::metadata(&options.dir);
-        let is_directory = meta.is_ok_and(|meta| meta.is_dir());
-        if !is_directory {
-            return Err(Failure::Usage(format!(
-                "--dir {}: not a directory; name the one that holds the program's files",
-                options.dir.display()
-            )));
-        }
-        let copied = Command::new("cp")
-            .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
-            .args([&options.dir, &work])
-            .stdin(Stdio::null())
-            .output();
-        let copied = copied.map_err(|error| cannot("copy the directory with cp", &error))?;
-        if !copied.status.success() {
-            let said = String::from_utf8_lossy(&copied.stderr);
-            return Err(Failure::Cannot(format!(
-                "cannot copy {}: {}",
-                options.dir.display(),
-                said.trim()
-            )));
-        }
-        if let Some(init) = &options.init {
-            let status = Command::new("/bin/sh")
-                .args(["-c", init])
-                .current_dir(&work)
-                .status();
-            succeeded(
-                "--init",
-                status.map_err(|error| cannot("run --init", &error))?,
-            )?;
-        }
-        Ok(Self {
-            work,
-            log: scratch.join("log"),
-            scratch: scratch.to_owned(),
-        })
-    }
+/// Names in the directory that `--record` makes.
+const LOG: &str = "log";
+const PRINTED: &str = "printed";
 
-    /// Runs the program under another process of iostrata, which writes the log. Gives what it printed.
-    pub(super) fn record(&self, options: &Crash) -> Result<Vec<u8>, Failure> {
-        let mut child = Command::new("/proc/self/exe")
-            .args([
-                "trace",
-                "--purpose",
-                "record",
-                "--no-save",
-                "--no-measure",
-                "--record",
-            ])
-            .arg(&self.log)
-            .arg("--record-before")
-            .arg(&self.work)
-            .arg("--")
-            .args(&options.command)
-            .current_dir(&self.work)
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| cannot("run the program", &error))?;
-        let printed = match child.stdout.take() {
-            Some(pipe) => read_on(pipe, options.json.as_deref() != Some(Path::new("-"))),
-            None => Ok(Vec::new()),
-        };
-        let status = child.wait();
-        let status = status.map_err(|error| cannot("wait for the program", &error))?;
-        let printed = printed.map_err(|error| cannot("read what the program prints", &error))?;
-        if self.log.exists() {
-            return Ok(printed);
+/// A recording that was kept.
+pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
+    let log = directory.join(LOG);
+    let printed = std::fs::read(directory.join(PRINTED)).map_err(|error| {
+        Failure::Input(format!(
+            "cannot read the recording {}: {error}; name a directory that crash --record made",
+            directory.display()
+        ))
+    })?;
+    Ok(Recorded {
+        log,
+        printed: Some(printed),
+    })
+}
+
+/// Makes the copy, runs the program in it, and keeps what it did in a directory.
+pub(super) fn record(
+    options: &Crash,
+    scratch: &Path,
+    interrupt: &Interrupt,
+) -> Result<Recorded, Failure> {
+    let into = match &options.record {
+        Some(into) => {
+            std::fs::create_dir(into).map_err(|error| {
+                Failure::Cannot(format!(
+                    "cannot make {} for the recording: {error}; name a directory that does not exist",
+                    into.display()
+                ))
+            })?;
+            into.clone()
         }
-        // It has said why.
-        let code = status.code().and_then(|code| u8::try_from(code).ok());
-        Err(Failure::Program {
-            message: format!("the program did not run ({status}); nothing was explored"),
-            code: code.unwrap_or(125),
-        })
+        None => scratch.to_owned(),
+    };
+    let press = Press {
+        file: None,
+        shows: true,
+    };
+    let recorded =
+        copied(options, scratch).and_then(|work| run(options, &work, &into, press, interrupt));
+    if recorded.is_err() && options.record.is_some() {
+        // Made just now.
+        drop(std::fs::remove_dir_all(&into));
+    }
+    recorded
+}
+
+/// The copy of the directory, prepared.
+fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
+    let work = scratch.join("work");
+    let Some(dir) = &options.dir else {
+        return Err(Failure::Usage(
+            "--dir is missing: name the directory that holds the program's files".to_owned(),
+        ));
+    };
+    let meta = std::fs::metadata(dir);
+    if !meta.is_ok_and(|meta| meta.is_dir()) {
+        return Err(Failure::Usage(format!(
+            "--dir {}: not a directory; name the one that holds the program's files",
+            dir.display()
+        )));
+    }
+    let copied = Command::new("cp")
+        .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
+        .args([dir, &work])
+        .stdin(Stdio::null())
+        .output();
+    let copied = copied.map_err(|error| cannot("copy the directory with cp", &error))?;
+    if !copied.status.success() {
+        let said = String::from_utf8_lossy(&copied.stderr);
+        return Err(Failure::Cannot(format!(
+            "cannot copy {}: {}",
+            dir.display(),
+            said.trim()
+        )));
+    }
+    if let Some(init) = &options.init {
+        let status = Command::new("/bin/sh")
+            .args(["-c", init])
+            .current_dir(&work)
+            .status();
+        succeeded(
+            "--init",
+            status.map_err(|error| cannot("run --init", &error))?,
+        )?;
+    }
+    Ok(work)
+}
+
+/// How a program is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Press<'a> {
+    /// A file that is synced after each change; the program stops at its calls for that.
+    pub(super) file: Option<&'a Path>,
+    /// Whether what the program prints is passed on.
+    pub(super) shows: bool,
+}
+
+/// Runs the program under another process of iostrata, which writes the log. It ends when this process is
+/// killed.
+pub(super) fn run(
+    options: &Crash,
+    work: &Path,
+    into: &Path,
+    press: Press<'_>,
+    interrupt: &Interrupt,
+) -> Result<Recorded, Failure> {
+    let into = into
+        .canonicalize()
+        .map_err(|error| cannot("find the recording", &error))?;
+    let log = into.join(LOG);
+    let itself = "/proc/self/exe";
+    let mut command = Command::new(itself);
+    command
+        .args([ATTENDED, &std::process::id().to_string()])
+        .args([
+            itself,
+            "trace",
+            "--purpose",
+            "record",
+            "--no-save",
+            "--no-measure",
+            "--record",
+        ])
+        .arg(&log)
+        .arg("--record-before")
+        .arg(work);
+    if let Some(file) = press.file {
+        command.args(["--backend", "ptrace", "--press"]).arg(file);
+    }
+    command.arg("--").args(&options.command);
+    let child = command.current_dir(work).stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| cannot("run the program", &error))?;
+    let pipe = child.stdout.take();
+    let passes_on = press.shows && options.json.as_deref() != Some(Path::new("-"));
+    let pid = Pid::from_child(&child);
+    let reader =
+        thread::spawn(move || pipe.map_or(Ok(Vec::new()), |pipe| read_on(pipe, passes_on)));
+    let mut ended = None;
+    while !reader.is_finished() {
+        if ended.is_none()
+            && let Err(by) = interrupt.check()
+        {
+            ended = Some(by);
+            pass_on(pid, by);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let status = child.wait();
+    let status = status.map_err(|error| cannot("wait for the program", &error))?;
+    let read = reader
+        .join()
+        .map_err(|_panic| io::Error::other("its reader failed"));
+    let printed = read
+        .flatten()
+        .map_err(|error| cannot("read what the program prints", &error))?;
+    match ended {
+        Some(by) if by.signal != SIGINT && by.signal != SIGQUIT => {
+            return Err(Failure::Interrupted { by, rows: 0 });
+        }
+        Some(by) if log.exists() => ui::say(&format!(
+            "{by} while the program ran: what it did until then is explored; once more ends that"
+        )),
+        _ => {}
+    }
+    if log.exists() {
+        if options.record.is_some() {
+            std::fs::write(into.join(PRINTED), &printed)
+                .map_err(|error| cannot("keep what the program printed", &error))?;
+        }
+        return Ok(Recorded {
+            log,
+            printed: Some(printed),
+        });
+    }
+    // It has said why.
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Err(Failure::Program {
+        message: format!("the program did not run ({status}); nothing was explored"),
+        code: code.unwrap_or(125),
+    })
+}
+
+/// What the keyboard sends goes to all processes in front of it.
+fn pass_on(pid: Pid, by: Interrupted) {
+    if let Some(signal) = Signal::from_named_raw(by.signal)
+        && by.signal != SIGINT
+        && by.signal != SIGQUIT
+    {
+        // It may have ended.
+        _ = kill_process(pid, signal);
     }
 }
 

@@ -51,6 +51,10 @@ pub struct Explored {
     pub sampled_epochs: u64,
     /// Epochs of which nothing was tried, since there are too many for the limit on images.
     pub skipped_epochs: u64,
+    /// What is broken in the tree before the program: then the checker says nothing about a crash.
+    pub refused_before: Option<String>,
+    /// What is broken in the tree after it, without a crash.
+    pub refused_after: Option<String>,
     /// What broke, each message once, also by whether it breaks only what had been printed.
     pub failures: Vec<Failure>,
 }
@@ -106,7 +110,9 @@ pub fn explore<E: From<BlockError>>(
             ..Explored::default()
         },
     };
+    explorer.explored.refused_before = explorer.whole(0)?;
     let open = explorer.boundaries(budget)?;
+    explorer.explored.refused_after = explorer.whole(told_at(u64::MAX))?;
     explorer.restart()?;
     explorer.inside(&open, budget)?;
     let mut explored = explorer.explored;
@@ -176,6 +182,19 @@ impl<L> Explorer<'_, L> {
             }
         }
         Ok(open)
+    }
+
+    /// Looks at everything that is settled, when so many steps have told somebody something.
+    fn whole<E: From<BlockError>>(&mut self, told: usize) -> Result<Option<String>, E>
+    where
+        L: Look<E>,
+    {
+        let fresh = self.base.copy_to(&self.current);
+        fresh.map_err(BlockError::io("make a disk in memory"))?;
+        self.explored.images += 1;
+        let tree = self.recover(told)?;
+        let verdict = self.verdicts.get(&(tree, told));
+        Ok(verdict.and_then(|verdict| verdict.message.clone()))
     }
 
     /// Tries subsets of these epochs' blocks.

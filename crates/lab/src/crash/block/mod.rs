@@ -3,6 +3,7 @@
 //!
 //! Everything is in memory and in a private mount namespace; all is gone with the process.
 
+mod checking;
 mod copy;
 mod explore;
 mod foundation;
@@ -10,6 +11,7 @@ mod record;
 mod recover;
 mod tree;
 
+pub use checking::Checking;
 pub use copy::copy_directory;
 pub use explore::{ExploreBudget, Explored, Look, Recovered, explore};
 pub use foundation::{Foundation, Room};

@@ -1,0 +1,217 @@
+//! A fault told: what was on disk of each operation when the power failed, and what the files held.
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::Graph;
+use super::history::{History, below};
+use super::model::Model;
+use super::result::{OperationRow, operation};
+use super::search::Fault;
+use super::state;
+use crate::record::{Body, Contents, Tree};
+
+/// Operations that are told of one finding: those at both ends of what matters come first.
+const MOST_MOMENTS: usize = 60;
+
+/// Files that are told of one finding.
+const MOST_FILES: usize = 40;
+
+/// An operation, and what the crash left of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Moment {
+    /// The operation.
+    pub operation: OperationRow,
+    /// What is on disk of it.
+    pub left: Left,
+}
+
+/// What a crash leaves of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Left {
+    /// All of it, and a sync guarantees that.
+    Durable,
+    /// All of it, by chance.
+    OnDisk,
+    /// A part.
+    Partly,
+    /// Nothing.
+    Lost,
+    /// It changed nothing: a sync, or output.
+    Done,
+}
+
+/// A file before the program, in the crashed tree, and after the program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FileRow {
+    /// From the directory under test.
+    pub path: String,
+    /// Its length before, bytes; `null` where it was not there.
+    pub before_bytes: Option<u64>,
+    /// Its length in the crashed tree.
+    pub at_bytes: Option<u64>,
+    /// Its length after.
+    pub after_bytes: Option<u64>,
+    /// What the crash made of it.
+    pub state: FileState,
+}
+
+/// What a crash made of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum FileState {
+    /// As before the program, and not as after it.
+    Old,
+    /// As after the program.
+    New,
+    /// There, with no bytes.
+    Empty,
+    /// Nothing but zeros.
+    Zeros,
+    /// Neither as before nor as after: older and newer bytes, or a version in between.
+    Torn,
+    /// It was there before or after, and is not.
+    Missing,
+}
+
+impl FileState {
+    /// `old`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Old => "old",
+            Self::New => "new",
+            Self::Empty => "empty",
+            Self::Zeros => "zeros",
+            Self::Torn => "torn",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+impl Left {
+    /// `durable`, `on disk`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Durable => "durable",
+            Self::OnDisk => "on disk",
+            Self::Partly => "partly on disk",
+            Self::Lost => "lost",
+            Self::Done => "done",
+        }
+    }
+}
+
+impl History {
+    /// The tree of a fault, and how many steps had told somebody something by then.
+    pub fn tree_of(&self, fault: &Fault) -> Option<(Tree, usize)> {
+        // It was a tree when it was found.
+        let tree = state::with(&self.base, self, 0, &fault.state.kept).ok()?;
+        Some((tree, self.told_at(fault.state.point.time)))
+    }
+}
+
+/// The operations up to the crash, of many those around what was lost and the last ones.
+pub(super) fn moments(
+    history: &History,
+    model: Model,
+    fault: &Fault,
+    directory: &[u8],
+) -> Vec<Moment> {
+    let graph = Graph::of(history, model);
+    let time = fault.state.point.time;
+    let begun: Vec<usize> = (0..history.steps.len())
+        .filter(|step| history.steps[*step].begin <= time)
+        .filter(|step| {
+            let step = &history.steps[*step];
+            !step.effects.is_empty() || step.sync.is_some() || step.printed.is_some()
+        })
+        .collect();
+    let left = |step: usize| {
+        let effects = history.steps[step].effects.clone();
+        let kept = effects.clone().filter(|at| fault.state.kept[*at]).count();
+        match kept {
+            _ if effects.is_empty() => Left::Done,
+            0 => Left::Lost,
+            kept if kept < effects.len() => Left::Partly,
+            _ if effects.clone().all(|at| graph.is_durable(at, time)) => Left::Durable,
+            _ => Left::OnDisk,
+        }
+    };
+    let is_cited = |step: &usize| *step == fault.culprit || Some(*step) == fault.before;
+    let mut told = Vec::new();
+    let spare = begun.len().saturating_sub(MOST_MOMENTS);
+    let near = |step: usize| step.abs_diff(fault.culprit) <= MOST_MOMENTS / 3;
+    let late = begun.len().saturating_sub(MOST_MOMENTS / 3);
+    for (number, step) in begun.into_iter().enumerate() {
+        if spare == 0 || is_cited(&step) || near(step) || number >= late {
+            told.push(Moment {
+                operation: operation(&history.steps[step], directory),
+                left: left(step),
+            });
+        }
+    }
+    told
+}
+
+/// The files that differ between before, the crash, and after: damaged ones first.
+pub(super) fn files(history: &History, fault: &Fault) -> Vec<FileRow> {
+    let Some((at, _)) = history.tree_of(fault) else {
+        return Vec::new();
+    };
+    let (before, after) = history.ends();
+    let mut paths: Vec<Vec<u8>> = [&before, &at, &after]
+        .into_iter()
+        .flat_map(|tree| below(tree, history.root))
+        .map(|(path, _)| path)
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut rows = Vec::new();
+    for path in paths {
+        let [before, at, after] =
+            [&before, &at, &after].map(|tree| contents_of(tree, history, &path));
+        if before == at && at == after {
+            continue;
+        }
+        rows.push(FileRow {
+            path: String::from_utf8_lossy(&path).into_owned(),
+            before_bytes: before.map(Contents::size_bytes),
+            at_bytes: at.map(Contents::size_bytes),
+            after_bytes: after.map(Contents::size_bytes),
+            state: state_of(before, at, after),
+        });
+    }
+    rows.sort_by_key(|row| matches!(row.state, FileState::Old | FileState::New));
+    rows.truncate(MOST_FILES);
+    rows
+}
+
+fn contents_of<'t>(tree: &'t Tree, history: &History, path: &[u8]) -> Option<&'t Contents> {
+    let mut at = history.root;
+    for name in path.split(|byte| *byte == b'/') {
+        at = tree.entry(at, name)?;
+    }
+    match &tree.node(at)?.body {
+        Body::File(contents) => Some(contents),
+        _ => None,
+    }
+}
+
+fn state_of(
+    before: Option<&Contents>,
+    at: Option<&Contents>,
+    after: Option<&Contents>,
+) -> FileState {
+    match at {
+        at if at == after => FileState::New,
+        at if at == before => FileState::Old,
+        None => FileState::Missing,
+        Some(at) if at.size_bytes() == 0 => FileState::Empty,
+        Some(at) if at.extents().next().is_none() => FileState::Zeros,
+        Some(_) => FileState::Torn,
+    }
+}

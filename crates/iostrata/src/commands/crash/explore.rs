@@ -1,0 +1,336 @@
+//! Explores a recording: all models, the findings, the fix.
+
+use std::path::Path;
+use std::time::Instant;
+
+use iostrata_core::crash::{
+    Budget, CrashResult, Fault, Found, History, ModeRow, Model, Recording, SCHEMA, Said, Settings,
+    Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
+};
+use iostrata_core::environment::Backend;
+use iostrata_core::op::Gap;
+use iostrata_lab::crash::{LogError, SharedLog};
+use iostrata_lab::interrupt::Interrupted;
+use iostrata_tracer::machine;
+
+use super::block::Runs;
+use super::look::{Judge, locked};
+use super::{failure, keep};
+use crate::cli::Crash;
+use crate::error::Failure;
+
+/// Of what the exploration is, and how.
+pub(super) struct Task<'a> {
+    pub(super) options: &'a Crash,
+    pub(super) settings: Settings,
+    pub(super) share: Option<Share>,
+    pub(super) log: SharedLog,
+    pub(super) scratch: &'a Path,
+    /// Where the states of findings are kept.
+    pub(super) keep: Option<&'a Path>,
+    /// What is known already, as a merge knows it.
+    pub(super) known: Vec<Said>,
+}
+
+/// What came of it, and who ended it before its end.
+pub(super) struct Explored {
+    pub(super) result: CrashResult,
+    pub(super) interrupted: Option<Interrupted>,
+}
+
+/// The search of all models.
+struct Searched {
+    found: Vec<(Model, Found)>,
+    seconds: Vec<f64>,
+    interrupted: Option<Interrupted>,
+}
+
+pub(super) fn budget(settings: &Settings, share: Option<Share>) -> Budget {
+    Budget {
+        states: settings.states,
+        seed: settings.seed,
+        share: share.unwrap_or(Share::ALL),
+        ..Budget::default()
+    }
+}
+
+pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Failure> {
+    let (history, gaps) = {
+        let log = locked(&task.log);
+        (log.history.clone(), log.incomplete_because.clone())
+    };
+    accept_both_ends(&history, &mut judge)?;
+    let mut verdicts = Verdicts::new(judge.beside(task.options));
+    for said in &task.known {
+        if !verdicts.add(&said.tree, said.printed, said.message.as_deref()) {
+            return Err(Failure::Input(format!(
+                "the parts contradict each other about the state {}; the checker does not always say the \
+                 same, so nothing can be merged",
+                said.tree
+            )));
+        }
+    }
+    let mut searched = search_all(task, &history, &mut verdicts, &mut judge)?;
+    let fixed = fixed(task, &history, &mut verdicts, &mut judge, &mut searched)?;
+    let kept_in = judge.kept_in().map(str::to_owned);
+    judge.finish();
+    let directory = locked(&task.log).directory.clone();
+    let mut told = findings(&history, &searched.found, &directory);
+    if let Some(into) = task.keep {
+        keep::findings(&mut locked(&task.log), &mut told, into)?;
+    }
+    let findings = told.into_iter().map(|Told { finding, .. }| finding);
+    let findings: Vec<_> = findings.collect();
+    let (fix, fix_unknown_because) = match fixed {
+        Ok(added) => (added, None),
+        Err(why) => (None, (!findings.is_empty()).then(|| why.to_owned())),
+    };
+    let fix = fix.map(|added| {
+        fix_rows(&history, &added, &directory, |one| {
+            history.path_at(one.node, one.before)
+        })
+    });
+    let is_whole = gaps.is_empty() && searched.interrupted.is_none();
+    let result = CrashResult {
+        schema: SCHEMA.to_owned(),
+        environment: machine::environment(task.scratch, Backend::None)
+            .map_err(|error| Failure::Cannot(error.to_string()))?,
+        command: command(task),
+        check: task.options.check.clone(),
+        check_kept_in: kept_in,
+        settings: Some(task.settings.clone()),
+        recording: Some(recording(task)),
+        interrupted_by: searched.interrupted.map(|by| by.name()),
+        partition: task
+            .share
+            .map(|share| format!("{}/{}", share.number, share.of)),
+        parts: Vec::new(),
+        verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
+        modes: modes(task, &searched, &gaps),
+        verdict: match (findings.is_empty(), is_whole) {
+            (false, _) => Verdict::Failing,
+            (true, false) => Verdict::Incomplete,
+            (true, true) => Verdict::Clean,
+        },
+        findings,
+        fix,
+        fix_unknown_because,
+    };
+    Ok(Explored {
+        result,
+        interrupted: searched.interrupted,
+    })
+}
+
+/// The result of runs on real file systems alone.
+pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Explored, Failure> {
+    let words = options.command.iter();
+    let environment = machine::environment(scratch, Backend::None);
+    let result = CrashResult {
+        schema: SCHEMA.to_owned(),
+        environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
+        command: words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        check: options.check.clone(),
+        check_kept_in: None,
+        settings: None,
+        recording: None,
+        interrupted_by: None,
+        partition: None,
+        parts: Vec::new(),
+        verdicts: Vec::new(),
+        modes: Vec::new(),
+        verdict: Verdict::Clean,
+        findings: Vec::new(),
+        fix: None,
+        fix_unknown_because: Some(
+            "real file systems show that something breaks, models which syncs help: --mode both looks for them"
+                .to_owned(),
+        ),
+    };
+    let mut explored = Explored {
+        result,
+        interrupted: None,
+    };
+    join(&mut explored, runs);
+    if explored.result.findings.is_empty() {
+        explored.result.fix_unknown_because = None;
+    }
+    Ok(explored)
+}
+
+/// Adds what real file systems recovered.
+pub(super) fn join(explored: &mut Explored, runs: Runs) {
+    let result = &mut explored.result;
+    result.modes.extend(runs.modes);
+    block::join(&mut result.findings, runs.findings);
+    result.check_kept_in = result
+        .check_kept_in
+        .take()
+        .or(runs.kept_in.map(str::to_owned));
+    if let Some(by) = runs.interrupted {
+        result.interrupted_by = Some(by.name());
+        explored.interrupted = Some(by);
+    }
+    let is_whole = result.modes.iter().all(|mode| mode.complete);
+    result.verdict = match (result.findings.is_empty(), is_whole) {
+        (false, _) => Verdict::Failing,
+        (true, true) if explored.interrupted.is_none() => Verdict::Clean,
+        (true, _) => Verdict::Incomplete,
+    };
+}
+
+fn search_all(
+    task: &Task<'_>,
+    history: &History,
+    verdicts: &mut Verdicts,
+    judge: &mut Judge,
+) -> Result<Searched, Failure> {
+    let budget = budget(&task.settings, task.share);
+    let mut searched = Searched {
+        found: Vec::new(),
+        seconds: Vec::new(),
+        interrupted: None,
+    };
+    let mut before = 0;
+    for model in &task.settings.models {
+        judge.begin(&format!("checking what {} allows", model.as_str()), before);
+        let begun = Instant::now();
+        let mut found = Found::default();
+        let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
+        let ended = search(history, *model, budget, verdicts, &mut check, &mut found);
+        before += found.coverage.states;
+        searched.found.push((*model, found));
+        searched.seconds.push(begun.elapsed().as_secs_f64());
+        match ended {
+            Ok(()) => {}
+            Err(LogError::Interrupted(by)) => {
+                searched.interrupted = Some(by);
+                break;
+            }
+            Err(error) => return Err(failure(error)),
+        }
+    }
+    Ok(searched)
+}
+
+/// The syncs that help, if any; or why nobody knows.
+fn fixed(
+    task: &Task<'_>,
+    history: &History,
+    verdicts: &mut Verdicts,
+    judge: &mut Judge,
+    searched: &mut Searched,
+) -> Result<Result<Option<Vec<iostrata_core::crash::Added>>, &'static str>, Failure> {
+    const ENDED: &str = "the exploration was ended before";
+    if task.share.is_some() {
+        return Ok(Err(
+            "only a part of the states was looked at; iostrata merge looks for it in all parts",
+        ));
+    }
+    if searched.interrupted.is_some() {
+        return Ok(Err(ENDED));
+    }
+    let faults = searched.found.iter().flat_map(|(_, found)| &found.faults);
+    let faults: Vec<Fault> = faults.cloned().collect();
+    let states = searched
+        .found
+        .iter()
+        .map(|(_, found)| found.coverage.states);
+    judge.begin("looking for syncs that help", states.sum());
+    let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
+    let models = &task.settings.models;
+    let budget = budget(&task.settings, None);
+    match fix(history, models, budget, &faults, verdicts, &mut check) {
+        Ok(added) => Ok(Ok(added)),
+        Err(LogError::Interrupted(by)) => {
+            searched.interrupted = Some(by);
+            Ok(Err(ENDED))
+        }
+        Err(error) => Err(failure(error)),
+    }
+}
+
+fn command(task: &Task<'_>) -> Vec<String> {
+    let log = locked(&task.log);
+    let words = log.command.iter();
+    words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+fn recording(task: &Task<'_>) -> Recording {
+    let kept = task.options.record.as_ref().or(task.options.from.as_ref());
+    let path = kept.and_then(|kept| kept.canonicalize().ok());
+    Recording {
+        path: path.map(|path| path.to_string_lossy().into_owned()),
+        log_blake3: locked(&task.log).blake3.clone(),
+    }
+}
+
+fn said(verdicts: &Verdicts) -> Vec<Said> {
+    let all = verdicts.all().into_iter();
+    all.map(|(tree, printed, message)| Said {
+        tree,
+        printed,
+        message: message.map(str::to_owned),
+    })
+    .collect()
+}
+
+pub(super) fn refuses(message: &str, when: &str) -> String {
+    format!("the checker refuses the directory as it is {when}: {message}; it has to accept that")
+}
+
+/// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
+fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure> {
+    let (base, end) = history.ends();
+    let seen = [(base, 0), (end, history.told())];
+    judge.begin("checking both ends", 0);
+    let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
+    let when = [
+        "before the program runs",
+        "after the program has ended without a crash",
+    ];
+    for (message, when) in said.map_err(failure)?.into_iter().zip(when) {
+        if let Some(message) = message {
+            return Err(Failure::Usage(refuses(&message, when)));
+        }
+    }
+    Ok(())
+}
+
+/// One row for each model; those that an interrupted exploration did not come to have no states.
+fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
+    let operations = locked(&task.log).operations;
+    let rows = searched.found.iter().zip(&searched.seconds);
+    let rows = rows.map(|((model, found), seconds)| {
+        let coverage = &found.coverage;
+        let is_cut = searched.interrupted.is_some() && coverage.not_tried > 0;
+        let mut incomplete_because = gaps.to_vec();
+        if is_cut {
+            incomplete_because.push(Gap::new("states", "the exploration was ended"));
+        }
+        ModeRow {
+            mode: "syscall".to_owned(),
+            model: Some(*model),
+            filesystem: None,
+            recording: None,
+            operations,
+            states: States {
+                explored: coverage.states,
+                distinct: found.distinct,
+                failing: found.failing,
+                points: coverage.points,
+                sampled_points: coverage.sampled,
+                points_not_explored: coverage.not_tried,
+                limit_reached: coverage.limit_reached,
+            },
+            complete: incomplete_because.is_empty(),
+            incomplete_because,
+            seconds: *seconds,
+        }
+    });
+    rows.collect()
+}

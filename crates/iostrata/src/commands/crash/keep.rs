@@ -1,0 +1,100 @@
+//! States that are kept: the tree, what had been printed, and how it came about.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Model, Told};
+use iostrata_core::record::Tree;
+use iostrata_lab::crash::{Log, LogError};
+use iostrata_report::terminal;
+
+use super::{cannot, failure};
+use crate::error::Failure;
+
+/// A directory for them; new or empty.
+pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(cannot(&format!("make {}", path.display()), &error));
+        }
+        _ => {}
+    }
+    let mut entries =
+        fs::read_dir(path).map_err(|error| cannot(&format!("read {}", path.display()), &error))?;
+    if entries.next().is_some() {
+        return Err(Failure::Usage(format!(
+            "--keep {}: it is not empty; name an empty or new directory",
+            path.display()
+        )));
+    }
+    path.canonicalize()
+        .map_err(|error| cannot(&format!("find {}", path.display()), &error))
+}
+
+/// Keeps the state of each finding in a directory with its number, and says in the finding where.
+pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Result<(), Failure> {
+    for (number, told) in told.iter_mut().enumerate() {
+        let Some((tree, printed)) = log.history.tree_of(told.fault) else {
+            continue;
+        };
+        let place = into.join((number + 1).to_string());
+        state(log, &tree, printed, &place)?;
+        let story = terminal::crash::story(&told.finding);
+        let written = fs::write(place.join("story.txt"), story);
+        written.map_err(|error| cannot("write story.txt", &error))?;
+        proven(&mut told.finding, &place);
+    }
+    Ok(())
+}
+
+fn proven(finding: &mut Finding, place: &Path) {
+    finding.proof = Some(place.join("tree").to_string_lossy().into_owned());
+}
+
+/// `tree` and `printed` in a new directory.
+pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Result<(), Failure> {
+    let into = place.join("tree");
+    let made = fs::create_dir(place).and_then(|()| fs::create_dir(&into));
+    made.map_err(|error| cannot(&format!("make {}", into.display()), &error))?;
+    log.build(tree, &into).map_err(failure)?;
+    let printed = log.printed(told).map_err(failure)?;
+    fs::write(place.join("printed"), printed).map_err(|error| cannot("write printed", &error))
+}
+
+/// Why an exploration for one state ends.
+enum Ended {
+    Found(Box<(Tree, usize)>),
+    Not(LogError),
+}
+
+/// The state with this number, through all models.
+pub(super) fn numbered(
+    history: &History,
+    models: &[Model],
+    budget: Budget,
+    number: u64,
+    log: &Log,
+) -> Result<(Model, Tree, usize), Failure> {
+    let mut before = 0;
+    for model in models {
+        let mut coverage = Coverage::default();
+        let mut explorer = Explorer::new(history, *model);
+        let ended = explorer.explore(budget, &mut coverage, |state, (tree, told), _| {
+            log.check_interrupt().map_err(Ended::Not)?;
+            if before + state.number == number {
+                return Err(Ended::Found(Box::new((tree.clone(), told))));
+            }
+            Ok(())
+        });
+        match ended {
+            Ok(()) => before += coverage.states,
+            Err(Ended::Found(found)) => return Ok((*model, found.0, found.1)),
+            Err(Ended::Not(error)) => return Err(failure(error)),
+        }
+    }
+    Err(Failure::Usage(format!(
+        "--state {number}: there are {before} states with these options; numbers are of the same \
+         recording, --model, --states and --seed"
+    )))
+}
