@@ -46,6 +46,8 @@ pub(super) struct Tracing {
     turns: Turns,
     /// Threads in a call that changes something, after which the presser syncs its file.
     to_press: HashSet<Tid>,
+    /// Whether something was changed that nobody has closed yet: closing may begin writeback.
+    is_open: bool,
 }
 
 /// Longer than a program that only makes calls runs between two of them.
@@ -98,6 +100,7 @@ impl Tracing {
             impatience: impatience(),
             turns: Turns::default(),
             to_press: HashSet::new(),
+            is_open: false,
         }
     }
 
@@ -155,10 +158,11 @@ impl Tracing {
 
     fn answer(&mut self, tid: Tid, stop: Stop) {
         self.current = Some((tid, stop));
-        let resume = self.record(tid, stop, now_ns());
+        let now_ns = now_ns();
+        self.press(tid, stop);
+        let resume = self.record(tid, stop, now_ns);
         if !self.recorder.as_ref().is_some_and(|it| it.is_inside(tid)) {
             self.turns.left(tid);
-            self.press(tid);
         }
         self.current = None;
         if self.has_log() && is_being_killed(tid, stop) {
@@ -167,9 +171,13 @@ impl Tracing {
         self.let_on(tid, stop, resume);
     }
 
-    /// Lets the presser sync its file, while the thread that changed something waits.
-    fn press(&mut self, tid: Tid) {
-        if !self.to_press.remove(&tid) {
+    /// Lets the presser sync its file, while the thread that changed something waits at the exit of its call: at once,
+    /// since writeback that the call has begun ends soon.
+    fn press(&mut self, tid: Tid, stop: Stop) {
+        let recorder = self.recorder.as_ref();
+        let leaves = matches!(stop, Stop::Filtered | Stop::Call)
+            && recorder.is_some_and(|recorder| recorder.is_inside(tid));
+        if !leaves || !self.to_press.remove(&tid) {
             return;
         }
         let presser = self.recorder.as_mut().and_then(Recorder::presser);
@@ -203,8 +211,9 @@ impl Tracing {
         }
         if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
             let claim = recorder.claim(tid, number, arguments);
-            let completes = number == Sysno::close as u64;
+            let completes = number == Sysno::close as u64 && self.is_open;
             if recorder.presser().is_some() && (claim.is_change() || completes) {
+                self.is_open = claim.is_change();
                 self.to_press.insert(tid);
             }
             return self.turns.enter(tid, stop, claim);
