@@ -66,7 +66,13 @@ pub fn block_findings(
         Some(Finding {
             kind,
             story: story(failure, on, &culprit),
-            advice: advice(kind, &culprit, before.as_ref()),
+            advice: match (&culprit.path, &culprit.other_path) {
+                // What it gives a name may not be on disk.
+                (Some(path), Some(_)) if kind != FaultKind::LostAfterAck => {
+                    format!("fsync {path} before the {}.", culprit.text())
+                }
+                _ => advice(kind, &culprit, before.as_ref()),
+            },
             culprit,
             before,
             message: failure.message.clone(),
