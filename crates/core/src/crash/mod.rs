@@ -5,6 +5,7 @@
 //! [`Explorer`] goes through the states that it allows.
 
 pub mod block;
+mod build;
 mod builtin;
 mod effect;
 mod explore;
@@ -12,6 +13,7 @@ mod fix;
 mod graph;
 mod history;
 mod model;
+mod parts;
 mod result;
 mod search;
 mod state;
@@ -21,11 +23,13 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+pub use build::Builder;
 pub use builtin::{Builtin, Digest, Held};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
-pub use history::{Builder, History, Step};
+pub use history::{History, Step};
 pub use model::Model;
+pub use parts::{NotParts, PartRow, whole};
 pub use result::{
     BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording,
     RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,

@@ -6,6 +6,7 @@ use super::block::Pressure;
 use super::fix::Added;
 use super::history::{History, Step};
 use super::model::Model;
+use super::parts::PartRow;
 use super::search::{Fault, Found, Kind};
 use super::told::{FileRow, Moment, files, moments};
 use crate::Environment;
@@ -42,7 +43,7 @@ pub struct CrashResult {
     pub partition: Option<String>,
     /// Of a merged result: the parts.
     #[serde(default)]
-    pub parts: Vec<String>,
+    pub parts: Vec<PartRow>,
     /// Of a part: what was said of each state, for `iostrata merge`.
     #[serde(default)]
     pub verdicts: Vec<Said>,

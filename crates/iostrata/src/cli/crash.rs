@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches as _, ValueEnum};
 use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::{Model, Share};
+
+use super::html::Html;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -55,7 +57,7 @@ pub(crate) struct Crash {
     pub(crate) keep: Option<PathBuf>,
 
     /// Only rebuild the state with this number, in --keep or a new directory
-    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "partition"])]
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["json", "html", "partition"])]
     pub(crate) state: Option<u64>,
 
     /// Look only at part I of N of the states, such as 2/4; iostrata merge joins the results
@@ -94,6 +96,9 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) html: Html,
+
     /// Program and its arguments; runs in the copy
     #[arg(
         last = true,
@@ -110,6 +115,19 @@ impl Crash {
         let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         self.jobs.map_or_else(cpus, NonZeroUsize::get)
     }
+}
+
+/// The options that explore a recording with this checker.
+pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -> Crash {
+    let command = Crash::augment_args(clap::Command::new("crash"));
+    let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
+    words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
+    if let Some(check) = check {
+        words.extend(["--check".into(), check.into()]);
+    }
+    let matches = command.get_matches_from(words);
+    let parsed = Crash::from_arg_matches(&matches);
+    parsed.unwrap_or_else(|error| error.exit())
 }
 
 /// `2/4`.

@@ -7,7 +7,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Merge {
-    /// Saved lab results, each from another machine; - for standard input
+    /// Saved lab results, each from another machine, or all parts of one crash; - for standard input
     #[arg(value_name = "FILE", required = true)]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -19,7 +19,11 @@ pub(crate) struct Merge {
     #[arg(long)]
     pub(crate) all_rows: bool,
 
-    /// Also write the result as JSON (iostrata.lab/1); - for standard output, without text
+    /// Of parts of crash: the recording, where it is not in the directory that they name
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Also write the result as JSON; - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }
@@ -28,4 +32,5 @@ const EXAMPLES: &str = "\
 Examples:
   iostrata merge web1.json web2.json
   iostrata merge --machine old,new old.json new.json --json both.json
-  iostrata report both.json --html both.html";
+  iostrata report both.json --html both.html
+  iostrata merge part-*.json --json whole.json";

@@ -1,6 +1,7 @@
-//! `iostrata merge`: results of several machines as one.
+//! `iostrata merge`: results of several machines as one, or parts of one crash as the whole.
 
 use std::path::Path;
+use std::process::ExitCode;
 
 use iostrata_core::lab::{self, Input, LabResult};
 use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
@@ -12,11 +13,17 @@ use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::Canvas;
 
-pub(crate) fn run(options: &Merge) -> Result<(), Failure> {
+pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
     let output = Named::output("--json", options.json.as_deref());
     let inputs = options.paths.iter().map(|path| Named::input(path));
     outputs::check(inputs.chain(output))?;
-    let results = options.paths.iter().map(|path| read_lab(path));
+    let saved = options.paths.iter().map(|path| read::saved(path));
+    let saved = saved.collect::<Result<Vec<_>, _>>()?;
+    if matches!(saved.first(), Some(Saved::Crash(_))) {
+        return parts(options, &saved);
+    }
+    let results = options.paths.iter().zip(saved);
+    let results = results.map(|(path, saved)| lab_result(path, saved));
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let merged = merged(options, &results)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
@@ -31,18 +38,43 @@ pub(crate) fn run(options: &Merge) -> Result<(), Failure> {
             ..Screen::default()
         };
         Ok(lab_screen::draw(&result, width, &screen))
-    })
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn read_lab(path: &Path) -> Result<LabResult, Failure> {
-    match read::saved(path)? {
+/// Parts of one crash.
+fn parts(options: &Merge, saved: &[Saved]) -> Result<ExitCode, Failure> {
+    let results = options.paths.iter().zip(saved);
+    let results = results.map(|(path, saved)| match saved {
+        Saved::Crash(result) => Ok((path.as_path(), result.as_ref())),
+        other => Err(other_kind(
+            path,
+            other,
+            "parts of a crash can be merged with its other parts",
+        )),
+    });
+    let results = results.collect::<Result<Vec<_>, _>>()?;
+    let destination = options.json.clone().map(Destination::open).transpose()?;
+    super::crash::merge(&results, options.from.as_deref(), destination)
+}
+
+fn lab_result(path: &Path, saved: Saved) -> Result<LabResult, Failure> {
+    match saved {
         Saved::Lab(result) => Ok(*result),
-        other => Err(Failure::Usage(format!(
-            "{} is a result of {}, and only lab results can be merged; leave it out",
-            path.display(),
-            other.kind()
-        ))),
+        other => Err(other_kind(
+            path,
+            &other,
+            "lab results can be merged with lab results",
+        )),
     }
+}
+
+fn other_kind(path: &Path, saved: &Saved, only: &str) -> Failure {
+    Failure::Usage(format!(
+        "{} is a result of {}, and only {only}; leave it out",
+        path.display(),
+        saved.kind()
+    ))
 }
 
 fn merged(options: &Merge, results: &[LabResult]) -> Result<LabResult, Failure> {

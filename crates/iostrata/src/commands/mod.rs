@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Rebuild(options) => rebuild::run(&options),
         Command::Crash(options) => return crash::run(&options),
         Command::Compare(options) => return compare::run(&options),
-        Command::Merge(options) => merge::run(&options),
+        Command::Merge(options) => return merge::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Completions(options) => completions::run(&options),
         Command::Man(options) => man::run(&options),

@@ -59,22 +59,27 @@ impl Sandbox {
 
     fn command(self, command: &str) -> Command {
         const OWN: [&str; 4] = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+        let blocks = MOST_BYTES / 512;
+        let limits = format!("ulimit -f {blocks}; ulimit -c 0");
         let mut unshare = Command::new("unshare");
-        let mut all = match self {
-            Self::Group => Command::new("/bin/sh"),
-            // The thread has the others.
-            Self::Secluded => {
-                unshare.args(OWN).args(["--", "/bin/sh"]);
-                unshare
+        match self {
+            Self::Group => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", &format!("{limits}; {command}")]);
+                return shell;
             }
+            // The thread has the others.
+            Self::Secluded => {}
             Self::UserNamespace => {
                 unshare.args(["--map-current-user", "--mount", "--ipc", "--net"]);
-                unshare.args(OWN).args(["--", "/bin/sh"]);
-                unshare
             }
-        };
-        all.arg("-c").arg(command);
-        all
+        }
+        // The first process of a PID namespace ignores signals that would end others (pid_namespaces(7)): the
+        // command is the second.
+        let own = format!("{limits}; /bin/sh -c \"$0\"; exit $?");
+        unshare.args(OWN).args(["--", "/bin/sh", "-c"]);
+        unshare.arg(own).arg(format!("exec 2>&1; {command}"));
+        unshare
     }
 }
 
@@ -89,7 +94,7 @@ pub struct Checker {
     pub sandbox: Sandbox,
 }
 
-/// Bytes that a checker may write to one file.
+/// Bytes that a checker may write to one file: one that grows without end stops it (`setrlimit(2)`).
 const MOST_BYTES: u64 = 1 << 30;
 
 /// Room that a checker has besides twice the files.
@@ -114,7 +119,7 @@ impl Checker {
         interrupt: &Interrupt,
     ) -> Result<Option<String>, CheckError> {
         let output = File::create(stage.said())?;
-        let mut command = self.sandbox.command(&limited(&self.command));
+        let mut command = self.sandbox.command(&self.command);
         command
             .current_dir(stage.tree())
             .env("IOSTRATA_DIR", stage.tree())
@@ -122,8 +127,12 @@ impl Checker {
             .env("TMPDIR", stage.temporary())
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
-            .stderr(output)
             .process_group(0);
+        // The words of a shell around the command, such as on how it ended, are none of the checker's.
+        match self.sandbox {
+            Sandbox::Group => command.stderr(output),
+            Sandbox::Secluded | Sandbox::UserNamespace => command.stderr(Stdio::null()),
+        };
         let mut child = die_with_parent(&mut command).spawn()?;
         let watched = interrupt.watch(&child);
         let is_over = self.wait(&child);
@@ -146,7 +155,10 @@ impl Checker {
             )));
         }
         let first = first_line(&stage.said())?;
-        Ok(Some(match (first, status.signal()) {
+        // A shell gives the signal of its command so.
+        let by_shell = status.code().and_then(|code| code.checked_sub(128));
+        let signal = status.signal().or(by_shell.filter(|signal| *signal > 0));
+        Ok(Some(match (first, signal) {
             (Some(line), _) => line,
             (None, Some(signal)) => format!("the checker was ended by signal {signal}"),
             (None, None) => format!("the checker exited with {}", status.code().unwrap_or(-1)),
@@ -177,12 +189,6 @@ pub enum CheckError {
     /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-}
-
-/// A file that grows without end stops it (`setrlimit(2)`).
-fn limited(command: &str) -> String {
-    let blocks = MOST_BYTES / 512;
-    format!("ulimit -f {blocks}; ulimit -c 0; {command}")
 }
 
 /// Whoever is left of it, if anybody.

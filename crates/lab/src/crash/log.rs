@@ -120,6 +120,10 @@ impl Log {
             incomplete_because.push(Gap::new(what, first.clone()));
         }
         let history = builder.finish().ok_or(LogError::NoDirectory)?;
+        if !history.is_whole {
+            let why = "all operations together do not make the files at the end, so some are not understood";
+            incomplete_because.push(Gap::new("states", why));
+        }
         let why = "the log does not have them, so no state shows them";
         incomplete_because.extend(history.unknown().gap("bytes of files", why));
         Ok(Self {

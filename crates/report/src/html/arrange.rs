@@ -13,7 +13,7 @@ pub(super) fn arranged(kind: Kind, page: Page, has_time: bool) -> Vec<Block> {
     match kind {
         Kind::Trace => findings_first(page.into_blocks(), has_time),
         Kind::Lab => place_last(joined(page.into_blocks())),
-        Kind::Doctor | Kind::Cache | Kind::Comparison => page.into_blocks(),
+        Kind::Doctor | Kind::Cache | Kind::Crash | Kind::Comparison => page.into_blocks(),
     }
 }
 

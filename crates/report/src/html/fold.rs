@@ -9,6 +9,7 @@ pub(super) enum Kind {
     Trace,
     Doctor,
     Cache,
+    Crash,
     Comparison,
 }
 
@@ -31,7 +32,7 @@ impl Fold {
         match (kind, anchor) {
             (Kind::Trace, "findings")
             | (Kind::Comparison, "limit" | "open" | "experiments" | "strata" | "findings")
-            | (Kind::Doctor, _) => Self::Open,
+            | (Kind::Doctor | Kind::Crash, _) => Self::Open,
             (Kind::Cache, "files") => Self::Opened,
             (Kind::Trace, "over-time" | "bytes" | "files" | "calls" | "missing")
             | (Kind::Lab, "caveats" | "notes")

@@ -17,6 +17,7 @@ mod time_bar;
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
+use iostrata_core::crash::CrashResult;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
@@ -57,6 +58,8 @@ pub enum Drawn<'a> {
     Doctor(&'a DoctorResult),
     /// A result of `cache`.
     Cache(&'a CacheResult),
+    /// A result of `crash`.
+    Crash(&'a CrashResult),
     /// A result of `compare`.
     Comparison(&'a Comparison),
 }
@@ -183,7 +186,7 @@ fn charts_of(result: Drawn<'_>) -> Vec<Chart> {
     match result {
         Drawn::Lab(result) => charts::of_lab(result),
         Drawn::Trace(result) => charts::of_trace(result),
-        Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
+        Drawn::Doctor(_) | Drawn::Crash(_) | Drawn::Comparison(_) => Vec::new(),
         Drawn::Cache(result) => charts::of_cache(result),
     }
 }
@@ -195,6 +198,7 @@ impl Drawn<'_> {
             Self::Trace(_) => Kind::Trace,
             Self::Doctor(_) => Kind::Doctor,
             Self::Cache(_) => Kind::Cache,
+            Self::Crash(_) => Kind::Crash,
             Self::Comparison(_) => Kind::Comparison,
         }
     }
@@ -207,6 +211,7 @@ fn blocks_of(result: Drawn<'_>) -> Page {
         Drawn::Trace(result) => view::trace::show_all(&mut page, result),
         Drawn::Doctor(result) => view::doctor::show(&mut page, result),
         Drawn::Cache(result) => view::cache::show(&mut page, result, true),
+        Drawn::Crash(result) => view::crash::show_all(&mut page, result),
         Drawn::Comparison(result) => {
             view::compare::show(&mut page, result, view::compare::Extent::All);
         }

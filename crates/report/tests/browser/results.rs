@@ -2,6 +2,7 @@
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::{self, Limit, Pair, Sides};
+use iostrata_core::crash::CrashResult;
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::timeline::{CallSeries, Purpose};
@@ -17,6 +18,7 @@ const ATIME: &str = include_str!("saved/atime.json");
 const COPY: &str = include_str!("saved/copy.json");
 const TRACE: &str = include_str!("saved/trace.json");
 const CACHE: &str = include_str!("../saved/cache.json");
+const CRASH: &str = include_str!("../../../../docs/results/crash.json");
 const DOCTOR: &str = include_str!("../saved/doctor.json");
 
 /// Results shown in the documentation.
@@ -176,6 +178,11 @@ pub(crate) fn every_page() -> Vec<Drawing> {
     pages.push(Drawing {
         name: "doctor",
         html: page_of(Drawn::Doctor(&doctor)),
+    });
+    let crash: CrashResult = serde_json::from_str(CRASH).unwrap();
+    pages.push(Drawing {
+        name: "crash",
+        html: page_of(Drawn::Crash(&crash)),
     });
     pages.extend(compared(&trace));
     pages.extend(SHOWN.map(|(name, saved)| shown(name, saved)));

@@ -51,12 +51,11 @@ impl Secluded {
             path: path.to_owned(),
             bytes,
         };
-        match bytes {
-            Some(bytes) => room.mount(bytes)?,
-            None => {
-                let path = CString::new(path.as_os_str().as_bytes())?;
-                set_attributes(&path, 0, MOUNT_ATTR_RDONLY, 0)?;
-            }
+        if let Some(bytes) = bytes {
+            room.mount(bytes)?;
+        } else {
+            let path = CString::new(path.as_os_str().as_bytes())?;
+            set_attributes(&path, 0, MOUNT_ATTR_RDONLY, 0)?;
         }
         Ok(room)
     }

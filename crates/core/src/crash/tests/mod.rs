@@ -1,7 +1,9 @@
 //! Small logs, typed by hand, and what each model makes of a crash in them.
 
+mod calls;
 mod litmus;
 mod reference;
+mod search;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -206,7 +208,11 @@ impl Log {
     }
 
     pub(super) fn history(&self) -> History {
-        let mut builder = Builder::new("/");
+        self.history_of("/")
+    }
+
+    pub(super) fn history_of(&self, directory: &str) -> History {
+        let mut builder = Builder::new(directory);
         for operation in &self.operations {
             builder.add(operation).unwrap();
         }

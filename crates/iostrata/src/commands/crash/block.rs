@@ -92,6 +92,9 @@ impl Runs {
         (ground, scratch): (&Ground, &Path),
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
+        if let Some(dir) = &options.dir {
+            place::is_directory(dir)?;
+        }
         let mut runs = Self::default();
         let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
         let pressures = options.pressure.unwrap_or(PressureName::All).pressures();

@@ -100,7 +100,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         check_kept_in: kept_in,
         settings: Some(task.settings.clone()),
         recording: Some(recording(task)),
-        interrupted_by: searched.interrupted.map(|by| by.name()),
+        interrupted_by: searched.interrupted.map(Interrupted::name),
         partition: task
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),

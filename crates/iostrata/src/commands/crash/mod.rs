@@ -4,6 +4,7 @@ mod block;
 mod explore;
 mod keep;
 mod look;
+mod merge;
 mod named;
 mod place;
 
@@ -18,20 +19,27 @@ use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Guard, Scratch};
+use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 
 use self::block::{Ground, Runs};
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
-use self::named::Named;
+pub(crate) use self::merge::merge;
+use self::named::Named as Checker;
+use super::html::{self, Page};
 use crate::GUARD;
 use crate::cli::{Crash, CrashMode};
 use crate::destination::Destination;
 use crate::error::Failure;
+use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
+    let json = Named::output("--json", options.json.as_deref());
+    outputs::check(json.into_iter().chain(html::named(&options.html)))?;
     let named = named(options)?;
+    let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let keep = options.keep.as_deref().map(keep::directory).transpose()?;
     block_options(options)?;
@@ -47,7 +55,8 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
         let explored = explore::of_runs(options, scratch.path(), runs)?;
         drop((scratch, guard));
-        return deliver(destination, &explored);
+        let page = page.map(|page| (page, options.json.as_deref()));
+        return deliver(destination, page, &explored);
     }
     let log = recorded(options, scratch.path())?;
     if let Some(number) = options.state {
@@ -78,21 +87,39 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         explore::join(&mut explored, runs);
     }
     drop((scratch, guard));
-    deliver(destination, &explored)
+    deliver(
+        destination,
+        page.map(|page| (page, options.json.as_deref())),
+        &explored,
+    )
 }
 
-/// Prints and saves the result; gives the exit code.
-fn deliver(destination: Option<Destination>, explored: &Explored) -> Result<ExitCode, Failure> {
+/// Prints and saves the result, and its page with the file that it was saved to; gives the exit code.
+fn deliver(
+    destination: Option<Destination>,
+    page: Option<(Page, Option<&Path>)>,
+    explored: &Explored,
+) -> Result<ExitCode, Failure> {
     let json = super::json(&explored.result)?;
-    super::deliver(destination, &json, || {
-        let result: CrashResult = super::read_back(&json)?;
+    let result: CrashResult = super::read_back(&json)?;
+    let is_page = page
+        .as_ref()
+        .is_some_and(|(page, _)| page.is_standard_output());
+    let delivered = super::deliver(destination, &json, || {
+        if is_page {
+            return Ok(String::new());
+        }
         let canvas = Canvas::Output;
         Ok(terminal::crash::draw(
             &result,
             canvas.width(),
             canvas.colour(),
         ))
-    })?;
+    });
+    if let Some((page, saved_to)) = page {
+        page.save_one(Drawn::Crash(&result), saved_to)?;
+    }
+    delivered?;
     if let Some(by) = explored.interrupted {
         return Err(Failure::Ended(by));
     }
@@ -104,11 +131,11 @@ fn deliver(destination: Option<Destination>, explored: &Explored) -> Result<Exit
 }
 
 /// The checker with a name, if `--check` has one. Its program has to be there.
-fn named(options: &Crash) -> Result<Option<Named>, Failure> {
+fn named(options: &Crash) -> Result<Option<Checker>, Failure> {
     let Some(check) = &options.check else {
         return Ok(None);
     };
-    let named = Named::of(OsStr::new(check))?;
+    let named = Checker::of(OsStr::new(check))?;
     if let Some(named) = &named {
         named.find_program(options.dir.as_deref())?;
     }
@@ -118,7 +145,7 @@ fn named(options: &Crash) -> Result<Option<Named>, Failure> {
 /// What `/bin/sh` is given; `None` for the built-in checker.
 fn command(
     options: &Crash,
-    named: Option<&Named>,
+    named: Option<&Checker>,
     began_with: impl FnOnce(&Path) -> bool,
 ) -> Result<Option<String>, Failure> {
     match named {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -73,6 +73,18 @@ pub(super) fn record(
     recorded
 }
 
+/// Whether files can be copied from it.
+pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
+    let meta = std::fs::metadata(dir);
+    if meta.is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--dir {}: not a directory; name the one that holds the program's files",
+        dir.display()
+    )))
+}
+
 /// The copy of the directory, prepared.
 fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
     let work = scratch.join("work");
@@ -81,13 +93,7 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
             "--dir is missing: name the directory that holds the program's files".to_owned(),
         ));
     };
-    let meta = std::fs::metadata(dir);
-    if !meta.is_ok_and(|meta| meta.is_dir()) {
-        return Err(Failure::Usage(format!(
-            "--dir {}: not a directory; name the one that holds the program's files",
-            dir.display()
-        )));
-    }
+    is_directory(dir)?;
     let copied = Command::new("cp")
         .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
         .args([dir, &work])
@@ -137,30 +143,13 @@ pub(super) fn run(
         .canonicalize()
         .map_err(|error| cannot("find the recording", &error))?;
     let log = into.join(LOG);
-    let itself = "/proc/self/exe";
-    let mut command = Command::new(itself);
-    command
-        .args([ATTENDED, &std::process::id().to_string()])
-        .args([
-            itself,
-            "trace",
-            "--purpose",
-            "record",
-            "--no-save",
-            "--no-measure",
-            "--record",
-        ])
-        .arg(&log)
-        .arg("--record-before")
-        .arg(work);
-    if let Some(file) = press.file {
-        command.args(["--backend", "ptrace", "--press"]).arg(file);
-    }
-    command.arg("--").args(&options.command);
-    let child = command.current_dir(work).stdout(Stdio::piped()).spawn();
-    let mut child = child.map_err(|error| cannot("run the program", &error))?;
+    let mut child = start(options, work, &log, press.file)
+        .map_err(|error| cannot("run the program", &error))?;
     let pipe = child.stdout.take();
-    let passes_on = press.shows && options.json.as_deref() != Some(Path::new("-"));
+    let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
+    let passes_on = press.shows
+        && !is_output(options.json.as_deref())
+        && !is_output(options.html.html.as_deref());
     let pid = Pid::from_child(&child);
     let reader =
         thread::spawn(move || pipe.map_or(Ok(Vec::new()), |pipe| read_on(pipe, passes_on)));
@@ -207,6 +196,35 @@ pub(super) fn run(
         message: format!("the program did not run ({status}); nothing was explored"),
         code: code.unwrap_or(125),
     })
+}
+
+/// The recorder, and a process between it and this one.
+fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::Result<Child> {
+    let itself = "/proc/self/exe";
+    let mut command = Command::new(itself);
+    command
+        .args([ATTENDED, &std::process::id().to_string()])
+        .args([
+            itself,
+            "trace",
+            "--purpose",
+            "record",
+            "--no-save",
+            "--no-measure",
+            "--record",
+        ])
+        .arg(log)
+        .arg("--record-before")
+        .arg(work);
+    if let Some(file) = press {
+        command.args(["--backend", "ptrace", "--press"]).arg(file);
+    }
+    command
+        .arg("--")
+        .args(&options.command)
+        .current_dir(work)
+        .stdout(Stdio::piped())
+        .spawn()
 }
 
 /// What the keyboard sends goes to all processes in front of it.

@@ -34,7 +34,8 @@ pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Resu
                 Saved::Doctor(result) => Drawn::Doctor(result),
                 Saved::Cache(result) => Drawn::Cache(result),
                 Saved::Log(log) => return Err(log.not_drawn()),
-                Saved::Crash(_) | Saved::Top(_) => return Err(has_no_page(path, saved)),
+                Saved::Crash(result) => Drawn::Crash(result),
+                Saved::Top(_) => return Err(has_no_page(path, saved)),
             },
         })
     });
@@ -47,7 +48,7 @@ pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Resu
 
 fn has_no_page(path: &Path, saved: &Saved) -> Failure {
     Failure::Usage(format!(
-        "--html is for results of lab, trace, doctor and cache, and {} is of {}; leave it out",
+        "--html is for results of lab, trace, doctor, cache and crash, and {} is of {}; leave it out",
         name(path),
         saved.kind()
     ))

@@ -8,6 +8,11 @@ use serde_json::Value;
 
 use crate::place::{Place, run};
 
+mod checkers;
+mod ended;
+mod named;
+mod states;
+
 /// A directory with one file, and a result of crash in it.
 struct Case {
     place: Place,
@@ -41,6 +46,18 @@ impl Case {
         let saved = self.place.path("crash.json");
         let json = ["--json", saved.to_str().unwrap()];
         run(self.command(&[options, &json].concat(), script)).expect(code);
+        serde_json::from_str(&fs::read_to_string(saved).unwrap()).unwrap()
+    }
+}
+
+impl Case {
+    /// Explores without running anything.
+    fn explored(&self, options: &[&str], code: i32) -> Value {
+        let saved = self.place.path("explored.json");
+        let mut command = self.place.iostrata("crash");
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.args(options).arg("--json").arg(&saved);
+        run(command).expect(code);
         serde_json::from_str(&fs::read_to_string(saved).unwrap()).unwrap()
     }
 }

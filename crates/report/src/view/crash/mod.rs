@@ -6,6 +6,10 @@ use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
 
+mod told;
+
+pub(crate) use told::{show_all, tell};
+
 /// Findings that are shown whole.
 const MOST_FINDINGS: usize = 8;
 
@@ -21,18 +25,29 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
         Verdict::Incomplete => Tone::Warning,
     };
     page.styled(0, &sentence(result), tone);
-    for finding in result.findings.iter().take(MOST_FINDINGS) {
+    if page.is_endless() {
+        show_fix(page, result);
+        page.part("findings", "findings");
+    }
+    let most = if page.is_endless() {
+        usize::MAX
+    } else {
+        MOST_FINDINGS
+    };
+    for finding in result.findings.iter().take(most) {
         page.blank();
         show_finding(page, finding);
     }
-    let more = result.findings.len().saturating_sub(MOST_FINDINGS);
+    let more = result.findings.len().saturating_sub(most);
     if more > 0 {
         page.paragraph(
             0,
             &format!("{} more; --json has them.", counted(more as u64, "finding")),
         );
     }
-    show_fix(page, result);
+    if !page.is_endless() {
+        show_fix(page, result);
+    }
     if let Some(why) = &result.fix_unknown_because {
         page.paragraph(0, &format!("No fix was looked for: {why}."));
     }
@@ -114,13 +129,13 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
 
 fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
-    let facts = [
+    let mut facts = vec![
         on.collect::<Vec<_>>().join(", "),
-        match finding.state {
-            Some(number) => format!("{} such as {number}", counted(finding.states, "state")),
-            None => counted(finding.states, "state"),
-        },
+        counted(finding.states, "state"),
     ];
+    if let Some(number) = finding.state {
+        facts.push(format!("--state {number} rebuilds one"));
+    }
     page.styled(0, &finding.message, Tone::Strong);
     page.paragraph(2, &finding.story);
     let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
@@ -154,39 +169,6 @@ fn recovered(row: &RecoveredRow) -> String {
         row.pressure.as_str(),
         counted(row.states, "state")
     )
-}
-
-/// How one state came about: its operations, with what is on disk of each, and the files.
-pub(crate) fn tell(page: &mut Page, finding: &Finding) {
-    show_finding(page, finding);
-    page.heading("operations", "operations");
-    let mut last = None;
-    for moment in &finding.timeline {
-        let operation = &moment.operation;
-        if last.is_some_and(|last| operation.op > last + 1) {
-            page.paragraph(2, "...");
-        }
-        last = Some(operation.op);
-        let text = format!(
-            "#{} {}: {}",
-            operation.op,
-            operation.text(),
-            moment.left.as_str()
-        );
-        page.bullet(2, &text);
-    }
-    page.heading("files", "files");
-    for file in &finding.files {
-        let [before, at, after] = [file.before_bytes, file.at_bytes, file.after_bytes]
-            .map(|bytes| bytes.map_or_else(|| "not there".to_owned(), size));
-        let (path, state) = (&file.path, file.state.as_str());
-        let text = format!("{path}: {state}; {before} before, {at} at the crash, {after} after");
-        page.bullet(2, &text);
-    }
-}
-
-fn size(bytes: u64) -> String {
-    format!("{} B", grouped(bytes))
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {

@@ -1,0 +1,454 @@
+//! Makes a history of the operations of a log.
+
+use std::collections::{HashMap, HashSet};
+
+use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
+use super::history::{History, Step, Sync, below};
+use super::model::replaces;
+use super::state;
+use crate::op::{FileId, FileKind};
+use crate::record::{
+    Body, Change, Description, Durability, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
+    Refused, Tree,
+};
+
+/// `O_DSYNC` and the further bit of `O_SYNC` (include/uapi/asm-generic/fcntl.h).
+const O_DSYNC: u32 = 0o10000;
+const O_SYNC_BIT: u32 = 0o4_000_000;
+/// include/uapi/linux/fs.h
+const RWF_DSYNC: u32 = 0x2;
+const RWF_SYNC: u32 = 0x4;
+
+/// No file has this number.
+const NOWHERE: FileId = FileId {
+    device: 0,
+    inode: 0,
+    generation: 0,
+};
+
+/// Makes a history of the operations of a log.
+#[derive(Debug)]
+pub struct Builder {
+    history: History,
+    /// The files as the program sees them.
+    now: Tree,
+    paths: Paths,
+    descriptions: HashMap<Description, u32>,
+    /// Nodes in the directory under test, or once in it.
+    inside: HashSet<FileId>,
+    directory: Vec<u8>,
+    groups: u32,
+}
+
+impl Builder {
+    /// For the directory with this absolute path.
+    pub fn new(directory: impl Into<Vec<u8>>) -> Self {
+        Self {
+            history: History {
+                base: Tree::default(),
+                root: NOWHERE,
+                steps: Vec::new(),
+                effects: Vec::new(),
+                allocated_at_once: HashSet::new(),
+                is_whole: false,
+            },
+            now: Tree::default(),
+            paths: Paths::default(),
+            descriptions: HashMap::new(),
+            inside: HashSet::new(),
+            directory: directory.into(),
+            groups: 0,
+        }
+    }
+
+    /// Follows an operation of the log.
+    ///
+    /// # Errors
+    /// When no file system could have done it, or the tree would be too large.
+    pub fn add(&mut self, operation: &Operation) -> Result<(), Refused> {
+        if operation.outcome.is_err() {
+            return Ok(());
+        }
+        if self.describes(operation)? {
+            return Ok(());
+        }
+        let path = self.paths.of(operation);
+        let other_path = self.paths.other(operation);
+        let begin = self.history.effects.len();
+        let step = self.history.steps.len();
+        self.effects_of(step, &operation.change);
+        self.now.apply(operation)?;
+        let sync = self.sync_of(&operation.change);
+        let printed = match &operation.change {
+            Change::Printed {
+                descriptor: 1,
+                payload,
+            } => Some(payload.clone()),
+            _ => None,
+        };
+        let effects = begin..self.history.effects.len();
+        let settles = settled(&operation.change);
+        if effects.is_empty() && sync.is_none() && printed.is_none() && settles.is_empty() {
+            return Ok(());
+        }
+        let first = Step {
+            operation: operation.id,
+            call: operation.call.to_string(),
+            path,
+            other_path,
+            range: range_of(&operation.change),
+            started_ns: operation.started_ns,
+            ended_ns: operation.ended_ns(),
+            begin: 0,
+            end: 0,
+            effects,
+            sync: None,
+            printed,
+            settles,
+        };
+        let end = self.history.effects.len();
+        if sync.is_some() && !first.effects.is_empty() {
+            // The write may be on its way when the power fails; the sync covers it only at its end.
+            let second = Step {
+                effects: end..end,
+                started_ns: first.ended_ns,
+                sync,
+                ..first.clone()
+            };
+            self.history.steps.extend([first, second]);
+        } else {
+            self.history.steps.push(Step { sync, ..first });
+        }
+        Ok(())
+    }
+
+    /// The history; `None` when the log does not know the directory under test.
+    pub fn finish(mut self) -> Option<History> {
+        self.history.root = self.root()?;
+        self.leave_out_others();
+        self.history.set_order();
+        let effects = self.history.effects.iter();
+        let at_once = effects.filter_map(|effect| match &effect.piece {
+            Piece::Size {
+                file, to_bytes: 0, ..
+            } => Some(*file),
+            _ => replaces(effect),
+        });
+        self.history.allocated_at_once = at_once.collect();
+        let root = self.history.root;
+        let (_, end) = self.history.ends();
+        self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
+        Some(self.history)
+    }
+
+    /// What was never in the directory under test is nobody's matter here. That is known at the end: a file
+    /// may be written elsewhere, or without a name, and moved into it.
+    fn leave_out_others(&mut self) {
+        let all = std::mem::take(&mut self.history.effects);
+        let mut places = Vec::with_capacity(all.len() + 1);
+        for effect in all {
+            places.push(self.history.effects.len());
+            if self.inside.contains(&effect.node()) {
+                self.history.effects.push(effect);
+            }
+        }
+        places.push(self.history.effects.len());
+        for step in &mut self.history.steps {
+            step.effects = places[step.effects.start]..places[step.effects.end];
+        }
+    }
+
+    /// The files as they were at the end.
+    pub fn end(&self) -> &Tree {
+        &self.now
+    }
+
+    fn root(&self) -> Option<FileId> {
+        self.history.base.resolve(&self.directory)
+    }
+
+    /// What was there before the program changed it, and open file descriptions: no step.
+    fn describes(&mut self, operation: &Operation) -> Result<bool, Refused> {
+        match &operation.change {
+            Change::Found { node, place, .. } => {
+                self.history.base.apply(operation)?;
+                let is_inside = match place {
+                    Place::Name(name) => self.inside.contains(&name.parent),
+                    Place::Root | Place::Nowhere => false,
+                };
+                if is_inside || self.root() == Some(*node) {
+                    self.inside.insert(*node);
+                }
+            }
+            Change::Before { .. } => self.history.base.apply(operation)?,
+            Change::Described {
+                description, flags, ..
+            } => {
+                self.descriptions.insert(*description, *flags);
+            }
+            _ => return Ok(false),
+        }
+        self.paths.follow(operation);
+        self.now.apply(operation)?;
+        Ok(true)
+    }
+
+    fn effects_of(&mut self, step: usize, change: &Change) {
+        match change {
+            Change::Opened {
+                node,
+                description,
+                flags,
+                created,
+                mode,
+                truncated,
+            } => {
+                self.descriptions.insert(*description, *flags);
+                if let Some(place) = created {
+                    self.history.base.add_empty(*node, FileKind::Regular, *mode);
+                    if let Place::Name(name) = place {
+                        self.enter(step, name, *node, None);
+                    }
+                } else if *truncated {
+                    self.resize(step, *node, 0, Growth::Set);
+                }
+            }
+            Change::Wrote {
+                node,
+                offset,
+                payload,
+                ..
+            }
+            | Change::Stored {
+                node,
+                offset,
+                payload,
+            }
+            | Change::Cloned {
+                node,
+                offset,
+                payload,
+                ..
+            } => self.write(step, *node, *offset, payload),
+            Change::Resized { node, bytes, .. } => self.resize(step, *node, *bytes, Growth::Set),
+            Change::Allocated {
+                node,
+                mode,
+                offset,
+                bytes,
+                ..
+            } => {
+                let piece = Piece::Space {
+                    file: *node,
+                    mode: *mode,
+                    offset: *offset,
+                    bytes: *bytes,
+                };
+                self.push(step, piece, None);
+            }
+            Change::Changed { node, attribute } => {
+                let piece = Piece::Attribute {
+                    node: *node,
+                    attribute: attribute.clone(),
+                };
+                self.push(step, piece, None);
+            }
+            change => self.names_changed(step, change),
+        }
+    }
+
+    fn names_changed(&mut self, step: usize, change: &Change) {
+        match change {
+            Change::Made {
+                node,
+                kind,
+                name,
+                mode,
+                device_number,
+                target,
+            } => {
+                let base = &mut self.history.base;
+                base.add_empty(*node, *kind, *mode);
+                base.describe(*node, target, *device_number);
+                self.enter(step, name, *node, None);
+            }
+            Change::Linked { node, name } => self.enter(step, name, *node, None),
+            Change::Unlinked { name, .. } => self.entry(step, name, None, None),
+            Change::Renamed {
+                node,
+                from,
+                to,
+                other,
+                flags,
+            } => {
+                // rename(2): two names of one file are left alone.
+                if from == to || self.now.entry(to.parent, &to.name) == Some(*node) {
+                    return;
+                }
+                let group = Some(self.groups);
+                self.groups += 1;
+                self.enter(step, to, *node, group);
+                let other = other.filter(|_| flags & RENAME_EXCHANGE != 0);
+                self.entry(step, from, other, group);
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes, block by block, and the length where they lie behind the end.
+    fn write(&mut self, step: usize, file: FileId, offset: u64, payload: &Payload) {
+        let bytes = payload.bytes();
+        let end = offset.saturating_add(bytes);
+        let mut at = offset;
+        while at < end {
+            let stop = end.min((at / BLOCK_BYTES + 1) * BLOCK_BYTES);
+            let piece = Piece::Data {
+                file,
+                offset: at,
+                payload: payload.part(at - offset, stop - at),
+            };
+            self.push(step, piece, None);
+            at = stop;
+        }
+        let size = self.size_of(file);
+        if bytes == 0 || end <= size {
+            return;
+        }
+        let allocated = size.next_multiple_of(BLOCK_BYTES);
+        // A write that begins behind the last block leaves a hole: nothing of it is in that block.
+        if size < allocated && offset < allocated {
+            let to = end.min(allocated);
+            self.size(step, file, size, to, Growth::InLastBlock);
+            if to < end {
+                self.size(step, file, to, end, Growth::Allocating);
+            }
+        } else {
+            self.size(step, file, size, end, Growth::Allocating);
+        }
+    }
+
+    fn resize(&mut self, step: usize, file: FileId, bytes: u64, cause: Growth) {
+        let size = self.size_of(file);
+        if size != bytes {
+            self.size(step, file, size, bytes, cause);
+        }
+    }
+
+    fn size(&mut self, step: usize, file: FileId, from: u64, to: u64, cause: Growth) {
+        let piece = Piece::Size {
+            file,
+            from_bytes: from,
+            to_bytes: to,
+            cause,
+        };
+        self.push(step, piece, None);
+    }
+
+    fn enter(&mut self, step: usize, name: &Name, node: FileId, group: Option<u32>) {
+        if self.inside.contains(&name.parent) {
+            self.inside.insert(node);
+            // A directory comes with all that is in it.
+            let with = below(&self.now, node).into_iter();
+            self.inside.extend(with.map(|(_, node)| node));
+        }
+        self.entry(step, name, Some(node), group);
+    }
+
+    fn entry(&mut self, step: usize, name: &Name, node: Option<FileId>, group: Option<u32>) {
+        let piece = Piece::Entry {
+            name: name.clone(),
+            node,
+            before: self.now.entry(name.parent, &name.name),
+        };
+        self.push(step, piece, group);
+    }
+
+    fn push(&mut self, step: usize, piece: Piece, group: Option<u32>) {
+        self.history.effects.push(Effect { step, piece, group });
+    }
+
+    fn size_of(&self, file: FileId) -> u64 {
+        match self.now.node(file).map(|node| &node.body) {
+            Some(Body::File(contents)) => contents.size_bytes(),
+            _ => 0,
+        }
+    }
+
+    fn sync_of(&self, change: &Change) -> Option<Sync> {
+        match change {
+            Change::Synced { node, scope, .. } => match (scope, node) {
+                (Durability::File, Some(node)) => Some(Sync::File(*node)),
+                // The data of a directory are its names.
+                (Durability::Data, Some(node)) if self.is_directory(*node) => {
+                    Some(Sync::File(*node))
+                }
+                (Durability::Data, Some(node)) => Some(Sync::Data(*node)),
+                (Durability::Range { offset, bytes }, Some(node)) => Some(Sync::Range {
+                    file: *node,
+                    offset: *offset,
+                    bytes: *bytes,
+                }),
+                (Durability::FileSystem, Some(node)) if !self.is_near(*node) => None,
+                (Durability::FileSystem | Durability::Everything, _) => Some(Sync::All),
+                _ => None,
+            },
+            Change::Wrote {
+                node,
+                description,
+                flags,
+                ..
+            } => {
+                let opened = description.and_then(|one| self.descriptions.get(&one));
+                let opened = opened.copied().unwrap_or(0);
+                if opened & O_SYNC_BIT != 0 || flags & RWF_SYNC != 0 {
+                    Some(Sync::File(*node))
+                } else if opened & O_DSYNC != 0 || flags & RWF_DSYNC != 0 {
+                    Some(Sync::Data(*node))
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn is_directory(&self, node: FileId) -> bool {
+        let node = self.now.node(node);
+        node.is_some_and(|node| node.kind == FileKind::Directory)
+    }
+
+    /// Whether a node is in the file system of the directory under test.
+    fn is_near(&self, node: FileId) -> bool {
+        self.root().is_some_and(|root| root.device == node.device)
+    }
+}
+
+/// Files that are complete after this change, as far as the program shows: closed, synced or named.
+fn settled(change: &Change) -> Vec<FileId> {
+    match change {
+        Change::Closed { node, .. }
+        | Change::Linked { node, .. }
+        | Change::Renamed { node, .. }
+        | Change::Made { node, .. }
+        | Change::Synced {
+            node: Some(node), ..
+        } => vec![*node],
+        _ => Vec::new(),
+    }
+}
+
+fn range_of(change: &Change) -> Option<(u64, u64)> {
+    match change {
+        Change::Wrote {
+            offset, payload, ..
+        }
+        | Change::Stored {
+            offset, payload, ..
+        }
+        | Change::Cloned {
+            offset, payload, ..
+        } => Some((*offset, payload.bytes())),
+        Change::Allocated { offset, bytes, .. } => Some((*offset, *bytes)),
+        _ => None,
+    }
+}

@@ -1,0 +1,170 @@
+//! What a search finds does not depend on how the work is shared out, nor on where it is ended.
+
+use std::convert::Infallible;
+
+use super::{Log, ROOT, letters, shown};
+use crate::crash::{
+    Budget, Coverage, Explorer, Found, Kind, Model, Seen, Share, State, Verdicts, search,
+};
+use crate::record::Tree;
+
+/// A file replaced twice without syncs, then reported.
+fn program() -> Log {
+    let mut log = Log::new();
+    log.found(ROOT, "f", letters('a', 5_000));
+    for letter in ['b', 'c'] {
+        let new = log.create(ROOT, "t");
+        log.write(new, 0, letters(letter, 9_000));
+        log.rename(new, (ROOT, "t"), (ROOT, "f"));
+    }
+    log.print();
+    log
+}
+
+/// No byte of `f` may be missing, and what was reported has to be there.
+fn look((tree, told): &Seen) -> Option<String> {
+    let all = shown(tree);
+    let file = all.split(' ').find_map(|file| file.strip_prefix("f="));
+    match file {
+        Some("a5000" | "b9000") if *told > 0 => Some("old".to_owned()),
+        Some("a5000" | "b9000" | "c9000") => None,
+        Some("") => Some("empty".to_owned()),
+        Some(_) => Some("torn".to_owned()),
+        None => Some("missing".to_owned()),
+    }
+}
+
+fn found(model: Model, beside: usize, share: Share) -> Found {
+    let history = program().history();
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(beside);
+    let budget = Budget {
+        share,
+        ..Budget::default()
+    };
+    let mut check =
+        |seen: &[Seen], _: &Coverage| Ok::<_, Infallible>(seen.iter().map(look).collect());
+    search(
+        &history,
+        model,
+        budget,
+        &mut verdicts,
+        &mut check,
+        &mut found,
+    )
+    .unwrap();
+    found
+}
+
+#[test]
+fn the_same_is_found_however_many_are_looked_at_side_by_side() {
+    for model in Model::ALL {
+        let alone = found(model, 1, Share::ALL);
+        assert!(
+            alone
+                .faults
+                .iter()
+                .any(|fault| fault.kind == Kind::LostAfterAck)
+        );
+        for beside in [2, 3, 7, 64] {
+            assert_eq!(
+                found(model, beside, Share::ALL),
+                alone,
+                "{model:?}, {beside}"
+            );
+        }
+    }
+}
+
+#[test]
+fn shares_have_each_state_once() {
+    for model in Model::ALL {
+        let whole = found(model, 1, Share::ALL);
+        let parts: Vec<Found> = (1..=4)
+            .map(|number| found(model, 2, Share { number, of: 4 }))
+            .collect();
+        let sum = |of: fn(&Found) -> u64| parts.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|part| part.distinct), whole.distinct, "{model:?}");
+        assert_eq!(sum(|part| part.failing), whole.failing, "{model:?}");
+        for part in &parts {
+            assert_eq!(part.coverage, whole.coverage, "all states are gone through");
+        }
+    }
+}
+
+#[test]
+fn an_ended_search_keeps_what_it_found() {
+    let history = program().history();
+    let mut looked = 0;
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        looked += seen.len();
+        if looked > 12 {
+            return Err("ended");
+        }
+        Ok(seen.iter().map(look).collect())
+    };
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(4);
+    let budget = Budget::default();
+    let ended = search(
+        &history,
+        Model::Posix,
+        budget,
+        &mut verdicts,
+        &mut check,
+        &mut found,
+    );
+    assert_eq!(ended, Err("ended"));
+    assert!(!found.faults.is_empty() && found.failing > 0);
+    assert!(found.coverage.not_tried > 0, "{:?}", found.coverage);
+}
+
+#[test]
+fn numbers_of_states_are_of_the_budget_alone() {
+    let history = program().history();
+    let numbered = |budget| {
+        let mut all = Vec::new();
+        let mut explorer = Explorer::new(&history, Model::Xfs);
+        let seen = |state: &State, (tree, told): (&Tree, usize), _: &Coverage| {
+            all.push((state.number, shown(tree), told));
+            Ok::<(), Infallible>(())
+        };
+        let mut coverage = Coverage::default();
+        explorer.explore(budget, &mut coverage, seen).unwrap();
+        all
+    };
+    let all = numbered(Budget::default());
+    assert_eq!(all, numbered(Budget::default()));
+    let numbers: Vec<u64> = all.iter().map(|(number, ..)| *number).collect();
+    assert_eq!(numbers, (1..=all.len() as u64).collect::<Vec<_>>());
+}
+
+/// A loop of 400 appends: each is a point, and a few of them stand for all.
+#[test]
+fn few_states_are_spent_on_what_stands_for_the_rest() {
+    let mut log = Log::new();
+    let file = log.found(ROOT, "f", letters('a', 4_096));
+    for number in 0..400 {
+        log.write(file, 4_096 * (number + 1), letters('b', 4_096));
+    }
+    let other = log.create(ROOT, "last");
+    log.write(other, 0, letters('c', 10));
+    let history = log.history();
+    let budget = Budget {
+        states: 500,
+        ..Budget::default()
+    };
+    let mut last = 0;
+    let mut coverage = Coverage::default();
+    let seen = |_: &State, (tree, _): (&Tree, usize), _: &Coverage| {
+        last += u64::from(shown(tree).contains("last=c10"));
+        Ok::<(), Infallible>(())
+    };
+    let mut explorer = Explorer::new(&history, Model::Posix);
+    explorer.explore(budget, &mut coverage, seen).unwrap();
+    assert!(last > 0, "the end of the program is explored too");
+    assert!(
+        coverage.limit_reached && coverage.not_tried > 300,
+        "{coverage:?}"
+    );
+}

@@ -1,0 +1,107 @@
+//! Checkers that misbehave where a state is broken: each is bounded, and reported.
+
+use std::fs;
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use super::{Case, NEW, has, kinds};
+use crate::place::{entries, is_root};
+
+/// Runs a checker that does something when the file is empty.
+fn misbehaving(case: &Case, what: &str, options: &[&str]) -> Value {
+    let check = format!("[ -s f ] || {{ {what}; }}");
+    let options = [options, &["--model", "xfs", "--check", &check]].concat();
+    case.crash(&options, "echo new > f", 1)
+}
+
+fn message(result: &Value) -> &str {
+    result["findings"][0]["message"].as_str().unwrap()
+}
+
+#[test]
+fn one_that_hangs_crashes_or_leaves_processes() {
+    let case = Case::new("f", "old");
+    let hangs = misbehaving(&case, "sleep 1000", &["--check-timeout", "0.5"]);
+    assert_eq!(message(&hangs), "the checker took more than 0.5 s");
+    let crashes = misbehaving(&case, "kill -SEGV $$", &[]);
+    assert_eq!(message(&crashes), "the checker was ended by signal 11");
+    let forks = "for one in $(seq 100); do setsid sleep 1000 & done; echo forked; exit 1";
+    assert_eq!(message(&misbehaving(&case, forks, &[])), "forked");
+    let silent = misbehaving(&case, "exit 7", &[]);
+    assert_eq!(message(&silent), "the checker exited with 7");
+    case.place.assert_nothing_left();
+    assert_eq!(
+        entries(&case.place.path("home")),
+        [] as [std::path::PathBuf; 0]
+    );
+}
+
+#[test]
+fn one_that_fills_the_disk_or_deletes_everything() {
+    if !is_root("a tmpfs of its own for a checker") {
+        return;
+    }
+    let case = Case::new("f", "old");
+    let fills = "head -c 900000000 /dev/zero > large; echo never; exit 1";
+    assert_eq!(
+        message(&misbehaving(&case, fills, &[])),
+        "the checker filled the 256 MiB that it has"
+    );
+    let precious = case.place.path("precious");
+    fs::create_dir(&precious).unwrap();
+    fs::write(precious.join("file"), "mine").unwrap();
+    let (own, other) = (case.dir.display(), precious.display());
+    let deletes = format!("rm -rf {own} {other} \"$IOSTRATA_DIR\"/* \"$TMPDIR\"; exit 1");
+    let result = misbehaving(&case, &deletes, &[]);
+    let said = message(&result);
+    assert!(said.ends_with("Read-only file system"), "{said}");
+    assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(case.dir.join("f")).unwrap(), "old");
+    let result = misbehaving(&case, "echo x; exit 1", &[]);
+    let kept_in = result["check_kept_in"].as_str().unwrap();
+    assert!(kept_in.contains("read-only"), "{kept_in}");
+}
+
+#[test]
+fn one_that_calls_the_network() {
+    let case = Case::new("f", "old");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let calls = format!(
+        "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' 2>/dev/null && echo called || echo refused; exit 1"
+    );
+    assert_eq!(message(&misbehaving(&case, &calls, &[])), "refused");
+}
+
+#[test]
+fn how_many_run_side_by_side_changes_nothing() {
+    let case = Case::new("f", "old");
+    let check = "[ -s f ] || { echo empty; exit 1; }; grep -q ^o f || [ $(tail -c 1 f) = n ] || \
+                 { echo torn; exit 1; }; ! grep -q saved \"$IOSTRATA_STDOUT\" || [ $(wc -c < f) = 6000 ] \
+                 || { echo lost; exit 1; }";
+    let script = format!("{NEW} > t; mv t f; echo saved");
+    let directory = case.place.path("recording");
+    let record = ["--record", directory.to_str().unwrap(), "--check", check];
+    let alone = case.crash(&[&record[..], &["--jobs", "1"]].concat(), &script, 1);
+    assert!(
+        has(&alone, "ordering", "empty", "xfs"),
+        "{:?}",
+        kinds(&alone)
+    );
+    for jobs in ["2", "5"] {
+        let beside = case.explored(
+            &[
+                "--from",
+                directory.to_str().unwrap(),
+                "--check",
+                check,
+                "--jobs",
+                jobs,
+            ],
+            1,
+        );
+        assert_eq!(alone["findings"], beside["findings"]);
+        assert_eq!(alone["fix"], beside["fix"]);
+    }
+}

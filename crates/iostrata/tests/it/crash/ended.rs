@@ -1,0 +1,93 @@
+//! Crash is ended before it is done: what was found is kept, and nothing is left.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::Case;
+use crate::place::{Place, entries, until};
+use crate::running::Running;
+
+/// Many states, none of which is looked at quickly.
+const MANY: &str = "for one in 1 2 3 4 5 6 7 8; do echo $one > f$one; mv f$one f; done; echo saved";
+
+fn interrupted(check: &str) -> (Value, String) {
+    let case = Case::new("f", "old");
+    let saved = case.place.path("crash.json");
+    let options = ["--check", check, "--json", saved.to_str().unwrap()];
+    let running = Running::start(&case.place, "crash", case.command(&options, MANY));
+    let printed = case.place.path("crash.stdout");
+    until("the program does not run", || {
+        fs::read_to_string(&printed)
+            .ok()
+            .filter(|text| text.contains("saved"))
+    });
+    until("no checker runs", || {
+        running.has_thread("checker").then_some(())
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal(Signal::INT);
+    let outcome = running.finish().expect(130);
+    outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
+    case.place.assert_nothing_left();
+    let result = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    (result, outcome.stdout)
+}
+
+#[test]
+fn what_was_found_is_kept() {
+    let (result, text) = interrupted("sleep 0.1; [ -s f ] || { echo empty; exit 1; }");
+    assert_eq!(result["verdict"], "failing");
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    assert_eq!(result["fix"], Value::Null);
+    assert_eq!(result["modes"][0]["complete"], false);
+    assert!(result["modes"][0]["states"]["points_not_explored"].as_u64() > Some(0));
+    assert!(text.contains("A crash can break this"), "{text}");
+    assert!(text.contains("ended by SIGINT"), "{text}");
+}
+
+#[test]
+fn nothing_found_is_not_clean() {
+    let (result, text) = interrupted("sleep 0.1");
+    assert_eq!(result["verdict"], "incomplete");
+    assert!(text.contains("Incomplete: none of "), "{text}");
+}
+
+/// The file of the copy that the program writes to.
+fn written(place: &Place) -> Option<PathBuf> {
+    let scratch = entries(&place.path("home")).into_iter();
+    let mut files = scratch.map(|scratch| scratch.join("work/f"));
+    files.find(|file| fs::metadata(file).is_ok_and(|file| file.len() > 20))
+}
+
+fn killed(place: &Place, mut command: Command) {
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command
+        .arg("--dir")
+        .arg(place.dir())
+        .args(["--", "/bin/sh", "-c"]);
+    // One of its processes leaves session and group.
+    command.arg("setsid sh -c 'while :; do echo line; sleep 0.01; done >> f' & wait");
+    let running = Running::start(place, "crash", command);
+    until("the program writes nothing", || written(place));
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().signal, Some(9));
+    place.assert_kernel_is_clean();
+    until("files are left", || {
+        let left = entries(&place.path("home")).into_iter();
+        let own = left.filter(|path| path.to_string_lossy().contains(".iostrata-"));
+        (own.count() == 0).then_some(())
+    });
+}
+
+#[test]
+fn the_program_of_a_killed_crash_is_ended() {
+    let place = Place::new();
+    killed(&place, place.iostrata("crash"));
+    let place = Place::new();
+    killed(&place, place.iostrata_of_nobody("crash"));
+}

@@ -1,0 +1,184 @@
+//! Checkers by name: what each accepts, and what it refuses.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Case, has};
+use crate::place::{Place, run};
+
+/// Runs a script in a directory.
+fn sh(directory: &Path, script: &str) {
+    let status = Command::new("/bin/sh")
+        .args(["-ec", script])
+        .current_dir(directory)
+        .status();
+    assert!(status.unwrap().success(), "{script}");
+}
+
+/// What a checker says of a path in the directory of a place.
+fn said(place: &Place, kind: &str, path: &str) -> Result<(), String> {
+    let mut command = place.iostrata("__check");
+    command.args([kind, "there", path]);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    let outcome = run(command);
+    match outcome.code {
+        Some(0) => Ok(()),
+        Some(1) => Err(outcome.stdout.trim().to_owned()),
+        code => panic!("{code:?}: {}", outcome.stderr),
+    }
+}
+
+/// Damages the middle of a file, and cuts another copy in half.
+fn damaged(directory: &Path, path: &str) {
+    let mut bytes = fs::read(directory.join(path)).unwrap();
+    let half = bytes.len() / 2;
+    fs::write(directory.join(format!("cut-{path}")), &bytes[..half]).unwrap();
+    for byte in &mut bytes[half..half + 16] {
+        *byte ^= 0xff;
+    }
+    fs::write(directory.join(format!("bad-{path}")), bytes).unwrap();
+    fs::write(directory.join(format!("empty-{path}")), "").unwrap();
+}
+
+#[test]
+fn json_and_sqlite() {
+    let place = Place::new();
+    let dir = place.dir();
+    fs::write(
+        dir.join("a.json"),
+        "{\"a\": [1, 2], \"b\": \"long enough to be cut in half\"}",
+    )
+    .unwrap();
+    damaged(&dir, "a.json");
+    assert_eq!(said(&place, "json", "a.json"), Ok(()));
+    assert_eq!(
+        said(&place, "json", "none.json"),
+        Err("none.json is missing".to_owned())
+    );
+    assert_eq!(
+        said(&place, "json", "empty-a.json"),
+        Err("empty-a.json is empty".to_owned())
+    );
+    assert!(
+        said(&place, "json", "cut-a.json")
+            .unwrap_err()
+            .contains("is not JSON")
+    );
+    sh(
+        &dir,
+        "seq 5000 | sqlite3 t.db 'create table t(a)' '.import /dev/stdin t'",
+    );
+    damaged(&dir, "t.db");
+    assert_eq!(said(&place, "sqlite", "t.db"), Ok(()));
+    for name in ["cut-t.db", "bad-t.db", "empty-t.db", "none.db"] {
+        let message = said(&place, "sqlite", name).unwrap_err();
+        assert!(message.starts_with(name), "{message}");
+    }
+}
+
+#[test]
+fn git_repositories() {
+    let place = Place::new();
+    let dir = place.dir();
+    let commit = "git -c user.name=a -c user.email=a@b commit -qm one";
+    sh(
+        &dir,
+        &format!("git init -q r; cd r; seq 1000 > f; git add f; {commit}; git init -q ../new"),
+    );
+    assert_eq!(said(&place, "git", "r"), Ok(()));
+    assert_eq!(said(&place, "git", "new"), Ok(()), "without a commit");
+    sh(
+        &dir,
+        "cp -a r empty; chmod -R u+w empty; for o in $(find empty/.git/objects -type f); do : > $o; done",
+    );
+    assert!(
+        said(&place, "git", "empty")
+            .unwrap_err()
+            .starts_with("git fsck: ")
+    );
+    sh(&dir, "cp -a r headless; : > headless/.git/HEAD");
+    assert!(said(&place, "git", "headless").is_err());
+    sh(
+        &dir,
+        "cp -a r lost; chmod -R u+w lost; rm -r lost/.git/refs/heads/*; echo 1234567890123456789012345678901234567890 > lost/.git/HEAD",
+    );
+    assert!(said(&place, "git", "lost").is_err());
+}
+
+#[test]
+fn archives_of_each_format() {
+    let place = Place::new();
+    let dir = place.dir();
+    sh(
+        &dir,
+        "seq 20000 > f; gzip -k f; xz -k f; zstd -qk f; bzip2 -k f; zip -q f.zip f; tar cf f.tar f",
+    );
+    for name in ["f.gz", "f.xz", "f.zst", "f.bz2", "f.zip", "f.tar"] {
+        damaged(&dir, name);
+        assert_eq!(said(&place, "archive", name), Ok(()));
+        for damage in ["cut", "empty", "bad"] {
+            // tar has no checksum of what is in it.
+            if (damage, name) != ("bad", "f.tar") {
+                let name = format!("{damage}-{name}");
+                assert!(said(&place, "archive", &name).is_err(), "{name}");
+            }
+        }
+    }
+    assert!(
+        said(&place, "archive", "f")
+            .unwrap_err()
+            .contains("does not begin like an archive")
+    );
+}
+
+#[test]
+fn lmdb_environments() {
+    let place = Place::new();
+    let dir = place.dir();
+    sh(
+        &dir,
+        "mkdir e bad; seq 2000 | sed 's/$/\\n&/' | mdb_load -T e; cp e/data.mdb bad; truncate -s 4096 bad/data.mdb",
+    );
+    assert_eq!(said(&place, "lmdb", "e"), Ok(()));
+    assert!(said(&place, "lmdb", "bad").is_err());
+}
+
+#[test]
+fn in_a_run() {
+    let case = Case::new("a.json", "{\"a\": 1}");
+    let script = "echo '{\"a\": 2}' > a.json";
+    let result = case.crash(&["--check", "json:a.json"], script, 1);
+    assert_eq!(result["check"], "json:a.json");
+    assert!(has(&result, "prefix", "a.json is empty", "ext4"));
+    let script = "echo '{\"a\": 2}' > t; sync t; mv t a.json; sync .";
+    case.crash(&["--check", "json:a.json"], script, 0);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_said_before_anything_runs() {
+    let case = Case::new("f", "old");
+    let refused = |check: &str, code: i32, words: &[&str]| {
+        let mut command = case.place.iostrata("crash --dir");
+        command
+            .arg(&case.dir)
+            .args(["--check", check, "--", "/bin/touch", "ran"]);
+        run(command).expect(code).says(words);
+    };
+    // Nothing is found in PATH.
+    refused(
+        "sqlite:a.db",
+        3,
+        &["sqlite3, which is not installed; install the package sqlite3"],
+    );
+    refused("git", 3, &["the package git"]);
+    refused("lmdb:env", 3, &["the package lmdb-utils"]);
+    refused("archive:a.xz", 3, &["the package xz-utils"]);
+    refused(
+        "archive:f",
+        2,
+        &["neither its name nor its content tells a format"],
+    );
+    refused("json:../a.json", 2, &["name a path within the directory"]);
+    refused("json:", 2, &["name a path within the directory"]);
+}
