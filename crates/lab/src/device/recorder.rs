@@ -75,7 +75,7 @@ impl Recorder {
             "fd={},rootmode=40000,user_id=0,group_id=0",
             fuse.as_raw_fd()
         );
-        let options = CString::new(options).map_err(|error| io::Error::other(error).into());
+        let options = CString::new(options).map_err(io::Error::other);
         let options = options.map_err(DeviceError::io("mount FUSE"))?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount("iostrata", at, "fuse.iostrata", flags, options.as_c_str())

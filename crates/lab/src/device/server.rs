@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
@@ -111,7 +111,7 @@ pub fn server_main() {
 }
 
 /// Serves the next device; `None` at the end. A device that is not served is one that its user finds not connected.
-fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Option<JoinHandle<()>>>> {
+fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Vec<JoinHandle<()>>>> {
     let mut message = [0; 8];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -131,17 +131,14 @@ fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Option<JoinHandle<()>
         }
     }
     let Ok([fuse, image, log]) = <[OwnedFd; DESCRIPTORS]>::try_from(descriptors) else {
-        return Ok(Some(None));
+        return Ok(Some(Vec::new()));
     };
     let delay = Duration::from_nanos(u64::from_le_bytes(message));
     let image = DiskImage::from_file(File::from(image))?;
     let disk = Disk::new(image, Writer::new(File::from(log)), delay);
     let session = thread::Builder::new().name("device".to_owned());
-    Ok(session
-        .spawn(move || serve(disk, fuse))
-        .map(Some)
-        .ok()
-        .or(Some(None)))
+    let session = session.spawn(move || serve(disk, fuse));
+    Ok(Some(session.into_iter().collect()))
 }
 
 /// One thread: the order of requests is that of their arrival. An error ends the connection, which the file system on

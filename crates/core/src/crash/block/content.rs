@@ -44,7 +44,7 @@ impl Content {
     fn place(&mut self, offset: u64, bytes: u64, content: Option<&[u8]>) {
         // What covers a place in part depends on what was there: the order is part of the hash.
         let whole = offset.is_multiple_of(BLOCK_BYTES) && bytes == BLOCK_BYTES;
-        let key = (offset / BLOCK_BYTES, if whole { 0 } else { 1 });
+        let key = (offset / BLOCK_BYTES, u64::from(!whole));
         let mut hasher = blake3::Hasher::new();
         hasher.update(&offset.to_le_bytes());
         hasher.update(&bytes.to_le_bytes());

@@ -159,9 +159,10 @@ impl<L> Explorer<'_, L> {
         let mut open = Vec::new();
         for number in 0..count {
             let is_tried = number.is_multiple_of(stride) || number + 1 == count;
-            let before = match is_tried {
-                true => Some(self.state(number, None)?),
-                false => None,
+            let before = if is_tried {
+                Some(self.state(number, None)?)
+            } else {
+                None
             };
             self.settle(number)?;
             let Some(before) = before else {
