@@ -1,6 +1,6 @@
 //! The device that iostrata serves: what it logs, and that it leaves nothing behind.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "test helpers")]
+#![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod crashing;
 #[path = "../../../core/tests/skip/mod.rs"]

@@ -292,7 +292,7 @@ impl Look {
             By::Command(checking) => {
                 let printed = locked(&self.log).printed(told).map_err(failure);
                 let said = checking.check(recovered.work, printed.map_err(Refused)?);
-                Ok(said.map_err(BlockError::from)?)
+                Ok(said?)
             }
         }
     }
