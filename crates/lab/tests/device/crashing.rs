@@ -129,9 +129,9 @@ fn a_rename_without_a_sync() {
         "equal images are recovered once"
     );
     assert!(explored.journal_epochs > 0, "{explored:?}");
-    let (xfs, explored) = contents(ImageKind::Xfs, Pressure::Fsync, replace);
+    let (xfs, _) = contents(ImageKind::Xfs, Pressure::Fsync, replace);
     assert!(xfs.contains(""), "{xfs:?}");
-    let (btrfs, explored) = contents(ImageKind::Btrfs, Pressure::Fsync, replace);
+    let (btrfs, _) = contents(ImageKind::Btrfs, Pressure::Fsync, replace);
     assert_eq!(btrfs, of(&["a9000", "b9000"]));
 }
 
@@ -141,7 +141,7 @@ fn a_rename_after_a_sync() {
         return;
     }
     for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
-        let (seen, explored) = contents(kind, Pressure::Fsync, replace_synced);
+        let (seen, _) = contents(kind, Pressure::Fsync, replace_synced);
         assert_eq!(seen, of(&["a9000", "b9000"]), "{kind}");
     }
 }
