@@ -26,7 +26,8 @@ use iostrata_tracer::record::Presser;
 
 const SERVE: &str = "serve";
 
-const APPENDS: u32 = 4_000;
+/// More fill a btrfs of 128 MiB with the trees that each `fsync` logs.
+const APPENDS: u32 = 1_000;
 
 /// Files that are replaced, one after the other, for images to recover.
 const FILES: u32 = 60;
