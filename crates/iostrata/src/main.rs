@@ -30,6 +30,9 @@ const GUARD: &str = "__guard";
 /// Hidden subcommand that runs a command which ends with its parent.
 const ATTENDED: &str = "__attended";
 
+/// Hidden subcommand that serves recorded devices.
+const DEVICE: &str = "__device";
+
 /// Hidden subcommand that looks at one file of a crashed tree.
 const CHECK: &str = "__check";
 
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
     }
     if first == ATTENDED {
         return commands::attended();
+    }
+    if first == DEVICE {
+        iostrata_lab::device::server_main();
+        return ExitCode::SUCCESS;
     }
     if first == CHECK {
         return commands::check();

@@ -10,6 +10,7 @@ pub mod buffering;
 mod caveats;
 pub mod copy;
 pub mod crash;
+pub mod device;
 pub mod engine;
 pub mod error;
 pub mod experiment;

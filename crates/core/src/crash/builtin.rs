@@ -25,10 +25,18 @@ struct Version {
 }
 
 /// What is at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Held {
-    Bytes { digest: Digest, size_bytes: u64 },
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// A file.
+    Bytes {
+        /// The hash of its bytes.
+        digest: Digest,
+        /// Their number.
+        size_bytes: u64,
+    },
+    /// A symbolic link, to this.
     Symlink(Vec<u8>),
+    /// A FIFO, a socket, or a device.
     Other,
 }
 
@@ -131,8 +139,13 @@ where
     /// # Errors
     /// When `digest` fails.
     pub fn check(&mut self, tree: &Tree, told: usize) -> Result<Option<String>, E> {
-        let since = told.checked_sub(1).map(|last| self.told[last]);
         let files = self.files(tree)?;
+        Ok(self.check_files(&files, told))
+    }
+
+    /// The same of files that are on a disk, by their paths in the directory.
+    pub fn check_files(&self, files: &BTreeMap<Vec<u8>, Held>, told: usize) -> Option<String> {
+        let since = told.checked_sub(1).map(|last| self.told[last]);
         for (path, versions) in &self.versions {
             if versions.first().is_some_and(|first| first.file.is_none())
                 && versions.last().is_some_and(|last| last.file.is_none())
@@ -154,9 +167,9 @@ where
             let is_older = versions[..oldest]
                 .iter()
                 .any(|version| version.file.as_ref() == held);
-            return Ok(Some(told_of(path, held, is_older)));
+            return Some(told_of(path, held, is_older));
         }
-        Ok(None)
+        None
     }
 
     /// All files below the directory, by their paths in it.

@@ -443,7 +443,7 @@ impl<'h> Explorer<'h> {
 }
 
 /// Random bits that depend on nothing but these numbers.
-fn bits(seed: u64, point: usize, number: usize, count: usize) -> Vec<bool> {
+pub(super) fn bits(seed: u64, point: usize, number: usize, count: usize) -> Vec<bool> {
     let mut hasher = Hasher::new();
     for word in [seed, point as u64, number as u64] {
         hasher.update(&word.to_le_bytes());

@@ -4,6 +4,7 @@
 //! other. A [`Model`] says which effects wait for which and what a sync makes durable; the
 //! [`Explorer`] goes through the states that it allows.
 
+pub mod block;
 mod build;
 mod builtin;
 mod effect;
@@ -23,15 +24,15 @@ mod verdicts;
 mod tests;
 
 pub use build::Builder;
-pub use builtin::{Builtin, Digest};
+pub use builtin::{Builtin, Digest, Held};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{History, Step};
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording, SCHEMA, Said,
-    Settings, States, Told, Verdict, findings, fix_rows, operation,
+    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording,
+    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
 pub use search::{Check, Fault, Found, Kind, Seen, search};
 pub use told::{FileRow, FileState, Left, Moment};

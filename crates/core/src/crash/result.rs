@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::block::Pressure;
 use super::fix::Added;
 use super::history::{History, Step};
 use super::model::Model;
@@ -28,10 +29,10 @@ pub struct CrashResult {
     pub check: Option<String>,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<String>,
-    /// How it was asked for; `null` in results of earlier versions.
+    /// How the models were asked for; `null` in results of earlier versions, and where no model was.
     #[serde(default)]
     pub settings: Option<Settings>,
-    /// What the states are of; `null` in results of earlier versions.
+    /// What the states of models are of; `null` in results of earlier versions, and where no model was asked for.
     #[serde(default)]
     pub recording: Option<Recording>,
     /// The signal that ended the exploration; `null` when it came to its end.
@@ -46,7 +47,7 @@ pub struct CrashResult {
     /// Of a part: what was said of each state, for `iostrata merge`.
     #[serde(default)]
     pub verdicts: Vec<Said>,
-    /// One for each model.
+    /// One for each model, and one for each run on a real file system.
     pub modes: Vec<ModeRow>,
     /// What breaks, the most important first.
     pub findings: Vec<Finding>,
@@ -99,10 +100,16 @@ pub struct Said {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ModeRow {
-    /// `syscall`.
+    /// `syscall` or `block`.
     pub mode: String,
-    /// The persistence model.
-    pub model: Model,
+    /// The persistence model; `null` in block mode.
+    pub model: Option<Model>,
+    /// The file system that was recovered; `null` in syscall mode.
+    #[serde(default)]
+    pub filesystem: Option<Model>,
+    /// How it was recorded and recovered; `null` in syscall mode.
+    #[serde(default)]
+    pub recording: Option<BlockRow>,
     /// Operations of the log.
     pub operations: u64,
     /// States.
@@ -113,6 +120,56 @@ pub struct ModeRow {
     pub incomplete_because: Vec<Gap>,
     /// Time of the exploration, checks included, seconds.
     pub seconds: f64,
+}
+
+/// A run on a real file system whose device was recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct BlockRow {
+    /// Who else committed.
+    pub pressure: Pressure,
+    /// Time that each request of the device took at least, seconds.
+    pub delay_s: f64,
+    /// Options of the mount besides the file system's defaults; empty for none.
+    pub mount_options: String,
+    /// Images that were recovered by mounting them; equal ones once.
+    pub images: u64,
+    /// What the device got between two flushes, during the run.
+    pub epochs: u64,
+    /// Of these, those that write to the journal alone: none or all of their blocks stand for all subsets.
+    pub journal_epochs: u64,
+    /// Of these, those that leave the tree as it is: no subsets were tried.
+    pub quiet_epochs: u64,
+    /// Of these, those of which not all subsets were tried.
+    pub sampled_epochs: u64,
+    /// Of these, those that were not tried, because of the limit on images.
+    pub skipped_epochs: u64,
+}
+
+/// Recoveries that show a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct RecoveredRow {
+    /// The file system.
+    pub filesystem: Model,
+    /// Who else committed.
+    pub pressure: Pressure,
+    /// States that show it.
+    pub states: u64,
+}
+
+impl ModeRow {
+    /// `ext4`, or `ext4 recovered, pressure fsync`.
+    pub fn name(&self) -> String {
+        let of = |model: Option<Model>| model.map_or("?", Model::as_str);
+        match &self.recording {
+            None => of(self.model).to_owned(),
+            Some(row) => {
+                let filesystem = of(self.filesystem);
+                format!("{filesystem} recovered, pressure {}", row.pressure.as_str())
+            }
+        }
+    }
 }
 
 /// How many states there were.
@@ -150,14 +207,18 @@ pub struct Finding {
     pub message: String,
     /// The models that allow it.
     pub possible_on: Vec<Model>,
-    /// How it is known.
+    /// How it is known: `model`, `real recovery`.
     pub proven_by: Vec<String>,
+    /// Real file systems that recovered a state with this message.
+    #[serde(default)]
+    pub recovered: Vec<RecoveredRow>,
     /// States that show it, of all models.
     pub states: u64,
     /// Number of the first one, for `--state`; `null` in results of earlier versions.
     #[serde(default)]
     pub state: Option<u64>,
-    /// Whether nothing can be added to the state or taken from it; not so when the exploration was ended.
+    /// Whether nothing can be added to the state or taken from it; not so when the exploration was ended, nor of a
+    /// real recovery.
     #[serde(default = "always")]
     pub is_smallest: bool,
     /// What that state has of each operation.
@@ -279,14 +340,7 @@ pub fn findings<'f>(
         }
         before += found.coverage.states;
     }
-    // Damage before loss, and of each what most real file systems show.
-    let weight = |told: &Told<'_>| {
-        let models = told.finding.possible_on.iter();
-        let real = models.filter(|model| **model != Model::Posix);
-        let is_loss = told.finding.kind == FaultKind::LostAfterAck;
-        (is_loss, std::cmp::Reverse(real.count()))
-    };
-    all.sort_by_key(weight);
+    all.sort_by_key(|told| weight(&told.finding));
     for told in &mut all {
         let Told {
             finding,
@@ -297,6 +351,14 @@ pub fn findings<'f>(
         finding.files = files(history, fault);
     }
     all
+}
+
+/// Damage before loss, and of each what most real file systems show.
+pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
+    let models = finding.possible_on.iter();
+    let real = models.filter(|model| **model != Model::Posix);
+    let is_loss = finding.kind == FaultKind::LostAfterAck;
+    (is_loss, std::cmp::Reverse(real.count()))
 }
 
 /// The same damage by the same call on the same file: which of its writes is lost makes no difference.
@@ -318,20 +380,22 @@ fn is_same(one: &Finding, other: &Finding) -> bool {
 fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
     let row = |step: usize| operation(&history.steps[step], directory);
     let (culprit, before) = (row(fault.culprit), fault.before.map(row));
+    let kind = match fault.kind {
+        Kind::Prefix => FaultKind::Prefix,
+        Kind::Atomicity => FaultKind::Atomicity,
+        Kind::Ordering => FaultKind::Ordering,
+        Kind::LostAfterAck => FaultKind::LostAfterAck,
+    };
     Finding {
-        kind: match fault.kind {
-            Kind::Prefix => FaultKind::Prefix,
-            Kind::Atomicity => FaultKind::Atomicity,
-            Kind::Ordering => FaultKind::Ordering,
-            Kind::LostAfterAck => FaultKind::LostAfterAck,
-        },
+        kind,
         story: story(fault.kind, &culprit, before.as_ref()),
-        advice: advice(fault.kind, &culprit, before.as_ref()),
+        advice: advice(kind, &culprit, before.as_ref()),
         culprit,
         before,
         message: fault.message.clone(),
         possible_on: vec![model],
         proven_by: vec!["model".to_owned()],
+        recovered: Vec::new(),
         states: fault.states,
         state: None,
         is_smallest: fault.is_smallest,
@@ -396,13 +460,17 @@ fn story(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> S
     }
 }
 
-fn advice(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+pub(super) fn advice(
+    kind: FaultKind,
+    culprit: &OperationRow,
+    before: Option<&OperationRow>,
+) -> String {
     let path = culprit.path.as_deref().unwrap_or("the file");
     match (kind, before) {
-        (Kind::Ordering, Some(before)) => {
+        (FaultKind::Ordering, Some(before)) => {
             format!("fsync {path} before the {}.", before.text())
         }
-        (Kind::LostAfterAck, _) => {
+        (FaultKind::LostAfterAck, _) => {
             "fsync the file, and the directory of each new or renamed name, before reporting success."
                 .to_owned()
         }

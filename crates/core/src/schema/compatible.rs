@@ -12,6 +12,7 @@ use super::{RESULTS, file, path, schema};
 /// it.
 type Known = (&'static str, &'static str, &'static str, &'static str);
 
+const CRASH: &str = crate::crash::SCHEMA;
 const LAB: &str = crate::lab::SCHEMA;
 const COMPARE: &str = crate::compare::SCHEMA;
 const TRACE: &str = crate::trace::SCHEMA;
@@ -23,7 +24,13 @@ const WHOLE: &str = "it was always written as a whole number";
 const ONE_TYPE: &str =
     "the type is that of traces, of which others may share the disk; lab writes figures";
 
-const KNOWN: [Known; 20] = [
+const KNOWN: [Known; 21] = [
+    (
+        CRASH,
+        ".modes[].model",
+        "can now be null",
+        "only of runs in block mode, which are asked for by name",
+    ),
     (
         COMPARE,
         ".interval_percent",

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
+use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::{Model, Share};
 
 use super::html::Html;
@@ -71,6 +72,26 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dir", "init"])]
     pub(crate) from: Option<PathBuf>,
 
+    /// Where a crash is tried: on models of file systems, or on real ones, which needs root
+    #[arg(long, value_enum, value_name = "MODE", default_value = "syscall")]
+    pub(crate) mode: CrashMode,
+
+    /// Real file systems that the program runs on, in block mode; all by default
+    #[arg(long, value_enum, value_name = "FS")]
+    pub(crate) fs: Option<RealName>,
+
+    /// Who else makes the file system commit, in block mode; all in turn by default
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub(crate) pressure: Option<PressureName>,
+
+    /// Milliseconds that each request to the device takes at least, in block mode; 0.5 by default
+    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    pub(crate) delay: Option<f64>,
+
+    /// Images to recover at most, for each run in block mode; 600 by default
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) images: Option<u64>,
+
     /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -128,6 +149,77 @@ fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds)
     } else {
         Err("give more than 0 and at most 86400".to_owned())
+    }
+}
+
+/// A request may take up to a second.
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let milliseconds: f64 = text
+        .parse()
+        .map_err(|error| format!("not a number of milliseconds: {error}"))?;
+    if (0.0..=1_000.0).contains(&milliseconds) {
+        Ok(milliseconds)
+    } else {
+        Err("give at least 0 and at most 1000".to_owned())
+    }
+}
+
+/// Where a crash is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CrashMode {
+    /// On models: which system calls a crash may undo
+    Syscall,
+    /// On real file systems: what they recover from a recorded device; needs root
+    Block,
+    /// Both, in one result
+    Both,
+}
+
+/// Which real file systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RealName {
+    /// ext4
+    Ext4,
+    /// xfs
+    Xfs,
+    /// btrfs
+    Btrfs,
+    /// Each of them
+    All,
+}
+
+impl RealName {
+    pub(crate) fn filesystems(self) -> &'static [Model] {
+        match self {
+            Self::Ext4 => &[Model::Ext4],
+            Self::Xfs => &[Model::Xfs],
+            Self::Btrfs => &[Model::Btrfs],
+            Self::All => &[Model::Ext4, Model::Xfs, Model::Btrfs],
+        }
+    }
+}
+
+/// Who else commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PressureName {
+    /// Somebody syncs another file after each change of the program
+    Fsync,
+    /// The file system, every second
+    Timer,
+    /// Nobody, until everything is written after the end of the program
+    None,
+    /// Each of them
+    All,
+}
+
+impl PressureName {
+    pub(crate) fn pressures(self) -> &'static [Pressure] {
+        match self {
+            Self::Fsync => &[Pressure::Fsync],
+            Self::Timer => &[Pressure::Timer],
+            Self::None => &[Pressure::None],
+            Self::All => &Pressure::ALL,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use checks::Checks;
 pub(crate) use compare::Compare;
-pub(crate) use crash::{Crash, crash_from};
+pub(crate) use crash::{Crash, CrashMode, PressureName, RealName, crash_from};
 pub(crate) use explain::Explain;
 pub(crate) use exports::Exports;
 pub(crate) use hints::parsed;

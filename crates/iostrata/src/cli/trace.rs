@@ -70,6 +70,10 @@ pub(crate) struct Trace {
     #[arg(long, value_name = "DIR", requires = "record")]
     pub(crate) record_before: Vec<PathBuf>,
 
+    /// A file that is synced after each call that changes a file; for crash's block mode
+    #[arg(long, hide = true, value_name = "FILE", requires = "record")]
+    pub(crate) press: Option<PathBuf>,
+
     /// Most bytes of file contents to store for --record-before, over all files
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse, default_value = "64MiB",
         requires = "record_before")]

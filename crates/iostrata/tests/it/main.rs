@@ -8,6 +8,7 @@ mod cache;
 mod compare;
 mod copying;
 mod crash;
+mod crash_block;
 mod directories;
 mod emptied;
 mod exports;

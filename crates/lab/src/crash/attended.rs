@@ -22,6 +22,9 @@ use crate::interrupt::Interrupt;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// How long a command may take to end after a signal.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// How long processes are asked to end that are not this user's to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -39,7 +42,7 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
     set_child_subreaper(Some(getpid()))?;
     let (name, arguments) = command.split_first().ok_or_else(invalid)?;
     let mut child = die_with_parent(Command::new(name).args(arguments)).spawn()?;
-    let mut passed_on = false;
+    let mut passed_on: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status
@@ -50,18 +53,28 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
             end_all(&mut child);
             return Ok(1);
         }
-        if let Err(by) = interrupt.check()
-            && !std::mem::replace(&mut passed_on, true)
-        {
-            pass_on(&child, by.signal);
+        if let Err(by) = interrupt.check() {
+            let since = *passed_on.get_or_insert_with(|| {
+                pass_on(&child, by.signal);
+                Instant::now()
+            });
+            // What the program had started may not have heard of it.
+            if !is_of_keyboard(by.signal) && since.elapsed() > GRACE {
+                end_all(&mut child);
+                return Ok(1);
+            }
         }
         thread::sleep(PAUSE);
     }
 }
 
+fn is_of_keyboard(signal: i32) -> bool {
+    signal == SIGINT || signal == SIGQUIT
+}
+
 /// What the keyboard sends goes to all processes in front of it.
 fn pass_on(child: &Child, signal: i32) {
-    if signal == SIGINT || signal == SIGQUIT {
+    if is_of_keyboard(signal) {
         return;
     }
     if let Some(signal) = Signal::from_named_raw(signal) {

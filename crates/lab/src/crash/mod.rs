@@ -1,6 +1,7 @@
 //! Crash states on disk: a log is read, its trees are made, and a checker looks at them.
 
 mod attended;
+pub mod block;
 mod checker;
 mod log;
 mod workers;

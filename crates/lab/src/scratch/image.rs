@@ -50,7 +50,7 @@ impl Image {
         interrupt: &Interrupt,
     ) -> Result<LoopDevice, ScratchError> {
         let device = LoopDevice::attach(nameless_file(scratch, kind, bytes)?.as_fd())?;
-        mkfs::run(kind, mkfs, device.path(), interrupt)
+        mkfs::run(kind, &[], mkfs, device.path(), interrupt)
             .map_err(|error| because_full(error, scratch, bytes))?;
         Ok(device)
     }
@@ -148,7 +148,7 @@ fn because_full(error: ScratchError, scratch: &Scratch, bytes: u64) -> ScratchEr
     }
 }
 
-fn mount_error(errno: Errno, kind: ImageKind, device: &Path) -> ScratchError {
+pub(super) fn mount_error(errno: Errno, kind: ImageKind, device: &Path) -> ScratchError {
     match errno {
         Errno::NODEV => ScratchError::NoFileSystem {
             kind,

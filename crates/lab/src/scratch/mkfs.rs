@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// Finds the mkfs program for `kind`, in PATH first, by running it with its version option.
-pub(super) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
+pub(crate) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
     let mkfs = kind.mkfs();
     let elsewhere = SYSTEM_DIRECTORIES.map(|directory| Path::new(directory).join(mkfs.program));
     for program in iter::once(PathBuf::from(mkfs.program)).chain(elsewhere) {
@@ -42,10 +42,11 @@ pub(super) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
     })
 }
 
-/// Creates a file system of `kind` on `device`. The program is killed when a signal arrives and
-/// when this process dies.
-pub(super) fn run(
+/// Creates a file system of `kind` on `device`, with `further` arguments. The program is killed when a
+/// signal arrives and when this process dies.
+pub(crate) fn run(
     kind: ImageKind,
+    further: &[&str],
     program: &Path,
     device: &Path,
     interrupt: &Interrupt,
@@ -58,6 +59,7 @@ pub(super) fn run(
     let mut command = Command::new(program);
     command
         .args(kind.mkfs().arguments)
+        .args(further)
         .arg(device)
         .env("LC_ALL", "C")
         .stdin(Stdio::null())

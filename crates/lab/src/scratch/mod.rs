@@ -13,7 +13,7 @@ mod guard;
 mod image;
 mod kind;
 mod memory;
-mod mkfs;
+pub(crate) mod mkfs;
 mod mounted;
 mod removal;
 mod verify;
@@ -30,6 +30,7 @@ pub use guard::{Guard, guard_main};
 pub use image::Image;
 pub use kind::ImageKind;
 pub use memory::{TMPFS, Tmpfs};
+pub(crate) use mounted::Mounted;
 
 use crate::interrupt::Interrupt;
 

@@ -16,24 +16,24 @@ const UNMOUNT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A mount at a path, unmounted on drop.
 #[derive(Debug)]
-pub(super) struct Mounted {
+pub(crate) struct Mounted {
     path: PathBuf,
     ended: bool,
 }
 
 impl Mounted {
     /// The new mount at `path`.
-    pub(super) fn at(path: PathBuf) -> Self {
+    pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, ended: false }
     }
 
     /// Path of its root directory.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Unmounts now.
-    pub(super) fn close(mut self) -> Result<(), Leftover> {
+    pub(crate) fn close(mut self) -> Result<(), Leftover> {
         self.ended = true;
         unmount_patiently(&self.path)
     }

@@ -10,6 +10,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use iostrata_core::op::Gap;
+use syscalls::Sysno;
 
 use super::Stops;
 use super::record::Record;
@@ -20,6 +21,7 @@ use super::watch::Watch;
 use super::{start, usage};
 use crate::clock::now_ns;
 use crate::failure;
+use crate::record::Presser;
 
 /// Traces until no thread is left.
 pub(super) struct Tracing {
@@ -42,6 +44,10 @@ pub(super) struct Tracing {
     /// How long it polls for the next stop before it sleeps.
     impatience: Duration,
     turns: Turns,
+    /// Threads in a call that changes something, after which the presser syncs its file.
+    to_press: HashSet<Tid>,
+    /// Whether something was changed that nobody has closed yet: closing may begin writeback.
+    is_open: bool,
 }
 
 /// Longer than a program that only makes calls runs between two of them.
@@ -93,6 +99,8 @@ impl Tracing {
             record,
             impatience: impatience(),
             turns: Turns::default(),
+            to_press: HashSet::new(),
+            is_open: false,
         }
     }
 
@@ -150,7 +158,9 @@ impl Tracing {
 
     fn answer(&mut self, tid: Tid, stop: Stop) {
         self.current = Some((tid, stop));
-        let resume = self.record(tid, stop, now_ns());
+        let now_ns = now_ns();
+        self.press(tid, stop);
+        let resume = self.record(tid, stop, now_ns);
         if !self.recorder.as_ref().is_some_and(|it| it.is_inside(tid)) {
             self.turns.left(tid);
         }
@@ -159,6 +169,22 @@ impl Tracing {
             return;
         }
         self.let_on(tid, stop, resume);
+    }
+
+    /// Lets the presser sync its file, while the thread that changed something waits at the exit of its call: at once,
+    /// since writeback that the call has begun ends soon.
+    fn press(&mut self, tid: Tid, stop: Stop) {
+        let recorder = self.recorder.as_ref();
+        let leaves = matches!(stop, Stop::Filtered | Stop::Call)
+            && recorder.is_some_and(|recorder| recorder.is_inside(tid));
+        if !leaves || !self.to_press.remove(&tid) {
+            return;
+        }
+        let presser = self.recorder.as_mut().and_then(Recorder::presser);
+        if let Some(Err(error)) = presser.map(Presser::press) {
+            let what = "a sync of another file after a change";
+            self.failed.push(Gap::new(what, error.to_string()));
+        }
     }
 
     fn has_log(&self) -> bool {
@@ -185,6 +211,11 @@ impl Tracing {
         }
         if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
             let claim = recorder.claim(tid, number, arguments);
+            let completes = number == Sysno::close as u64 && self.is_open;
+            if recorder.presser().is_some() && (claim.is_change() || completes) {
+                self.is_open = claim.is_change();
+                self.to_press.insert(tid);
+            }
             return self.turns.enter(tid, stop, claim);
         }
         self.turns.left(tid);

@@ -45,6 +45,11 @@ impl Claim {
         self == Self::default()
     }
 
+    /// Whether it changes names or contents.
+    pub(super) fn is_change(self) -> bool {
+        self.names || matches!(self.contents, Contents::Changes(_) | Contents::ChangesAny)
+    }
+
     fn excludes(self, other: Self) -> bool {
         use Contents as C;
         let of_contents = match (self.contents, other.contents) {

@@ -16,6 +16,7 @@ pub(crate) mod mapping;
 mod nodes;
 pub(crate) mod offsets;
 mod order;
+mod presser;
 mod queue;
 
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -33,6 +34,7 @@ use batch::Batch;
 pub use before::Before;
 use feed::Feed;
 use order::Order;
+pub use presser::Presser;
 
 /// Maximum number of batches in the queue.
 const WAITING: usize = 8;
@@ -148,6 +150,7 @@ pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
 pub struct Recording {
     path: PathBuf,
     reads: bool,
+    presser: Option<Presser>,
     sender: SyncSender<Batch>,
     writer: JoinHandle<io::Result<Order<File>>>,
 }
@@ -189,9 +192,25 @@ impl Recording {
         Ok(Self {
             path: path.to_owned(),
             reads: begin.reads,
+            presser: None,
             sender,
             writer,
         })
+    }
+
+    /// After each call that changes a file, before its thread goes on, the presser syncs its own file. Only where
+    /// programs stop at their calls.
+    #[must_use]
+    pub fn pressed_by(self, presser: Presser) -> Self {
+        Self {
+            presser: Some(presser),
+            ..self
+        }
+    }
+
+    /// The presser, which is taken out.
+    pub(crate) fn take_presser(&mut self) -> Option<Presser> {
+        self.presser.take()
     }
 
     fn path(&self) -> &Path {

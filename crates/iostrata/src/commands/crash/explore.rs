@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use iostrata_core::crash::{
     Budget, CrashResult, Fault, Found, History, ModeRow, Model, Recording, SCHEMA, Said, Settings,
-    Share, States, Told, Verdict, Verdicts, findings, fix, fix_rows, search,
+    Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
@@ -13,6 +13,7 @@ use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
 
+use super::block::Runs;
 use super::look::{Judge, locked};
 use super::{failure, keep};
 use crate::cli::Crash;
@@ -127,6 +128,65 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     })
 }
 
+/// The result of runs on real file systems alone.
+pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Explored, Failure> {
+    let words = options.command.iter();
+    let environment = machine::environment(scratch, Backend::None);
+    let result = CrashResult {
+        schema: SCHEMA.to_owned(),
+        environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
+        command: words
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        check: options.check.clone(),
+        check_kept_in: None,
+        settings: None,
+        recording: None,
+        interrupted_by: None,
+        partition: None,
+        parts: Vec::new(),
+        verdicts: Vec::new(),
+        modes: Vec::new(),
+        verdict: Verdict::Clean,
+        findings: Vec::new(),
+        fix: None,
+        fix_unknown_because: Some(
+            "real file systems show that something breaks, models which syncs help: --mode both looks for them"
+                .to_owned(),
+        ),
+    };
+    let mut explored = Explored {
+        result,
+        interrupted: None,
+    };
+    join(&mut explored, runs);
+    if explored.result.findings.is_empty() {
+        explored.result.fix_unknown_because = None;
+    }
+    Ok(explored)
+}
+
+/// Adds what real file systems recovered.
+pub(super) fn join(explored: &mut Explored, runs: Runs) {
+    let result = &mut explored.result;
+    result.modes.extend(runs.modes);
+    block::join(&mut result.findings, runs.findings);
+    result.check_kept_in = result
+        .check_kept_in
+        .take()
+        .or(runs.kept_in.map(str::to_owned));
+    if let Some(by) = runs.interrupted {
+        result.interrupted_by = Some(by.name());
+        explored.interrupted = Some(by);
+    }
+    let is_whole = result.modes.iter().all(|mode| mode.complete);
+    result.verdict = match (result.findings.is_empty(), is_whole) {
+        (false, _) => Verdict::Failing,
+        (true, true) if explored.interrupted.is_none() => Verdict::Clean,
+        (true, _) => Verdict::Incomplete,
+    };
+}
+
 fn search_all(
     task: &Task<'_>,
     history: &History,
@@ -225,6 +285,10 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
     .collect()
 }
 
+pub(super) fn refuses(message: &str, when: &str) -> String {
+    format!("the checker refuses the directory as it is {when}: {message}; it has to accept that")
+}
+
 /// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
 fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure> {
     let (base, end) = history.ends();
@@ -237,9 +301,7 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
     ];
     for (message, when) in said.map_err(failure)?.into_iter().zip(when) {
         if let Some(message) = message {
-            return Err(Failure::Usage(format!(
-                "the checker refuses the directory as it is {when}: {message}; it has to accept that"
-            )));
+            return Err(Failure::Usage(refuses(&message, when)));
         }
     }
     Ok(())
@@ -258,7 +320,9 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
         }
         ModeRow {
             mode: "syscall".to_owned(),
-            model: *model,
+            model: Some(*model),
+            filesystem: None,
+            recording: None,
             operations,
             states: States {
                 explored: coverage.states,

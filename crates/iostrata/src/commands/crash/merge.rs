@@ -41,7 +41,9 @@ pub(crate) fn merge(
         ));
     }
     let interrupt = locked(&log).interrupt().clone();
-    let command = command(&options, checker.as_ref(), &log)?;
+    let command = command(&options, checker.as_ref(), |path| {
+        locked(&log).history.began_with(path)
+    })?;
     let judge = Judge::new(&options, command, scratch.path(), &log, &interrupt)?;
     let task = Task {
         options: &options,

@@ -1,5 +1,6 @@
 //! `iostrata crash`: the states that a power failure could leave of a program's files.
 
+mod block;
 mod explore;
 mod keep;
 mod look;
@@ -21,13 +22,14 @@ use iostrata_lab::scratch::{Guard, Scratch};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 
+use self::block::{Ground, Runs};
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
 pub(crate) use self::merge::merge;
 use self::named::Named as Checker;
 use super::html::{self, Page};
 use crate::GUARD;
-use crate::cli::Crash;
+use crate::cli::{Crash, CrashMode};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
@@ -40,7 +42,22 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let keep = options.keep.as_deref().map(keep::directory).transpose()?;
+    block_options(options)?;
     let (guard, scratch) = scratch()?;
+    let ground = match options.mode {
+        CrashMode::Syscall => None,
+        CrashMode::Block | CrashMode::Both => Some(Ground::prepare()?),
+    };
+    if let (Some(ground), CrashMode::Block) = (&ground, options.mode) {
+        let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+        let check = command(options, named.as_ref(), |path| began_with(options, path))?;
+        let place = (ground, scratch.path());
+        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        let explored = explore::of_runs(options, scratch.path(), runs)?;
+        drop((scratch, guard));
+        let page = page.map(|page| (page, options.json.as_deref()));
+        return deliver(destination, page, &explored);
+    }
     let log = recorded(options, scratch.path())?;
     if let Some(number) = options.state {
         let place = rebuilt(options, &log, number, keep.as_deref());
@@ -48,8 +65,10 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         return place;
     }
     let interrupt = locked(&log).interrupt().clone();
-    let command = command(options, named.as_ref(), &log)?;
-    let judge = Judge::new(options, command, scratch.path(), &log, &interrupt)?;
+    let check = command(options, named.as_ref(), |path| {
+        locked(&log).history.began_with(path)
+    })?;
+    let judge = Judge::new(options, check.clone(), scratch.path(), &log, &interrupt)?;
     let task = Task {
         options,
         settings: settings(options),
@@ -59,7 +78,14 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         keep: keep.as_deref(),
         known: Vec::new(),
     };
-    let explored = explore::explore(&task, judge)?;
+    let mut explored = explore::explore(&task, judge)?;
+    if let Some(ground) = &ground
+        && explored.interrupted.is_none()
+    {
+        let place = (ground, scratch.path());
+        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        explore::join(&mut explored, runs);
+    }
     drop((scratch, guard));
     deliver(
         destination,
@@ -120,14 +146,48 @@ fn named(options: &Crash) -> Result<Option<Checker>, Failure> {
 fn command(
     options: &Crash,
     named: Option<&Checker>,
-    log: &SharedLog,
+    began_with: impl FnOnce(&Path) -> bool,
 ) -> Result<Option<String>, Failure> {
     match named {
         Some(named) => {
-            let was_there = locked(log).history.began_with(named.path());
+            let was_there = began_with(named.path());
             named.command(was_there).map(Some)
         }
         None => Ok(options.check.clone()),
+    }
+}
+
+/// Whether the directory has this file.
+fn began_with(options: &Crash, path: &Path) -> bool {
+    let directory = options.dir.as_deref();
+    directory.is_some_and(|directory| directory.join(path).exists())
+}
+
+/// What only one of the modes can do.
+fn block_options(options: &Crash) -> Result<(), Failure> {
+    let of_block = [
+        ("--fs", options.fs.is_some()),
+        ("--pressure", options.pressure.is_some()),
+        ("--delay", options.delay.is_some()),
+        ("--images", options.images.is_some()),
+    ];
+    let of_syscall = [
+        ("--from", options.from.is_some()),
+        ("--record", options.record.is_some()),
+        ("--partition", options.partition.is_some()),
+        ("--state", options.state.is_some()),
+        (
+            "--keep",
+            options.keep.is_some() && options.mode == CrashMode::Block,
+        ),
+    ];
+    let (wrong, mode) = match options.mode {
+        CrashMode::Syscall => (&of_block[..], "--mode block or both"),
+        CrashMode::Block | CrashMode::Both => (&of_syscall[..], "--mode syscall"),
+    };
+    match wrong.iter().find(|(_, is_there)| *is_there) {
+        Some((option, _)) => Err(Failure::Usage(format!("{option} needs {mode}"))),
+        None => Ok(()),
     }
 }
 

@@ -60,12 +60,29 @@ pub(super) fn record(
         }
         None => scratch.to_owned(),
     };
-    let recorded = copied(options, scratch).and_then(|work| run(options, &work, &into, interrupt));
+    let press = Press {
+        file: None,
+        shows: true,
+    };
+    let recorded =
+        copied(options, scratch).and_then(|work| run(options, &work, &into, press, interrupt));
     if recorded.is_err() && options.record.is_some() {
         // Made just now.
         drop(std::fs::remove_dir_all(&into));
     }
     recorded
+}
+
+/// Whether files can be copied from it.
+pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
+    let meta = std::fs::metadata(dir);
+    if meta.is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "--dir {}: not a directory; name the one that holds the program's files",
+        dir.display()
+    )))
 }
 
 /// The copy of the directory, prepared.
@@ -76,13 +93,7 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
             "--dir is missing: name the directory that holds the program's files".to_owned(),
         ));
     };
-    let meta = std::fs::metadata(dir);
-    if !meta.is_ok_and(|meta| meta.is_dir()) {
-        return Err(Failure::Usage(format!(
-            "--dir {}: not a directory; name the one that holds the program's files",
-            dir.display()
-        )));
-    }
+    is_directory(dir)?;
     let copied = Command::new("cp")
         .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
         .args([dir, &work])
@@ -110,23 +121,35 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
     Ok(work)
 }
 
+/// How a program is run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Press<'a> {
+    /// A file that is synced after each change; the program stops at its calls for that.
+    pub(super) file: Option<&'a Path>,
+    /// Whether what the program prints is passed on.
+    pub(super) shows: bool,
+}
+
 /// Runs the program under another process of iostrata, which writes the log. It ends when this process is
 /// killed.
-fn run(
+pub(super) fn run(
     options: &Crash,
     work: &Path,
     into: &Path,
+    press: Press<'_>,
     interrupt: &Interrupt,
 ) -> Result<Recorded, Failure> {
     let into = into
         .canonicalize()
         .map_err(|error| cannot("find the recording", &error))?;
     let log = into.join(LOG);
-    let mut child =
-        start(options, work, &log).map_err(|error| cannot("run the program", &error))?;
+    let mut child = start(options, work, &log, press.file)
+        .map_err(|error| cannot("run the program", &error))?;
     let pipe = child.stdout.take();
     let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
-    let passes_on = !is_output(options.json.as_deref()) && !is_output(options.html.html.as_deref());
+    let passes_on = press.shows
+        && !is_output(options.json.as_deref())
+        && !is_output(options.html.html.as_deref());
     let pid = Pid::from_child(&child);
     let reader =
         thread::spawn(move || pipe.map_or(Ok(Vec::new()), |pipe| read_on(pipe, passes_on)));
@@ -176,9 +199,10 @@ fn run(
 }
 
 /// The recorder, and a process between it and this one.
-fn start(options: &Crash, work: &Path, log: &Path) -> io::Result<Child> {
+fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::Result<Child> {
     let itself = "/proc/self/exe";
-    Command::new(itself)
+    let mut command = Command::new(itself);
+    command
         .args([ATTENDED, &std::process::id().to_string()])
         .args([
             itself,
@@ -191,7 +215,11 @@ fn start(options: &Crash, work: &Path, log: &Path) -> io::Result<Child> {
         ])
         .arg(log)
         .arg("--record-before")
-        .arg(work)
+        .arg(work);
+    if let Some(file) = press {
+        command.args(["--backend", "ptrace", "--press"]).arg(file);
+    }
+    command
         .arg("--")
         .args(&options.command)
         .current_dir(work)

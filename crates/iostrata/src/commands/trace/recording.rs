@@ -8,7 +8,7 @@ use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, TraceResult};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::Limits;
-use iostrata_tracer::record::{Before, Recording, Unfinished};
+use iostrata_tracer::record::{Before, Presser, Recording, Unfinished};
 
 use super::super::without;
 use super::itself;
@@ -51,7 +51,12 @@ pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
         limit_bytes: options.record_before_limit,
     };
     let recording = Recording::with_before(path, &begin, &before);
-    Ok(Some(recording.map_err(|error| itself(&error))?))
+    let recording = recording.map_err(|error| itself(&error))?;
+    let Some(press) = &options.press else {
+        return Ok(Some(recording));
+    };
+    let presser = Presser::open(press).map_err(|error| itself(&error))?;
+    Ok(Some(recording.pressed_by(presser)))
 }
 
 /// Removes the log of a program that did not run: it is empty, and the next run may use its

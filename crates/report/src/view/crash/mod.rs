@@ -1,7 +1,9 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, Verdict};
+use iostrata_core::crash::{
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, RecoveredRow, Verdict,
+};
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
@@ -12,6 +14,9 @@ pub(crate) use told::{show_all, tell};
 
 /// Findings that are shown whole.
 const MOST_FINDINGS: usize = 8;
+
+/// As in `proven_by`.
+const MODEL: &str = "model";
 
 /// Adds the whole result.
 pub(crate) fn show(page: &mut Page, result: &CrashResult) {
@@ -64,12 +69,16 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
     }
-    let gaps = result
+    let mut told = Vec::new();
+    for gap in result
         .modes
-        .first()
-        .map(|mode| mode.incomplete_because.as_slice());
-    for gap in gaps.unwrap_or_default() {
-        page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+        .iter()
+        .flat_map(|mode| &mode.incomplete_because)
+    {
+        if !told.contains(&gap) {
+            page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+            told.push(gap);
+        }
     }
 }
 
@@ -144,7 +153,8 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     }
     page.styled(0, &finding.message, Tone::Strong);
     page.paragraph(2, &finding.story);
-    if !finding.is_smallest {
+    let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
+    if !finding.is_smallest && is_by_model {
         page.paragraph(
             2,
             "The exploration was ended before this state was made smaller.",
@@ -155,10 +165,25 @@ fn show_finding(page: &mut Page, finding: &Finding) {
         &format!("Possible on: {}", facts.join(SEPARATOR)),
         Tone::Quiet,
     );
+    if !finding.recovered.is_empty() {
+        let rows = finding.recovered.iter().map(recovered);
+        let rows = rows.collect::<Vec<_>>().join(SEPARATOR);
+        page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
+    }
     page.paragraph(2, &finding.advice);
     if let Some(proof) = &finding.proof {
         page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
     }
+}
+
+/// `ext4, pressure fsync: 3 states`.
+fn recovered(row: &RecoveredRow) -> String {
+    format!(
+        "{}, pressure {}: {}",
+        row.filesystem.as_str(),
+        row.pressure.as_str(),
+        counted(row.states, "state")
+    )
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
@@ -183,23 +208,28 @@ fn fixed(row: &FixRow) -> String {
 
 fn explored(mode: &ModeRow) -> String {
     let states = &mode.states;
+    let point = if mode.recording.is_some() {
+        "flush"
+    } else {
+        "point"
+    };
     let mut parts = vec![format!(
         "{}: {} explored at {}, {} different, {} failing",
-        mode.model.as_str(),
+        mode.name(),
         counted(states.explored, "state"),
-        counted(states.points, "point"),
+        counted(states.points, point),
         grouped(states.distinct),
         grouped(states.failing)
     )];
     if states.sampled_points > 0 {
-        let points = counted(states.sampled_points, "point");
+        let points = counted(states.sampled_points, point);
         parts.push(format!("not all combinations at {points}"));
     }
     if states.limit_reached {
-        let points = counted(states.points_not_explored, "point");
+        let points = counted(states.points_not_explored, point);
         parts.push(format!("limit on states reached, {points} not explored"));
     } else if states.points_not_explored > 0 {
-        let points = counted(states.points_not_explored, "point");
+        let points = counted(states.points_not_explored, point);
         parts.push(format!("{points} not explored"));
     }
     parts.join("; ")

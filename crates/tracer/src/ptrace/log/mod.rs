@@ -26,7 +26,7 @@ use super::{memory, request};
 use crate::decode::{Ended, outcome, synced};
 use crate::record::batch::Item;
 use crate::record::feed::Feed;
-use crate::record::{Recording, Unfinished, counted};
+use crate::record::{Presser, Recording, Unfinished, counted};
 
 use paths::{Led, Lives, last, shown};
 use reads::Reading;
@@ -62,11 +62,13 @@ pub(super) struct Log {
     changed: u64,
     /// Calls admitted before another one had ended.
     overlaps: u64,
+    presser: Option<Presser>,
 }
 
 impl Log {
-    pub(super) fn new(recording: Recording) -> Self {
+    pub(super) fn new(mut recording: Recording) -> Self {
         Self {
+            presser: recording.take_presser(),
             reads: recording.has_reads(),
             maps: false,
             feed: Feed::new(recording),
@@ -132,6 +134,11 @@ impl Recorder {
     /// Whether an operation log is written.
     pub(super) fn has_log(&self) -> bool {
         self.log.is_some()
+    }
+
+    /// Who syncs a file of its own after each change.
+    pub(super) fn presser(&mut self) -> Option<&mut Presser> {
+        self.log.as_mut()?.presser.as_mut()
     }
 
     /// Calls admitted before others had ended.

@@ -1,0 +1,71 @@
+//! The requests between two flushes, in the pieces that a device keeps or loses.
+
+use super::request::{Action, Request};
+use crate::crash::effect::BLOCK_BYTES;
+
+/// A piece that a device keeps or loses whole: at most one block of 4 KiB, or one discarded range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// Where on the device, bytes.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Where its bytes are in the log; `None` for zeros.
+    pub at: Option<u64>,
+}
+
+/// What a device got between two flushes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Epoch {
+    /// In the order of arrival: of two blocks at one place the later one counts.
+    pub blocks: Vec<Block>,
+    /// When the flush after it was done; what was printed by then may have been read by somebody while
+    /// nothing of this epoch was durable.
+    pub ended_ns: u64,
+}
+
+/// Splits requests at their flushes. What follows the last flush is an epoch that ends at `end_ns`. Flushes with
+/// nothing before them end no epoch.
+pub fn epochs(requests: &[Request], end_ns: u64) -> Vec<Epoch> {
+    let mut epochs = Vec::new();
+    let mut blocks = Vec::new();
+    for request in requests {
+        match request.action {
+            Action::Write { offset, bytes, at } => split(&mut blocks, offset, bytes, at),
+            // A device forgets a range at once or later, and no file system reads it in between.
+            Action::Discard { offset, bytes } | Action::Zero { offset, bytes } => {
+                blocks.push(Block {
+                    offset,
+                    bytes,
+                    at: None,
+                });
+            }
+            Action::Flush if blocks.is_empty() => {}
+            Action::Flush => epochs.push(Epoch {
+                blocks: std::mem::take(&mut blocks),
+                ended_ns: request.done_ns,
+            }),
+        }
+    }
+    if !blocks.is_empty() {
+        epochs.push(Epoch {
+            blocks,
+            ended_ns: end_ns,
+        });
+    }
+    epochs
+}
+
+fn split(blocks: &mut Vec<Block>, offset: u64, bytes: u64, at: u64) {
+    let end = offset.saturating_add(bytes);
+    let mut from = offset;
+    while from < end {
+        let to = end.min((from / BLOCK_BYTES + 1) * BLOCK_BYTES);
+        blocks.push(Block {
+            offset: from,
+            bytes: to - from,
+            at: Some(at + (from - offset)),
+        });
+        from = to;
+    }
+}

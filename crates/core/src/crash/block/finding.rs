@@ -1,0 +1,194 @@
+//! What real recoveries left broken, as findings: with the operation that was under way, and joined with what the models
+//! found.
+
+use super::pressure::Pressure;
+use crate::crash::history::{History, Step};
+use crate::crash::model::Model;
+use crate::crash::result::{
+    FaultKind, Finding, OperationRow, RecoveredRow, advice, operation, weight,
+};
+
+/// What proves a finding that a mounted image showed.
+pub const REAL_RECOVERY: &str = "real recovery";
+
+/// One way to fail, however many images of a recording show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What the checker said.
+    pub message: String,
+    /// Whether the tree is fine as long as nothing has been printed.
+    pub is_lost_after_ack: bool,
+    /// Whether the example has everything up to a flush, and nothing after it.
+    pub is_boundary: bool,
+    /// When the flush after the example's epoch was done.
+    pub ended_ns: u64,
+    /// How many steps had told somebody something by then.
+    pub told: usize,
+    /// Blocks of the epoch that are on disk.
+    pub kept_blocks: usize,
+    /// Blocks of the epoch.
+    pub blocks: usize,
+    /// States that fail so.
+    pub states: u64,
+}
+
+/// Where a recording was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct On {
+    /// The file system, by the name of its model.
+    pub filesystem: Model,
+    /// Who else committed.
+    pub pressure: Pressure,
+}
+
+/// The failures of a recording. Blocks do not name operations: the culprit is the last change that had begun at the
+/// time of the example, or had ended before the success was reported.
+pub fn block_findings(
+    history: &History,
+    failures: &[Failure],
+    on: On,
+    directory: &[u8],
+) -> Vec<Finding> {
+    let findings = failures.iter().filter_map(|failure| {
+        let (culprit, before) = culprit(history, failure)?;
+        let row = |step: usize| operation(&history.steps[step], directory);
+        let (culprit, before) = (row(culprit), before.map(row));
+        let kind = match failure {
+            Failure {
+                is_lost_after_ack: true,
+                ..
+            } => FaultKind::LostAfterAck,
+            Failure {
+                is_boundary: true, ..
+            } => FaultKind::Prefix,
+            _ => FaultKind::Ordering,
+        };
+        Some(Finding {
+            kind,
+            story: story(failure, on, &culprit),
+            advice: match (&culprit.path, &culprit.other_path) {
+                // What it gives a name may not be on disk.
+                (Some(path), Some(_)) if kind != FaultKind::LostAfterAck => {
+                    format!("fsync {path} before the {}.", culprit.text())
+                }
+                _ => advice(kind, &culprit, before.as_ref()),
+            },
+            culprit,
+            before,
+            message: failure.message.clone(),
+            possible_on: vec![on.filesystem],
+            proven_by: vec![REAL_RECOVERY.to_owned()],
+            recovered: vec![RecoveredRow {
+                filesystem: on.filesystem,
+                pressure: on.pressure,
+                states: failure.states,
+            }],
+            states: failure.states,
+            state: None,
+            is_smallest: false,
+            timeline: Vec::new(),
+            files: Vec::new(),
+            proof: None,
+        })
+    });
+    findings.collect()
+}
+
+fn culprit(history: &History, failure: &Failure) -> Option<(usize, Option<usize>)> {
+    let changes = || {
+        let steps = history.steps.iter().enumerate();
+        steps.filter(|(_, step)| !step.effects.is_empty())
+    };
+    let order = history.steps_in_order().into_iter();
+    let mut printed = order.filter(|step| history.steps[*step].printed.is_some());
+    let report = failure
+        .told
+        .checked_sub(1)
+        .filter(|_| failure.is_lost_after_ack)
+        .and_then(|last| printed.nth(last));
+    let is_before = |step: &Step| match report {
+        Some(report) => step.end < history.steps[report].begin,
+        None => step.started_ns <= failure.ended_ns,
+    };
+    let last = changes()
+        .filter(|(_, step)| is_before(step))
+        .max_by_key(|(_, step)| step.begin);
+    let (culprit, _) = last.or_else(|| changes().next())?;
+    Some((culprit, report))
+}
+
+fn story(failure: &Failure, on: On, culprit: &OperationRow) -> String {
+    let filesystem = on.filesystem.as_str();
+    let change = culprit.text();
+    if failure.is_lost_after_ack {
+        return format!(
+            "The program has reported success, and {filesystem} recovers a state without all of it. The last change \
+             before the report is the {change}."
+        );
+    }
+    let which = if failure.is_boundary {
+        "from what had been flushed".to_owned()
+    } else {
+        format!(
+            "with {} of the {} blocks on disk that it was writing",
+            failure.kept_blocks, failure.blocks
+        )
+    };
+    format!(
+        "{filesystem} recovers this {which}. The last change that had begun by then is the {change}; the blocks do not \
+         tell which one it is."
+    )
+}
+
+/// Adds findings of real recoveries to others. What has the same message, and is as well or as badly explained by what had
+/// been reported, is the same finding: a model's knows the operation. Where several of a model have one message, each of them
+/// is proven as far as the message goes.
+pub fn join(findings: &mut Vec<Finding>, recovered: Vec<Finding>) {
+    let is_loss = |finding: &Finding| finding.kind == FaultKind::LostAfterAck;
+    for finding in recovered {
+        let is_known = |known: &Finding| {
+            known.message == finding.message && is_loss(known) == is_loss(&finding)
+        };
+        let on = finding.possible_on.first().copied();
+        let allows = |known: &Finding| on.is_some_and(|on| known.possible_on.contains(&on));
+        let is_by_model = |known: &Finding| known.proven_by.iter().any(|by| by != REAL_RECOVERY);
+        let by_model = findings
+            .iter()
+            .any(|known| is_known(known) && is_by_model(known));
+        let allowed = findings
+            .iter()
+            .any(|known| is_known(known) && is_by_model(known) && allows(known));
+        let mut joined = false;
+        for known in findings.iter_mut().filter(|known| is_known(known)) {
+            let takes = match (by_model, allowed) {
+                (true, true) => is_by_model(known) && allows(known),
+                // No model allows it there, and the disk shows it.
+                (true, false) => is_by_model(known) && !joined,
+                _ => !joined,
+            };
+            if takes {
+                add(known, &finding);
+                joined = true;
+            }
+        }
+        if !joined {
+            findings.push(finding);
+        }
+    }
+    findings.sort_by_key(weight);
+}
+
+fn add(known: &mut Finding, finding: &Finding) {
+    known.recovered.extend(finding.recovered.iter().copied());
+    known.states += finding.states;
+    for model in &finding.possible_on {
+        if !known.possible_on.contains(model) {
+            known.possible_on.push(*model);
+        }
+    }
+    known.possible_on.sort_unstable();
+    let by = REAL_RECOVERY.to_owned();
+    if !known.proven_by.contains(&by) {
+        known.proven_by.push(by);
+    }
+}

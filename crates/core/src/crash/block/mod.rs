@@ -1,0 +1,25 @@
+//! What a block device would hold after a power failure, from the requests that it got.
+//!
+//! A device may keep or lose any request that no completed flush covers. The requests between two
+//! flushes are an [`Epoch`]; a crash leaves everything of the epochs before, and any subset of the
+//! blocks of the one under way. Which subsets are tried is decided here ([`subsets`]); images are made
+//! and recovered elsewhere.
+
+mod content;
+mod epoch;
+mod finding;
+mod journal;
+mod pressure;
+mod request;
+mod subset;
+
+#[cfg(test)]
+mod tests;
+
+pub use content::{Content, ContentHash};
+pub use epoch::{Block, Epoch, epochs};
+pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
+pub use journal::Journal;
+pub use pressure::Pressure;
+pub use request::{Action, Request};
+pub use subset::{SubsetBudget, Subsets, subsets};

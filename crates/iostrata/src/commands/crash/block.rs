@@ -1,0 +1,395 @@
+//! Block mode: the program runs on real file systems, and what they recover is looked at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use iostrata_core::crash::block::{On, Pressure, SubsetBudget, block_findings};
+use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, States};
+use iostrata_core::op::Gap;
+use iostrata_lab::crash::block::{
+    BlockError, Checking, ExploreBudget, Explored, Foundation, Recording, Recovered, Room, Setting,
+    explore, record,
+};
+use iostrata_lab::crash::{Checker, Log, SharedLog, sandbox};
+use iostrata_lab::device::Server;
+use iostrata_lab::engine::{Launcher, Progress as _, Step};
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use iostrata_lab::scratch::{ImageKind, isolate};
+use iostrata_tracer::kernel::PrivateMounts;
+
+use super::look::{Hashed, locked};
+use super::place::{self, Press};
+use super::{cannot, failure};
+use crate::DEVICE;
+use crate::cli::{Crash, PressureName, RealName};
+use crate::error::Failure;
+use crate::progress::Bar;
+
+/// Images of one run at most, unless told otherwise.
+const IMAGES: u64 = 600;
+
+/// Time that a request takes, unless told otherwise, milliseconds: that of a fast disk. Data that is on its way when the
+/// metadata is committed is what many programs lose.
+const DELAY_MS: f64 = 0.5;
+
+/// Subsets of one epoch where it has many blocks.
+const SUBSETS: usize = 40;
+
+/// What block mode needs from before the first thread is started.
+pub(super) struct Ground {
+    server: Server,
+    mounts: PrivateMounts,
+}
+
+impl Ground {
+    pub(super) fn prepare() -> Result<Self, Failure> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Failure::Cannot(
+                "block mode needs root: it mounts file systems and attaches loop devices; run iostrata as root, \
+                 or use --mode syscall"
+                    .to_owned(),
+            ));
+        }
+        let server = Server::start(&Launcher::this_program(DEVICE));
+        Ok(Self {
+            server: server
+                .map_err(|error| cannot("start the process that serves devices", &error))?,
+            mounts: isolate()?,
+        })
+    }
+}
+
+/// What came of all runs.
+#[derive(Default)]
+pub(super) struct Runs {
+    pub(super) modes: Vec<ModeRow>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) kept_in: Option<&'static str>,
+    pub(super) interrupted: Option<Interrupted>,
+}
+
+/// One run, to be made.
+struct Run<'a> {
+    options: &'a Crash,
+    /// For `/bin/sh`; `None` for the built-in checker.
+    check: Option<&'a str>,
+    ground: &'a Ground,
+    room: &'a Room<'a>,
+    on: On,
+    directory: PathBuf,
+    /// Whether the program's output is passed on.
+    is_first: bool,
+}
+
+impl Runs {
+    /// Runs the program on each file system under each pressure.
+    pub(super) fn all(
+        options: &Crash,
+        check: Option<&str>,
+        (ground, scratch): (&Ground, &Path),
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        if let Some(dir) = &options.dir {
+            place::is_directory(dir)?;
+        }
+        let mut runs = Self::default();
+        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
+        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
+        let room = Room {
+            directory: scratch,
+            mounts: &ground.mounts,
+            interrupt,
+        };
+        for filesystem in filesystems {
+            let foundation =
+                Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
+                    prepare(options, work)
+                });
+            let foundation = foundation.map_err(block_failure)?;
+            for pressure in pressures {
+                let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
+                let run = Run {
+                    options,
+                    check,
+                    ground,
+                    room: &room,
+                    on: On {
+                        filesystem: *filesystem,
+                        pressure: *pressure,
+                    },
+                    directory: scratch.join(name),
+                    is_first: runs.modes.is_empty() && options.mode == crate::cli::CrashMode::Block,
+                };
+                if is_without_timer(*filesystem, *pressure) {
+                    // With other pressures to show it only needs telling; alone it leaves nothing to be done.
+                    if pressures.len() > 1 {
+                        continue;
+                    }
+                    return Err(Failure::Usage(
+                        "--pressure timer: xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), \
+                         which a run does not change; use --pressure fsync or none for xfs"
+                            .to_owned(),
+                    ));
+                }
+                match runs.add(&run, &foundation) {
+                    Ok(()) => {}
+                    Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
+                        runs.interrupted = Some(by);
+                        return Ok(runs);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    fn add(&mut self, run: &Run<'_>, foundation: &Foundation) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let (recording, log) = run.record(foundation)?;
+        let (history, directory) = {
+            let log = locked(&log);
+            (log.history.clone(), log.directory.clone())
+        };
+        let (explored, kept_in) = run.explore(&recording, &log)?;
+        self.kept_in = kept_in;
+        let findings = block_findings(&history, &explored.failures, run.on, &directory);
+        iostrata_core::crash::block::join(&mut self.findings, findings);
+        let seconds = begun.elapsed().as_secs_f64();
+        self.modes
+            .push(row(run, &recording, &explored, &log, seconds));
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// The program on the recorded device, and the log of its operations.
+    fn record(&self, foundation: &Foundation) -> Result<(Recording, SharedLog), Failure> {
+        fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
+        let setting = Setting {
+            pressure: self.on.pressure,
+            delay: Duration::from_secs_f64(self.options.delay.unwrap_or(DELAY_MS) / 1_000.0),
+        };
+        let mut recorded = None;
+        let (room, server) = (self.room, &self.ground.server);
+        let recording = record(room, server, foundation, setting, |work, press| {
+            let press = Press {
+                file: press,
+                shows: self.is_first,
+            };
+            let program = place::run(self.options, work, &self.directory, press, room.interrupt);
+            recorded = Some(program.map_err(Refused)?);
+            Ok::<(), Refused>(())
+        });
+        let recording = recording.map_err(|Refused(failure)| failure)?;
+        let not_run = || Failure::Cannot("the program did not run".to_owned());
+        let recorded = recorded.ok_or_else(not_run)?;
+        let mut log = Log::read(&recorded.log, room.interrupt.clone()).map_err(failure)?;
+        if let Some(printed) = &recorded.printed {
+            log.keep_printed(printed).map_err(failure)?;
+        }
+        Ok((recording, Arc::new(Mutex::new(log))))
+    }
+
+    fn explore(
+        &self,
+        recording: &Recording,
+        log: &SharedLog,
+    ) -> Result<(Explored, Option<&'static str>), Failure> {
+        let (told_at, bytes) = {
+            let log = locked(log);
+            (told_at(&log.history), log.tree_bytes())
+        };
+        let mut look = self.look(log, bytes)?;
+        let kept_in = look.kept_in;
+        let budget = ExploreBudget {
+            images: self.options.images.unwrap_or(IMAGES),
+            subsets: SubsetBudget {
+                sampled: SUBSETS,
+                seed: self.options.seed,
+                ..SubsetBudget::default()
+            },
+        };
+        let mut bar = Bar::counting("crash", "states");
+        let label = format!(
+            "recovering {}, pressure {}",
+            self.on.filesystem.as_str(),
+            self.on.pressure.as_str()
+        );
+        let mut looked = 0;
+        let explored = explore(self.room, recording, budget, told_at, |recovered, told| {
+            looked += 1;
+            bar.step(&Step {
+                done: looked,
+                total: 0,
+                label: &label,
+            });
+            look.at(recovered, told)
+        });
+        bar.finished();
+        let explored = explored.map_err(|Refused(failure)| failure)?;
+        let refused = [
+            (&explored.refused_before, "before the program runs"),
+            (
+                &explored.refused_after,
+                "after the program has ended without a crash",
+            ),
+        ];
+        for (message, when) in refused {
+            if let Some(message) = message {
+                return Err(Failure::Usage(super::explore::refuses(message, when)));
+            }
+        }
+        Ok((explored, kept_in))
+    }
+
+    fn look(&self, log: &SharedLog, bytes: u64) -> Result<Look, Failure> {
+        let Some(command) = self.check else {
+            let history = locked(log).history.clone();
+            let hashes = SharedLog::clone(log);
+            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
+            return Ok(Look {
+                by: By::Builtin(Builtin::new(&history, hashed).map_err(failure)?),
+                log: SharedLog::clone(log),
+                kept_in: None,
+            });
+        };
+        let sandbox = sandbox(&self.directory);
+        let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
+        let checker = Checker {
+            command: command.to_owned(),
+            patience: Duration::from_secs_f64(self.options.check_timeout),
+            sandbox,
+        };
+        let checking = Checking::start(&checker, &self.directory, bytes, self.room.interrupt);
+        Ok(Look {
+            by: By::Command(checking.map_err(block_failure)?),
+            log: SharedLog::clone(log),
+            kept_in: Some(sandbox.as_str()),
+        })
+    }
+}
+
+/// Who looks at a recovered tree.
+enum By {
+    Command(Checking),
+    Builtin(Builtin<Hashed>),
+}
+
+struct Look {
+    by: By,
+    log: SharedLog,
+    kept_in: Option<&'static str>,
+}
+
+impl Look {
+    fn at(&mut self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
+        match &self.by {
+            By::Builtin(builtin) => Ok(builtin.check_files(&recovered.observed.files, told)),
+            By::Command(checking) => {
+                let printed = locked(&self.log).printed(told).map_err(failure);
+                let said = checking.check(recovered.work, printed.map_err(Refused)?);
+                Ok(said?)
+            }
+        }
+    }
+}
+
+/// A failure of this command that goes through what the lab does.
+struct Refused(Failure);
+
+impl From<BlockError> for Refused {
+    fn from(error: BlockError) -> Self {
+        Self(block_failure(error))
+    }
+}
+
+fn block_failure(error: BlockError) -> Failure {
+    match error {
+        BlockError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
+        other => Failure::Cannot(other.to_string()),
+    }
+}
+
+fn kind(filesystem: Model) -> ImageKind {
+    match filesystem {
+        Model::Xfs => ImageKind::Xfs,
+        Model::Btrfs => ImageKind::Btrfs,
+        Model::Ext4 | Model::Posix => ImageKind::Ext4,
+    }
+}
+
+fn is_without_timer(filesystem: Model, pressure: Pressure) -> bool {
+    filesystem == Model::Xfs && pressure == Pressure::Timer
+}
+
+fn prepare(options: &Crash, work: &Path) -> Result<(), BlockError> {
+    let Some(init) = &options.init else {
+        return Ok(());
+    };
+    let status = Command::new("/bin/sh")
+        .args(["-c", init])
+        .current_dir(work)
+        .status();
+    let status = status.map_err(BlockError::io("run --init"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let ended = std::io::Error::other(format!("it ended with {status}"));
+    Err(BlockError::io("prepare the copy with --init")(ended))
+}
+
+/// How many steps of a history had told somebody something at a time.
+fn told_at(history: &History) -> impl Fn(u64) -> usize + use<> {
+    let printed = history.steps.iter().filter(|step| step.printed.is_some());
+    let mut ends: Vec<u64> = printed.map(|step| step.ended_ns).collect();
+    ends.sort_unstable();
+    move |now_ns| ends.partition_point(|end| *end <= now_ns)
+}
+
+fn row(
+    run: &Run<'_>,
+    recording: &Recording,
+    explored: &Explored,
+    log: &SharedLog,
+    seconds: f64,
+) -> ModeRow {
+    let log = locked(log);
+    let mut incomplete_because = log.incomplete_because.clone();
+    if recording.is_cut {
+        let what = "requests of the device";
+        incomplete_because.push(Gap::new(what, "the log of the device had no room for more"));
+    }
+    ModeRow {
+        mode: "block".to_owned(),
+        model: None,
+        filesystem: Some(run.on.filesystem),
+        recording: Some(BlockRow {
+            pressure: run.on.pressure,
+            delay_s: recording.setting.delay.as_secs_f64(),
+            mount_options: recording.mount_options.clone(),
+            images: explored.images,
+            epochs: explored.epochs,
+            journal_epochs: explored.journal_epochs,
+            quiet_epochs: explored.quiet_epochs,
+            sampled_epochs: explored.sampled_epochs,
+            skipped_epochs: explored.skipped_epochs,
+        }),
+        operations: log.operations,
+        states: States {
+            explored: explored.states,
+            distinct: explored.distinct,
+            failing: explored.failing,
+            points: explored.epochs,
+            sampled_points: explored.sampled_epochs,
+            points_not_explored: explored.skipped_epochs,
+            limit_reached: explored.skipped_epochs > 0,
+        },
+        complete: incomplete_because.is_empty(),
+        incomplete_because,
+        seconds,
+    }
+}

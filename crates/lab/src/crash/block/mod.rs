@@ -1,0 +1,85 @@
+//! Block mode: a program runs on a real file system whose device is recorded, and what a power failure could
+//! leave on that device is recovered by mounting it.
+//!
+//! Everything is in memory and in a private mount namespace; all is gone with the process.
+
+mod checking;
+mod copy;
+mod explore;
+mod foundation;
+mod record;
+mod recover;
+mod tree;
+
+pub use checking::Checking;
+pub use copy::copy_directory;
+pub use explore::{ExploreBudget, Explored, Look, Recovered, explore};
+pub use foundation::{Foundation, Room};
+pub use record::{Recording, Setting, record};
+pub use recover::{MountPoint, Recovery};
+pub use tree::{Observed, observe};
+
+use std::io;
+
+use crate::device::DeviceError;
+use crate::interrupt::Interrupted;
+use crate::scratch::ScratchError;
+use iostrata_tracer::kernel::LoopError;
+
+/// Why block mode cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// No file system could be made.
+    #[error(transparent)]
+    Scratch(#[from] ScratchError),
+    /// No device could be recorded.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// An end was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+    /// Not enough memory.
+    #[error(
+        "block mode needs {needed_mib} MiB of memory for the disks of this run, and {free_mib} MiB are available; \
+         use one file system at a time (--fs ext4), or free memory"
+    )]
+    NoMemory {
+        /// For all images and logs of one file system, MiB.
+        needed_mib: u64,
+        /// `MemAvailable`, MiB.
+        free_mib: u64,
+    },
+    /// A file of the program cannot be copied.
+    #[error("cannot copy {from} to the file system under test: {said}")]
+    Copy {
+        /// The source.
+        from: String,
+        /// What `cp` said.
+        said: String,
+    },
+    /// Anything else.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// The attempted operation.
+        doing: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
+}
+
+impl BlockError {
+    /// The error of an operation, in words that follow `cannot`.
+    pub fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
+        let doing = doing.into();
+        move |source| Self::Io {
+            doing,
+            source: source.into(),
+        }
+    }
+}
+
+impl From<LoopError> for BlockError {
+    fn from(error: LoopError) -> Self {
+        Self::Scratch(ScratchError::Loop(error))
+    }
+}

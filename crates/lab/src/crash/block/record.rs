@@ -1,0 +1,134 @@
+//! A run on a file system whose device is recorded.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use iostrata_core::crash::block::{Epoch, Pressure, epochs};
+use iostrata_tracer::clock::now_ns;
+use rustix::fs::fsync;
+
+use super::BlockError;
+use super::foundation::{Foundation, Room, WORK, mount_at, sync};
+use crate::device::{DiskImage, Recorder, RequestLog, Server};
+use crate::interrupt::Interrupt;
+use crate::scratch::ImageKind;
+
+/// How a recording is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// Who else commits.
+    pub pressure: Pressure,
+    /// Time that each request of the device takes.
+    pub delay: Duration,
+}
+
+/// The file that is synced after each change, beside the program's directory.
+const PRESSER: &str = "presser";
+
+/// A commit comes a second after the change with `commit=1`; one more second for a loaded machine.
+const TIMER_WAIT: Duration = Duration::from_millis(2_200);
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// What a device got during a run.
+#[derive(Debug)]
+pub struct Recording {
+    /// Which file system.
+    pub kind: ImageKind,
+    /// How it was recorded.
+    pub setting: Setting,
+    /// Options of the mount besides the file system's defaults.
+    pub mount_options: String,
+    /// What was on the device before the run, all of it durable.
+    pub base: DiskImage,
+    /// The requests during the run, and until everything was written after it.
+    pub epochs: Vec<Epoch>,
+    /// Their bytes.
+    pub log: RequestLog,
+    /// Whether the log had no room for the last requests.
+    pub is_cut: bool,
+}
+
+/// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
+/// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`](iostrata_tracer::record::Presser), to be
+/// synced after each change.
+///
+/// # Errors
+/// When something cannot be mounted, or `run` fails.
+pub fn record<E: From<BlockError>>(
+    room: &Room<'_>,
+    server: &Server,
+    foundation: &Foundation,
+    setting: Setting,
+    run: impl FnOnce(&Path, Option<&Path>) -> Result<(), E>,
+) -> Result<Recording, E> {
+    let kind = foundation.kind;
+    let in_memory = || BlockError::io("copy a disk in memory");
+    let base = foundation.image.copy().map_err(in_memory())?;
+    let image = foundation.image.copy().map_err(in_memory())?;
+    let served = room.place("device")?;
+    let recorder = Recorder::attach(server, &image, setting.delay, &served, room.mounts)
+        .map_err(BlockError::from)?;
+    let at = room.place("disk")?;
+    let options = commits_by_timer(setting.pressure, kind);
+    let mounted = mount_at(recorder.device(), kind, &at, options)?;
+    sync(&at)?;
+    // Whatever was written so far is durable: the device has been flushed.
+    fsync(recorder.device()).map_err(BlockError::io("flush the device"))?;
+    let begun_ns = now_ns();
+    let press = at.join(PRESSER);
+    let press = (setting.pressure == Pressure::Fsync).then_some(press.as_path());
+    let ran = run(&at.join(WORK), press);
+    // With `commit=1` the last commit comes later.
+    let settled = match options {
+        Some(_) => wait(TIMER_WAIT, room.interrupt),
+        None => Ok(()),
+    };
+    let synced = sync(&at);
+    let ended_ns = now_ns();
+    // Unmounted before the device goes, whatever happened.
+    drop(mounted);
+    let (log, _) = recorder.close();
+    ran?;
+    settled?;
+    synced?;
+    let requests = log
+        .requests()
+        .map_err(BlockError::io("read the log of the device"))?;
+    let (before, during): (Vec<_>, Vec<_>) = requests
+        .all
+        .into_iter()
+        .filter(|request| request.done_ns <= ended_ns)
+        .partition(|request| request.done_ns < begun_ns);
+    for epoch in epochs(&before, begun_ns) {
+        for block in &epoch.blocks {
+            super::explore::apply(&base, &log, block)?;
+        }
+    }
+    Ok(Recording {
+        kind,
+        setting,
+        mount_options: options.map_or_else(String::new, |options| {
+            options.to_string_lossy().into_owned()
+        }),
+        base,
+        epochs: epochs(&during, ended_ns),
+        log,
+        is_cut: requests.is_cut,
+    })
+}
+
+/// xfs pushes its log by a timer of the whole machine, which is not for a run to set.
+fn commits_by_timer(pressure: Pressure, kind: ImageKind) -> Option<&'static std::ffi::CStr> {
+    (pressure == Pressure::Timer && kind != ImageKind::Xfs).then_some(c"commit=1")
+}
+
+fn wait(time: Duration, interrupt: &Interrupt) -> Result<(), BlockError> {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        interrupt.check()?;
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! The FUSE file system: a directory with one file, whose every request is logged before it is answered.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, Request, WriteFlags,
+};
+use iostrata_tracer::clock::now_ns;
+
+use super::image::DiskImage;
+use super::log::Writer;
+
+/// Name of the file.
+pub(super) const DISK: &str = "disk";
+
+/// Nothing but this server changes anything.
+const FOREVER: Duration = Duration::from_hours(24);
+
+const FILE: INodeNo = INodeNo(2);
+
+/// include/uapi/linux/falloc.h
+const FALLOC_FL_PUNCH_HOLE: i32 = 0x02;
+const FALLOC_FL_ZERO_RANGE: i32 = 0x10;
+
+/// One file, and the log of its requests.
+#[derive(Debug)]
+pub(super) struct Disk {
+    image: DiskImage,
+    log: Mutex<Writer>,
+    /// Before each request is done.
+    delay: Duration,
+}
+
+impl Disk {
+    pub(super) fn new(image: DiskImage, log: Writer, delay: Duration) -> Self {
+        Self {
+            image,
+            log: Mutex::new(log),
+            delay,
+        }
+    }
+
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let is_file = inode == FILE;
+        let size = if is_file { self.image.size_bytes() } else { 0 };
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind: if is_file {
+                FileType::RegularFile
+            } else {
+                FileType::Directory
+            },
+            perm: 0o700,
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    /// Does what was asked for, logs it, and only then is it answered.
+    fn done(
+        &self,
+        change: impl FnOnce(&DiskImage) -> io::Result<()>,
+        log: impl FnOnce(&mut Writer, u64) -> io::Result<()>,
+    ) -> Result<(), Errno> {
+        if !self.delay.is_zero() {
+            thread::sleep(self.delay);
+        }
+        let mut writer = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&self.image)
+            .and_then(|()| log(&mut writer, now_ns()))
+            .map_err(|error| Errno::from_i32(error.raw_os_error().unwrap_or(libc_eio())))
+    }
+}
+
+/// `EIO`.
+fn libc_eio() -> i32 {
+    rustix::io::Errno::IO.raw_os_error()
+}
+
+impl Filesystem for Disk {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // A kernel that takes less splits requests of the loop device: more pieces, the same order.
+        _ = config.set_max_write(1 << 20);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent == INodeNo::ROOT && name == DISK {
+            reply.entry(&FOREVER, &self.attributes(FILE), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOREVER, &self.attributes(inode));
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        bytes: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let left = self.image.size_bytes().saturating_sub(offset);
+        let bytes = u64::from(bytes).min(left);
+        let mut data = vec![0; usize::try_from(bytes).unwrap_or(0)];
+        match self.image.read(&mut data, offset) {
+            Ok(()) => reply.data(&data),
+            Err(_) => reply.error(Errno::EIO),
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let done = self.done(
+            |image| image.write(data, offset),
+            |log, now_ns| log.write(now_ns, offset, data),
+        );
+        match (done, u32::try_from(data.len())) {
+            (Ok(()), Ok(bytes)) => reply.written(bytes),
+            (Err(error), _) => reply.error(error),
+            (Ok(()), Err(_)) => reply.error(Errno::EIO),
+        }
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        match self.done(|_| Ok(()), Writer::flush) {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        bytes: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        if mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) == 0 {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        let done = self.done(
+            |image| image.zero(offset, bytes),
+            |log, now_ns| match mode & FALLOC_FL_PUNCH_HOLE {
+                0 => log.zero(now_ns, offset, bytes),
+                _ => log.discard(now_ns, offset, bytes),
+            },
+        );
+        match done {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(error),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The contents of a device, in memory.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SeekFrom, fallocate, ftruncate, memfd_create, seek};
+use rustix::io::Errno;
+
+/// How much is copied at a time.
+const PART_BYTES: usize = 1 << 20;
+
+/// A sparse file in memory without a name: it is gone with its last descriptor.
+#[derive(Debug)]
+pub struct DiskImage {
+    file: File,
+    size_bytes: u64,
+}
+
+impl DiskImage {
+    /// One of this size that reads as zeros.
+    ///
+    /// # Errors
+    /// When the kernel has no descriptors.
+    pub fn new(size_bytes: u64) -> io::Result<Self> {
+        let file = File::from(memfd_create("iostrata disk", MemfdFlags::CLOEXEC)?);
+        ftruncate(&file, size_bytes)?;
+        Ok(Self { file, size_bytes })
+    }
+
+    /// One that another process made.
+    pub(super) fn from_file(file: File) -> io::Result<Self> {
+        let size_bytes = file.metadata()?.len();
+        Ok(Self { file, size_bytes })
+    }
+
+    /// Its size.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// The same content in memory of its own.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn copy(&self) -> io::Result<Self> {
+        let copy = Self::new(self.size_bytes)?;
+        self.copy_to(&copy)?;
+        Ok(copy)
+    }
+
+    /// Makes another one of the same size hold this content.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn copy_to(&self, other: &Self) -> io::Result<()> {
+        ftruncate(&other.file, 0)?;
+        ftruncate(&other.file, self.size_bytes)?;
+        let mut part = vec![0; PART_BYTES];
+        let mut at = 0;
+        while let Some((begin, end)) = self.next_data(at)? {
+            let mut from = begin;
+            while from < end {
+                let left = usize::try_from(end - from).unwrap_or(PART_BYTES);
+                let part = &mut part[..left.min(PART_BYTES)];
+                self.file.read_exact_at(part, from)?;
+                other.file.write_all_at(part, from)?;
+                from += part.len() as u64;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// The next range that holds more than a hole.
+    fn next_data(&self, at: u64) -> io::Result<Option<(u64, u64)>> {
+        match seek(&self.file, SeekFrom::Data(at)) {
+            Ok(begin) => Ok(Some((begin, seek(&self.file, SeekFrom::Hole(begin))?))),
+            Err(Errno::NXIO) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Gives up memory that holds zeros only.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn drop_zeros(&self) -> io::Result<()> {
+        const BLOCK_BYTES: usize = 4096;
+        let mut part = vec![0; PART_BYTES];
+        let mut at = 0;
+        while let Some((begin, end)) = self.next_data(at)? {
+            let mut from = begin;
+            while from < end {
+                let left = usize::try_from(end - from).unwrap_or(PART_BYTES);
+                let part = &mut part[..left.min(PART_BYTES)];
+                self.file.read_exact_at(part, from)?;
+                for (number, block) in part.chunks(BLOCK_BYTES).enumerate() {
+                    if block.iter().all(|byte| *byte == 0) {
+                        let offset = from + (number * BLOCK_BYTES) as u64;
+                        self.zero(offset, block.len() as u64)?;
+                    }
+                }
+                from += part.len() as u64;
+            }
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Reads bytes at a place.
+    ///
+    /// # Errors
+    /// When they are not all inside.
+    pub fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    /// Writes bytes at a place.
+    ///
+    /// # Errors
+    /// When they would lie behind the end, or there is no memory.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        if offset.saturating_add(bytes.len() as u64) > self.size_bytes {
+            return Err(Errno::NOSPC.into());
+        }
+        self.file.write_all_at(bytes, offset)
+    }
+
+    /// Makes a range read as zeros.
+    ///
+    /// # Errors
+    /// When it is empty.
+    pub fn zero(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(fallocate(&self.file, flags, offset, bytes)?)
+    }
+}
+
+impl AsFd for DiskImage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,158 @@
+//! What real file systems leave of small programs when the power fails.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use iostrata_core::crash::Held;
+use iostrata_core::crash::block::{Pressure, SubsetBudget};
+use iostrata_lab::crash::block::{
+    BlockError, ExploreBudget, Explored, Foundation, Recovered, Room, Setting, explore, record,
+};
+use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::scratch::ImageKind;
+use iostrata_tracer::record::Presser;
+
+use crate::{is_root, start_server};
+
+const BUDGET: ExploreBudget = ExploreBudget {
+    images: 300,
+    subsets: SubsetBudget {
+        exhaustive_blocks: 7,
+        sampled: 30,
+        seed: 1,
+    },
+};
+
+/// The different contents of `f` that a crash left, as text, and how it was explored.
+fn contents(
+    kind: ImageKind,
+    pressure: Pressure,
+    program: fn(&Path, &mut dyn FnMut()),
+) -> (BTreeSet<String>, Explored) {
+    let server = start_server();
+    let directory = tempfile::tempdir().unwrap();
+    let at = directory.path().to_owned();
+    std::thread::spawn(move || {
+        let mounts = iostrata_lab::scratch::isolate().unwrap();
+        let interrupt = Interrupt::never();
+        let room = Room {
+            directory: &at,
+            mounts: &mounts,
+            interrupt: &interrupt,
+        };
+        let foundation = Foundation::make(&room, kind, None, |work| {
+            fs::write(work.join("f"), vec![b'a'; 9000]).unwrap();
+            Ok(())
+        });
+        let setting = Setting {
+            pressure,
+            delay: Duration::ZERO,
+        };
+        let run = |work: &Path, press: Option<&Path>| -> Result<(), BlockError> {
+            let mut presser = press.map(|path| Presser::open(path).unwrap());
+            let mut changed = || {
+                if let Some(presser) = &mut presser {
+                    presser.press().unwrap();
+                }
+            };
+            program(work, &mut changed);
+            Ok(())
+        };
+        let recording = record(&room, &server, &foundation.unwrap(), setting, run).unwrap();
+        assert!(!recording.is_cut);
+        let mut seen = BTreeSet::new();
+        let look = |recovered: Recovered<'_>, _| -> Result<Option<String>, BlockError> {
+            assert_eq!(recovered.observed.unreadable, None);
+            seen.insert(match recovered.observed.files.get(b"f".as_slice()) {
+                Some(Held::Bytes { .. }) => told(&fs::read(recovered.work.join("f")).unwrap()),
+                other => format!("{other:?}"),
+            });
+            Ok(None)
+        };
+        let explored = explore(&room, &recording, BUDGET, |_| 0, look).unwrap();
+        (seen, explored)
+    })
+    .join()
+    .unwrap()
+}
+
+/// Runs of equal bytes: `a9000`.
+fn told(bytes: &[u8]) -> String {
+    let runs = bytes.chunk_by(|one, other| one == other);
+    let runs = runs.map(|run| format!("{}{}", char::from(run[0].max(b'0')), run.len()));
+    runs.collect::<Vec<_>>().join("+")
+}
+
+fn replace(work: &Path, changed: &mut dyn FnMut()) {
+    let mut file = File::create(work.join("t")).unwrap();
+    changed();
+    file.write_all(&[b'b'; 9000]).unwrap();
+    changed();
+    drop(file);
+    changed();
+    fs::rename(work.join("t"), work.join("f")).unwrap();
+    changed();
+}
+
+fn replace_synced(work: &Path, changed: &mut dyn FnMut()) {
+    let mut file = File::create(work.join("t")).unwrap();
+    changed();
+    file.write_all(&[b'b'; 9000]).unwrap();
+    changed();
+    file.sync_all().unwrap();
+    changed();
+    fs::rename(work.join("t"), work.join("f")).unwrap();
+    changed();
+}
+
+fn of(all: &[&str]) -> BTreeSet<String> {
+    all.iter().map(|one| (*one).to_owned()).collect()
+}
+
+#[test]
+fn a_rename_without_a_sync() {
+    if !is_root() {
+        return;
+    }
+    let (ext4, explored) = contents(ImageKind::Ext4, Pressure::Fsync, replace);
+    assert!(
+        ext4.contains("09000"),
+        "zeros after a commit by somebody else: {ext4:?}"
+    );
+    assert!(ext4.contains("a9000") && ext4.contains("b9000"), "{ext4:?}");
+    assert!(!ext4.contains(""), "{ext4:?}");
+    assert!(
+        explored.images < explored.states,
+        "equal images are recovered once"
+    );
+    assert!(explored.journal_epochs > 0, "{explored:?}");
+    let (xfs, _) = contents(ImageKind::Xfs, Pressure::Fsync, replace);
+    assert!(xfs.contains(""), "{xfs:?}");
+    let (btrfs, _) = contents(ImageKind::Btrfs, Pressure::Fsync, replace);
+    assert_eq!(btrfs, of(&["a9000", "b9000"]));
+}
+
+#[test]
+fn a_rename_after_a_sync() {
+    if !is_root() {
+        return;
+    }
+    for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
+        let (seen, _) = contents(kind, Pressure::Fsync, replace_synced);
+        assert_eq!(seen, of(&["a9000", "b9000"]), "{kind}");
+    }
+}
+
+#[test]
+fn the_end_of_a_run_is_on_disk_whoever_commits() {
+    if !is_root() {
+        return;
+    }
+    let (seen, _) = contents(ImageKind::Ext4, Pressure::None, replace);
+    assert!(seen.contains("b9000"), "{seen:?}");
+    let (seen, _) = contents(ImageKind::Btrfs, Pressure::Timer, replace);
+    assert_eq!(seen, of(&["a9000", "b9000"]));
+}

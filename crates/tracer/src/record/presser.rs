@@ -1,0 +1,41 @@
+//! Somebody else on the same file system, who syncs a file of its own.
+//!
+//! What a crash leaves depends on who commits when. A commit right after a change finds what one some seconds later hides:
+//! the data on its way, the metadata on disk.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// A file that nobody else uses.
+#[derive(Debug)]
+pub struct Presser {
+    file: File,
+    presses: u32,
+}
+
+impl Presser {
+    /// Makes the file, or takes the one that is there.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(path)?;
+        Ok(Self { file, presses: 0 })
+    }
+
+    /// Changes the file's mode and syncs it, which commits what the file system has to commit, and at once: a sync of
+    /// data would wait behind the data of others.
+    ///
+    /// # Errors
+    /// When the file system is full, or its device fails.
+    pub fn press(&mut self) -> io::Result<()> {
+        self.presses = self.presses.wrapping_add(1);
+        let mode = 0o600 | (self.presses & 1);
+        self.file.set_permissions(Permissions::from_mode(mode))?;
+        self.file.sync_all()
+    }
+}
