@@ -4,6 +4,7 @@
 #include "page_cache.h"
 #include "block.h"
 #include "tasks.h"
+#include "commits.h"
 #ifndef TOP /* operations of io_uring are decoded with the history only */
 #include "ring.h"
 #endif

@@ -427,6 +427,17 @@ struct xfs_inode {
 struct btrfs_fs_info {
 	struct super_block *sb;
 };
+struct journal_s {
+	__u32 j_commit_sequence;
+};
+struct ext4_sb_info {
+	struct journal_s *s_journal;
+};
+struct ext4_inode_info {
+	struct inode vfs_inode;
+	__u32 i_sync_tid;
+	__u32 i_datasync_tid;
+};
 struct bpf_iter_meta {
 	__u64 seq_num;
 };

@@ -159,6 +159,16 @@ struct task_state {
 	__u32 moment; /* the moment of moment_sums */
 	__u32 found_to_map; /* a fault has found pages to map */
 	struct moment_sum moment_sums[PURPOSES];
+#ifdef TOP /* commits.h */
+	__u64 handle_of; /* the inode of the handle that is to start, 0 for none */
+	__u64 handled;   /* ... of the last one, */
+	__u32 handle_in; /* ... its transaction, */
+	__u32 handle_on; /* ... of the journal of this file system, */
+	__u32 handled_interval; /* ... and when that was */
+	__u32 handle_pad;
+	__u32 sync_is_data;
+	__u32 sync_committed; /* the last committed transaction when the sync began, 0 for none */
+#endif
 	__u8 home[HOMES]; /* the last slot of calls with these bits */
 	struct call_slot slot[SLOTS];
 };

@@ -129,6 +129,7 @@ enum loss {
 	LOSS_RESULTS, /* operations of libaio whose results were fetched without a call */
 	LOSS_ORPHANS, /* processes that ended as the observation began, and had children */
 	LOSS_ENDS, /* requests created again in the same memory before their end was seen */
+	LOSS_COMMITS, /* who took part in a transaction, or waited for its commit */
 	LOSSES,
 };
 
@@ -217,6 +218,15 @@ struct share_sum {
 struct share_value {
 	struct share_sum of[PURPOSES];
 	struct cache_value cache;
+};
+
+/* A process and a file in a transaction of the journal of a file system. */
+struct commit_key {
+	struct file_key file; /* all zero for a change of the file system as a whole */
+	__u32 device; /* of the file system */
+	__u32 transaction;
+	__u32 process; /* 0: the kernel's own threads */
+	__u32 interval;
 };
 
 /* Who it was, as of the interval. */

@@ -8,9 +8,13 @@
  *   mapped  makes it COUNT pages long, maps it and stores to each page, then msync
  *   direct  reads COUNT pages past the page cache: COUNT preads of 4096 bytes, as many requests
  *   names   makes and removes PATH: COUNT openat, close and unlink, and a sync after the last
+ *
+ * Prints what /proc/self/io has counted of this: bytes read and written by calls, bytes that the disk had to
+ * read, bytes turned dirty.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,16 +70,28 @@ static int names(const char *path, long count)
 	return 0;
 }
 
-int main(int argc, char **argv)
-{
-	const char *kind, *path;
-	long count;
+/* proc_pid_io(5) */
+struct counters {
+	long long rchar, wchar, syscr, syscw, read_bytes, write_bytes;
+	long long length; /* of what was read, which is counted afterwards */
+};
 
-	if (argc != 4)
-		return 2;
-	kind = argv[1];
-	path = argv[2];
-	count = atol(argv[3]);
+static int look(struct counters *now)
+{
+	char text[512];
+	int fd = open("/proc/self/io", O_RDONLY);
+
+	now->length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+	if (now->length < 0 || close(fd))
+		return 1;
+	text[now->length] = 0;
+	return sscanf(text, "rchar: %lld wchar: %lld syscr: %lld syscw: %lld read_bytes: %lld write_bytes: %lld",
+		      &now->rchar, &now->wchar, &now->syscr, &now->syscw, &now->read_bytes,
+		      &now->write_bytes) != 6;
+}
+
+static int side(const char *kind, const char *path, long count)
+{
 	if (!strcmp(kind, "cold"))
 		return evict(path) || reading(path, count, 0, 0);
 	if (!strcmp(kind, "warm"))
@@ -85,4 +101,22 @@ int main(int argc, char **argv)
 	if (!strcmp(kind, "direct"))
 		return reading(path, count, O_DIRECT, 0);
 	return strcmp(kind, "names") ? 2 : names(path, count);
+}
+
+int main(int argc, char **argv)
+{
+	struct counters before, after;
+	int failed;
+
+	if (argc != 4)
+		return 2;
+	if (look(&before))
+		return 1;
+	failed = side(argv[1], argv[2], atol(argv[3]));
+	if (failed || look(&after))
+		return failed ? failed : 1;
+	printf("%lld %lld %lld %lld\n", after.rchar - before.rchar - before.length,
+	       after.wchar - before.wchar, after.read_bytes - before.read_bytes,
+	       after.write_bytes - before.write_bytes);
+	return 0;
 }

@@ -96,6 +96,7 @@ fn layouts_of_tables() -> Vec<String> {
         "use_key" UseKey { device: u32, using: u32 } "block_value" BlockValue {
             count: u64, bytes: u64, time_ns: u64, ended: u64, longest_ns: u64,
         }
+        "commit_key" CommitKey { file: FileKey, device: u32, transaction: u32, process: u32, interval: u32 }
         "share_key" ShareKey { file: FileKey, process: u32, interval: u32, cpu: u32, pad: u32 }
         "share_sum" ShareSum {
             count: u64, errors: u64, bytes: u64, time_ns: u64, longest_ns: u64,

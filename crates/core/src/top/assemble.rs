@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::disks::{devices, disk_name, number, syncs};
 use super::figures::seconds;
 use super::{
-    Actor, Causes, Cgroup, Counted, Directory, File, Interval, Named, OwnCost, Process, SCHEMA,
-    Totals, Work,
+    Actor, Causes, Cgroup, Container, Counted, Directory, File, Interval, Named, OwnCost, Process,
+    SCHEMA, Totals, Work, container_of,
 };
 use crate::bytes;
 use crate::environment::Backend;
@@ -34,6 +34,7 @@ pub fn assemble(counted: &Counted) -> Interval {
         },
         totals: totals(counted, &files),
         directories: directories(counted, &by_file, &pairs.empty),
+        containers: containers(&processes, &pairs.empty),
         cgroups: cgroups(&processes, &pairs.empty),
         processes,
         files,
@@ -227,6 +228,30 @@ fn cgroups(processes: &[Process], empty: &Work) -> Vec<Cgroup> {
     rows
 }
 
+fn containers(processes: &[Process], empty: &Work) -> Vec<Container> {
+    let mut by: BTreeMap<&str, Container> = BTreeMap::new();
+    // The busiest process of a container comes first.
+    for process in processes {
+        let Some(cgroup) = &process.cgroup else {
+            continue;
+        };
+        let Some(id) = container_of(cgroup) else {
+            continue;
+        };
+        let container = by.entry(id).or_insert_with(|| Container {
+            id: id.to_owned(),
+            cgroup: cgroup.clone(),
+            processes: 0,
+            work: *empty,
+        });
+        container.processes += 1;
+        container.work += process.work;
+    }
+    let mut rows: Vec<Container> = by.into_values().collect();
+    busiest(&mut rows, |row| &row.work);
+    rows
+}
+
 fn totals(counted: &Counted, files: &[File]) -> Totals {
     let mut work = Work {
         calls: counted.strata.calls.then(Default::default),
@@ -244,6 +269,7 @@ fn totals(counted: &Counted, files: &[File]) -> Totals {
         calls: work.calls,
         cache: work.cache,
         requests: counted.strata.device.then_some(requests),
+        dirty: counted.dirty,
     }
 }
 

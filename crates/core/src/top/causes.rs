@@ -1,5 +1,7 @@
 //! Block requests of a disk by their cause.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use super::figures::RequestFigures;
@@ -108,6 +110,14 @@ impl Causes {
             sum += self.of(cause);
         }
         sum
+    }
+}
+
+impl AddAssign for Causes {
+    fn add_assign(&mut self, more: Self) {
+        for cause in CAUSES {
+            self.add(cause, more.of(cause));
+        }
     }
 }
 

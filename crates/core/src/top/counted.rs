@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::{Commits, Dirty};
 use crate::evidence::Cause;
 use crate::op::{FileId, Gap};
 
@@ -147,6 +148,8 @@ pub struct Counted {
     pub shares: Vec<Share>,
     /// Block requests.
     pub requests: Vec<RequestRow>,
+    /// Commits that were waited for.
+    pub commits: Commits,
     /// Processes that appear.
     pub actors: HashMap<u32, Actor>,
     /// Names of files.
@@ -155,6 +158,8 @@ pub struct Counted {
     pub disks: HashMap<u32, Disk>,
     /// The disk of a file system that has one, by its `s_dev`.
     pub disk_of: HashMap<u32, u32>,
+    /// Dirty at the end.
+    pub dirty: Option<Dirty>,
     /// Of iostrata.
     pub own: Own,
     /// Events that were lost.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::assemble::{Pairs, text};
+use super::commits::awaited;
 use super::{CallFigures, Causes, Counted, Device, FileSystem, RequestFigures, SyncWait};
 use crate::evidence::Cause;
 use crate::op::FileId;
@@ -80,6 +81,9 @@ pub(super) fn syncs(
             disk: disk.map(|disk| disk_name(counted, disk)),
             commits: of_disk(Cause::Commit),
             flushes: of_disk(Cause::Flush),
+            commit: named
+                .filter(|named| counted.commits.are_seen && named.filesystem == "ext4")
+                .map(|_| awaited(&counted.commits, pid, file)),
             beside,
             beside_pids,
         }

@@ -4,12 +4,15 @@
 
 mod assemble;
 mod causes;
+mod commits;
+mod container;
 mod counted;
 mod disks;
 mod figures;
 mod process_io;
 mod scope;
 mod select;
+mod sums;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -20,6 +23,8 @@ use crate::op::Gap;
 
 pub use assemble::assemble;
 pub use causes::{CAUSES, Causes, Latencies, Latency, Requests};
+pub use commits::{Awaited, CommitPart, CommitWait, Commits, Part, Transaction};
+pub use container::{container_id, container_of};
 pub use counted::{
     Actor, CallSum, Counted, Disk, Named, Own, PageSum, RequestRow, RequestSum, Share, Strata,
 };
@@ -27,6 +32,7 @@ pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work}
 pub use process_io::{ProcessIo, Sample, Samples, of_samples};
 pub use scope::Scope;
 pub use select::{By, Selection, Sort};
+pub use sums::{Did, FileKey, ProcessKey, Slots, Sums};
 
 /// The schema name written into every interval.
 pub const SCHEMA: &str = "iostrata.top/1";
@@ -55,6 +61,9 @@ pub struct Interval {
     pub directories: Vec<Directory>,
     /// By cgroup (version 2).
     pub cgroups: Vec<Cgroup>,
+    /// By container, of the cgroups that engines name after one.
+    #[serde(default)]
+    pub containers: Vec<Container>,
     /// By disk.
     pub devices: Vec<Device>,
     /// Who waited for syncs, most time first, and what the file system did meanwhile.
@@ -118,6 +127,19 @@ pub struct Totals {
     pub cache: Option<Pages>,
     /// Block requests; `null` where they were not observed.
     pub requests: Option<Causes>,
+    /// Dirty at the end of the interval; `null` where the kernel did not say.
+    #[serde(default)]
+    pub dirty: Option<Dirty>,
+}
+
+/// Pages of files that differ from the disk, at one moment (`/proc/meminfo`, `proc_meminfo(5)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Dirty {
+    /// Waiting to be written.
+    pub waiting_bytes: u64,
+    /// Being written.
+    pub writeback_bytes: u64,
 }
 
 /// One process.
@@ -194,6 +216,21 @@ pub struct Cgroup {
     pub work: Work,
 }
 
+/// The processes of one container.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Container {
+    /// Its ID, 64 digits.
+    pub id: String,
+    /// Path of the cgroup of its busiest process: its own, or one below that.
+    pub cgroup: String,
+    /// Processes that used files.
+    pub processes: u64,
+    /// What they did.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
 /// One disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -236,6 +273,10 @@ pub struct SyncWait {
     pub commits: Option<RequestFigures>,
     /// Flushes of that disk in the interval; `null` when the disk is unknown.
     pub flushes: Option<RequestFigures>,
+    /// The commits that these syncs waited for; `null` where that is not seen: on other file systems than
+    /// ext4, or where the kernel does not tell it.
+    #[serde(default)]
+    pub commit: Option<Awaited>,
     /// How many other processes wrote to or synced files of the same file system in the interval: a
     /// commit is for all who changed something, so their changes may have been waited for, too.
     pub beside: u64,

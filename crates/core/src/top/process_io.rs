@@ -1,11 +1,12 @@
 //! `/proc/PID/io`: what any user may see of their own processes. Source: `proc_pid_io(5)`.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
 use super::figures::seconds;
-use super::{Interval, Own, OwnCost, Process, SCHEMA, Sort, Totals, Work};
+use super::{Dirty, Interval, Own, OwnCost, Process, SCHEMA, Sort, Totals, Work};
 use crate::environment::Backend;
 use crate::op::Gap;
 
@@ -51,8 +52,23 @@ pub struct Samples {
     pub processes: BTreeMap<u32, Sample>,
     /// Processes that may not be looked at.
     pub refused: u64,
+    /// Dirty at that moment.
+    pub dirty: Option<Dirty>,
     /// Of iostrata.
     pub own: Own,
+}
+
+impl AddAssign for ProcessIo {
+    fn add_assign(&mut self, more: Self) {
+        let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
+        add(&mut self.rchar_bytes, more.rchar_bytes);
+        add(&mut self.wchar_bytes, more.wchar_bytes);
+        add(&mut self.syscr, more.syscr);
+        add(&mut self.syscw, more.syscw);
+        add(&mut self.read_bytes, more.read_bytes);
+        add(&mut self.write_bytes, more.write_bytes);
+        add(&mut self.cancelled_write_bytes, more.cancelled_write_bytes);
+    }
 }
 
 impl ProcessIo {
@@ -148,11 +164,15 @@ pub fn of_samples(before: &Samples, now: &Samples, why: &str) -> Interval {
             cpu_s: seconds(now.own.cpu_ns.saturating_sub(before.own.cpu_ns)),
             peak_resident_bytes: now.own.peak_resident_bytes,
         },
-        totals: Totals::default(),
+        totals: Totals {
+            dirty: now.dirty,
+            ..Totals::default()
+        },
         processes,
         files: Vec::new(),
         directories: Vec::new(),
         cgroups: Vec::new(),
+        containers: Vec::new(),
         devices: Vec::new(),
         syncs: Vec::new(),
         lost_events: 0,

@@ -1,7 +1,7 @@
 //! From a row to the rows below it: the files of a disk, the processes of a file, the calls of a
 //! process.
 
-use super::{By, Interval};
+use super::{By, Interval, container_of};
 
 /// A row, as the place to look into.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Scope {
     Directory(Option<String>),
     /// A cgroup: its processes. `None` for processes whose cgroup is unknown.
     Cgroup(Option<String>),
+    /// A container, by its ID: its processes.
+    Container(String),
     /// A file: the processes that used it.
     File {
         /// Its path, if known.
@@ -40,6 +42,10 @@ impl Scope {
                 let rows = interval.cgroups.iter();
                 rows.map(|row| Self::Cgroup(row.path.clone())).collect()
             }
+            By::Container => {
+                let rows = interval.containers.iter();
+                rows.map(|row| Self::Container(row.id.clone())).collect()
+            }
             By::Device => {
                 let rows = interval.devices.iter();
                 rows.map(|row| Self::Disk(row.name.clone())).collect()
@@ -51,7 +57,7 @@ impl Scope {
     pub fn below(&self) -> Option<By> {
         match self {
             Self::Disk(_) | Self::Directory(_) => Some(By::File),
-            Self::Cgroup(_) | Self::File { .. } => Some(By::Process),
+            Self::Cgroup(_) | Self::Container(_) | Self::File { .. } => Some(By::Process),
             Self::Process(_) => None,
         }
     }
@@ -65,6 +71,10 @@ impl Scope {
                 .files
                 .retain(|row| row.path.as_deref().map(directory) == path.as_deref()),
             Self::Cgroup(path) => interval.processes.retain(|row| row.cgroup == *path),
+            Self::Container(id) => interval.processes.retain(|row| {
+                let cgroup = row.cgroup.as_deref();
+                cgroup.and_then(container_of) == Some(id.as_str())
+            }),
             Self::File { .. } => {
                 interval.files.retain(|row| of_file(row) == *self);
                 let users: Vec<u32> = interval
@@ -83,7 +93,7 @@ impl Scope {
                 let is_left = |path: &Option<String>| files.iter().any(|row| row.path == *path);
                 interval.syncs.retain(|wait| is_left(&wait.path));
             }
-            Self::Cgroup(_) | Self::Process(_) => {
+            Self::Cgroup(_) | Self::Container(_) | Self::Process(_) => {
                 let processes = &interval.processes;
                 let is_left = |pid| processes.iter().any(|row| row.pid == pid);
                 interval.syncs.retain(|wait| is_left(wait.pid));

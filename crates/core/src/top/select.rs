@@ -1,6 +1,6 @@
 //! Which rows are shown, and in which order.
 
-use super::{Cgroup, Device, Directory, File, Interval, Process, Work};
+use super::{Cgroup, Container, Device, Directory, File, Interval, Process, Work};
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,6 +14,8 @@ pub enum By {
     Directory,
     /// A cgroup, with its processes.
     Cgroup,
+    /// A container, with its processes.
+    Container,
     /// A disk, with its requests by cause.
     Device,
 }
@@ -58,6 +60,7 @@ impl Selection {
         self.rows(&mut interval.files);
         self.rows(&mut interval.directories);
         self.rows(&mut interval.cgroups);
+        self.rows(&mut interval.containers);
         self.rows(&mut interval.devices);
         if let Some(top) = self.top {
             interval.syncs.truncate(top);
@@ -141,6 +144,16 @@ impl Row for Directory {
 impl Row for Cgroup {
     fn is_called(&self, name: &str) -> bool {
         has(self.path.as_ref(), name)
+    }
+
+    fn weight(&self, sort: Sort) -> f64 {
+        self.work.weight(sort)
+    }
+}
+
+impl Row for Container {
+    fn is_called(&self, name: &str) -> bool {
+        self.id.contains(name) || self.cgroup.contains(name)
     }
 
     fn weight(&self, sort: Sort) -> f64 {

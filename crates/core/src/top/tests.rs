@@ -3,6 +3,12 @@ use crate::evidence::Cause;
 use crate::op::FileId;
 
 const DISK: u32 = 7 << 20;
+const ID: &str = "3f2a00000000000000000000000000000000000000000000000000000000beef";
+
+/// A cgroup of a container.
+fn b() -> String {
+    format!("/docker-{ID}.scope/b")
+}
 
 fn file(inode: u64) -> FileId {
     FileId {
@@ -65,8 +71,38 @@ fn named(path: &str) -> Named {
     }
 }
 
+fn part(process: Option<u32>, name: &str, path: &str) -> CommitPart {
+    CommitPart {
+        process,
+        name: Some(name.to_owned()),
+        path: Some(path.into()),
+    }
+}
+
+fn commits() -> Commits {
+    Commits {
+        are_seen: true,
+        waits: [(7, 6), (8, 3)]
+            .map(|(number, count)| CommitWait {
+                process: 41,
+                file: Some(file(11)),
+                transaction: (DISK, number),
+                count,
+            })
+            .to_vec(),
+        parts: [(
+            (DISK, 8),
+            vec![
+                part(Some(41), "append", "/mnt/a.log"),
+                part(Some(42), "write", "/mnt/sub/b"),
+            ],
+        )]
+        .into(),
+    }
+}
+
 /// An appender that syncs, another one that writes to the same file system without, and write-back.
-fn counted() -> Counted {
+pub(super) fn counted() -> Counted {
     let appender = Share {
         writes: calls(10, 1000, 50_000),
         syncs: calls(10, 0, 30_000_000),
@@ -108,7 +144,8 @@ fn counted() -> Counted {
             requests(Cause::Commit, None, None, 10),
             requests(Cause::Flush, None, None, 20),
         ],
-        actors: [(41, actor("append", "/a")), (42, actor("write", "/b"))].into(),
+        commits: commits(),
+        actors: [(41, actor("append", "/a")), (42, actor("write", &b()))].into(),
         names: [
             (file(11), named("/mnt/a.log")),
             (file(12), named("/mnt/sub/b")),
@@ -123,6 +160,10 @@ fn counted() -> Counted {
         )]
         .into(),
         disk_of: [(DISK, DISK)].into(),
+        dirty: Some(Dirty {
+            waiting_bytes: 45_056,
+            writeback_bytes: 4096,
+        }),
         own: Own {
             process: 7,
             cpu_ns: 10_000_000,
@@ -188,7 +229,13 @@ fn rows_are_sums_of_what_processes_did_with_files() {
         .iter()
         .map(|row| row.path.as_deref())
         .collect();
-    assert_eq!(cgroups, [Some("/a"), Some("/b")]);
+    assert_eq!(cgroups, [Some("/a"), Some(b().as_str())]);
+    let [container] = interval.containers.as_slice() else {
+        panic!("{:?}", interval.containers)
+    };
+    assert_eq!((container.id.as_str(), container.processes), (ID, 1));
+    assert_eq!(container.work, interval.cgroups[1].work);
+    assert_eq!(interval.totals.dirty.unwrap().waiting_bytes, 45_056);
     let all = interval.totals.calls.unwrap();
     assert_eq!((all.count(), all.metadata.count), (29, 3));
     assert_eq!(interval.totals.cache.unwrap().dirtied_bytes, 45_056);
@@ -207,6 +254,15 @@ fn a_sync_waits_beside_others_of_its_file_system() {
     assert_eq!((wait.beside, wait.beside_pids.as_slice()), (1, &[42][..]));
     assert_eq!(wait.commits.unwrap().count, 10);
     assert_eq!(wait.flushes.unwrap().count, 20);
+    let commit = wait.commit.as_ref().unwrap();
+    assert_eq!(
+        (commit.syncs, commit.commits, commit.commits_known),
+        (9, 2, 1)
+    );
+    let parts = commit.parts.iter();
+    let parts: Vec<_> = parts.map(|part| (part.pid, part.commits)).collect();
+    assert_eq!(parts, [(Some(41), 1), (Some(42), 1)]);
+    assert_eq!(commit.parts[1].path.as_deref(), Some("/mnt/sub/b"));
     counted.requests.clear();
     counted.disk_of.clear();
     let interval = assemble(&counted);
@@ -296,7 +352,7 @@ pub(crate) fn intervals() -> [serde_json::Value; 2] {
     [counted, of_proc()].map(|interval| serde_json::to_value(interval).unwrap())
 }
 
-fn of_proc() -> Interval {
+pub(super) fn of_proc() -> Interval {
     let mut before = Samples {
         at_ns: 1_000_000_000,
         at_ticks: 100,
@@ -375,9 +431,16 @@ fn rows_lead_to_the_rows_below_them() {
         .map(|row| row.path)
         .collect();
     assert_eq!(paths, [Some("/mnt/sub/b".to_owned())]);
-    let of_group = below(&[Scope::Cgroup(Some("/b".to_owned()))]);
+    let of_group = below(&[Scope::Cgroup(Some(b()))]);
     assert_eq!(of_group.processes[0].pid, 42);
     assert_eq!(of_group.syncs, []);
+    assert_eq!(whole.containers.len(), 1);
+    let containers = Scope::of_rows(&whole, By::Container);
+    assert_eq!(containers, [Scope::Container(ID.to_owned())]);
+    assert_eq!(containers[0].below(), Some(By::Process));
+    let of_container = below(&containers);
+    let pids: Vec<u32> = of_container.processes.iter().map(|row| row.pid).collect();
+    assert_eq!(pids, [42]);
     assert_eq!(Scope::Process(41).below(), None);
     assert_eq!(below(&[Scope::Process(41)]).processes.len(), 1);
 }

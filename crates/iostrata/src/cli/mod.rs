@@ -17,6 +17,7 @@ mod merge;
 mod rebuild;
 mod report;
 mod runs;
+mod serve;
 mod shell;
 mod shown;
 mod top;
@@ -44,6 +45,7 @@ pub(crate) use merge::Merge;
 pub(crate) use rebuild::Rebuild;
 pub(crate) use report::Report;
 pub(crate) use runs::{Purpose, Runs};
+pub(crate) use serve::Serve;
 pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use top::Top;
@@ -129,6 +131,8 @@ pub(crate) enum Command {
     Trace(Box<Trace>),
     /// Show live what all processes do with files, and what keeps the disks busy
     Top(Box<Top>),
+    /// Serve the same to Prometheus, as metrics
+    Serve(Serve),
     /// Inspect, warm or evict cached files
     Cache(Cache),
     /// Show the storage under a path, and what iostrata can observe here
@@ -159,6 +163,7 @@ impl Command {
             Self::Lab(_)
             | Self::Trace(_)
             | Self::Top(_)
+            | Self::Serve(_)
             | Self::Cache(_)
             | Self::Rebuild(_)
             | Self::Crash(_) => false,

@@ -55,7 +55,9 @@ pub(crate) enum By {
     Directory,
     /// A cgroup (version 2), which containers and units have: its processes
     Cgroup,
-    /// A disk: only its requests by cause
+    /// A container, by its ID: its processes
+    Container,
+    /// A disk: only its requests by cause, and their latency
     Device,
 }
 
@@ -88,6 +90,7 @@ impl From<By> for top::By {
             By::File => Self::File,
             By::Directory => Self::Directory,
             By::Cgroup => Self::Cgroup,
+            By::Container => Self::Container,
             By::Device => Self::Device,
         }
     }
@@ -111,7 +114,7 @@ impl From<Sort> for top::Sort {
 /// A shorter interval costs more than it tells.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-fn every(text: &str) -> Result<Duration, String> {
+pub(super) fn every(text: &str) -> Result<Duration, String> {
     let time = duration(text)?;
     if time < SHORTEST {
         return Err(format!(

@@ -14,6 +14,7 @@ mod markdown;
 mod merge;
 mod rebuild;
 mod report;
+mod serve;
 mod top;
 mod trace;
 mod viewers;
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Lab(options) => lab::run(&options),
         Command::Trace(options) => return trace::run(&options),
         Command::Top(options) => return top::run(&options),
+        Command::Serve(options) => serve::run(&options),
         Command::Cache(options) => return cache::run(&options),
         Command::Doctor(options) => doctor::run(&options),
         Command::Report(options) => report::run(options),

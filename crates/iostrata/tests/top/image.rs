@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// mke2fs(8): the kernel has nothing to initialise when it is mounted.
+const NOTHING_LATER: &str = "lazy_itable_init=0,lazy_journal_init=0";
+
 /// Unmounted and removed when the test ends.
 pub(crate) struct Image {
     root: tempfile::TempDir,
@@ -16,7 +19,10 @@ impl Image {
         let file = std::fs::File::create(image.file()).unwrap();
         file.set_len(256 << 20).unwrap();
         std::fs::create_dir(image.path("")).unwrap();
-        done("mkfs.ext4", &["-q", "-F", &text(&image.file())]);
+        done(
+            "mkfs.ext4",
+            &["-q", "-F", "-E", NOTHING_LATER, &text(&image.file())],
+        );
         done(
             "mount",
             &["-o", "loop", &text(&image.file()), &text(&image.path(""))],
@@ -32,6 +38,16 @@ impl Image {
         } else {
             mounted.join(name)
         }
+    }
+
+    /// Its loop device: `loop0`.
+    pub(crate) fn disk(&self) -> String {
+        let output = Command::new("findmnt")
+            .args(["-n", "-o", "SOURCE", &text(&self.path(""))])
+            .output()
+            .unwrap();
+        let source = String::from_utf8(output.stdout).unwrap();
+        source.trim().trim_start_matches("/dev/").to_owned()
     }
 
     fn file(&self) -> PathBuf {

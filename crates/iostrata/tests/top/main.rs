@@ -2,9 +2,12 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod commits;
+mod containers;
 mod endings;
 mod image;
 mod many;
+mod serve;
 mod side_by_side;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;

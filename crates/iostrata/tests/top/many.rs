@@ -1,5 +1,6 @@
 //! Far more files than there is room for.
 
+use std::collections::HashSet;
 use std::process::Command;
 
 use rustix::process::geteuid;
@@ -53,4 +54,49 @@ fn memory_is_bounded_and_every_call_is_counted() {
         known > 0 && (known == FILES || lost > 0),
         "{known} of files, {lost} lost"
     );
+}
+
+/// Enough for several intervals, each with hundreds of them.
+const PROCESSES: u64 = 6000;
+
+/// As many processes, each of which writes one byte to a file.
+const FORK: &str = "for ((n = 0; n < $1; n++)); do (echo >\"$0\"); done";
+
+/// As in a build: each lives for some milliseconds, and most are gone when their interval ends.
+#[test]
+fn short_processes_are_counted_and_memory_stays() {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return;
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = dir.path().join("file");
+    let watch = Watch::begin();
+    let mut bash = Command::new("bash");
+    bash.args(["-c", FORK])
+        .arg(&file)
+        .arg(PROCESSES.to_string());
+    assert!(bash.status().unwrap().success());
+    let intervals = watch.end();
+    let files = intervals.iter().flat_map(|interval| &interval.files);
+    let path = file.to_str();
+    let rows = files.filter(|row| row.path.as_deref() == path);
+    let (mut writes, mut pids) = (0, HashSet::<u32>::new());
+    for row in rows {
+        writes += row.work.calls.unwrap().writes.count;
+        pids.extend(&row.pids);
+    }
+    let lost: u64 = intervals.iter().map(|interval| interval.lost_events).sum();
+    let missed = PROCESSES - writes;
+    assert!(missed <= lost, "{missed} are missing, {lost} are said");
+    assert!(
+        pids.len() as u64 + lost >= PROCESSES,
+        "{} processes",
+        pids.len()
+    );
+    let named = intervals.iter().flat_map(|interval| &interval.processes);
+    let mut named = named.filter(|row| pids.contains(&row.pid));
+    assert!(named.all(|row| row.name.as_deref() == Some("bash")));
+    let peak = intervals.last().unwrap().own.peak_resident_bytes;
+    assert!(peak <= 96 << 20, "{peak}");
 }

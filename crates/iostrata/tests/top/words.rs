@@ -17,7 +17,7 @@ fn what_cannot_be_meant_is_refused() {
     refused(&["--once", "--for", "2s"], "cannot be used with");
     refused(
         &["--by", "user"],
-        "process, file, directory, cgroup, device",
+        "process, file, directory, cgroup, container, device",
     );
     refused(
         &["--sort", "name"],

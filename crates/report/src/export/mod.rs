@@ -8,6 +8,7 @@ mod csv;
 pub mod folded;
 pub mod lab;
 mod log;
+pub mod openmetrics;
 mod parquet;
 pub mod perfetto;
 pub mod prometheus;

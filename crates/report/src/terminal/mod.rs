@@ -213,7 +213,7 @@ pub mod top {
             above: lines(&|page| above(page, interval, level)),
             heads,
             rows,
-            below: lines(&|page| below(page, interval)),
+            below: lines(&|page| below(page, interval, level)),
         }
     }
 }

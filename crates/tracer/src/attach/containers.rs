@@ -5,17 +5,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use iostrata_core::top::container_id;
+
 use super::groups::{Group, GroupError, Hierarchy};
 use super::said;
-
-/// What engines put before the ID. Podman's monitor of a container has another name, `libpod-conmon-`.
-const BEFORE: [&str; 5] = [
-    "docker-",
-    "libpod-payload-",
-    "libpod-",
-    "crio-",
-    "cri-containerd-",
-];
 
 /// Why a container cannot be observed.
 #[derive(Debug, thiserror::Error)]
@@ -119,12 +112,7 @@ fn is_hexadecimal(text: &str) -> bool {
 
 /// The ID in the name of a control group.
 fn id_of(name: &[u8]) -> Option<&str> {
-    let name = std::str::from_utf8(name).ok()?;
-    let name = name.strip_suffix(".scope").unwrap_or(name);
-    let mut before = BEFORE.iter();
-    let id = before.find_map(|before| name.strip_prefix(before));
-    let id = id.unwrap_or(name);
-    (id.len() == 64 && is_hexadecimal(id)).then_some(id)
+    container_id(std::str::from_utf8(name).ok()?)
 }
 
 /// The ID of a name in the engines' own files, where these may be read.
@@ -180,28 +168,6 @@ mod tests {
 
     const ID: &str = "3f2a00000000000000000000000000000000000000000000000000000000beef";
     const OTHER: &str = "3f2b00000000000000000000000000000000000000000000000000000000beef";
-
-    #[test]
-    fn engines_name_groups_after_the_id() {
-        for name in [
-            format!("docker-{ID}.scope"),
-            format!("libpod-{ID}.scope"),
-            format!("libpod-payload-{ID}"),
-            format!("crio-{ID}.scope"),
-            format!("cri-containerd-{ID}.scope"),
-            ID.to_owned(),
-        ] {
-            assert_eq!(id_of(name.as_bytes()), Some(ID), "{name}");
-        }
-        for name in [
-            format!("libpod-conmon-{ID}.scope"),
-            format!("x-{ID}.scope"),
-            "3f2a.scope".to_owned(),
-            "user.slice".to_owned(),
-        ] {
-            assert_eq!(id_of(name.as_bytes()), None, "{name}");
-        }
-    }
 
     #[test]
     fn a_container_is_found_by_the_beginning_of_its_id() {

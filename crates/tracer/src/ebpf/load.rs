@@ -16,7 +16,7 @@ use crate::stack::Roots;
 use super::jobs::{Done, Job, load_all};
 use super::object::{OpenError, chain};
 use super::types::{self, Types};
-use super::ways::{self, CHANGES, Changes, EVENTS, Probe};
+use super::ways::{self, CHANGES, COMMITS, Changes, EVENTS, Probe};
 use super::{Limits, calls, casts, moments, told};
 
 /// The committed objects; `make bpf` rebuilds them from `bpf/`. This one works on every kernel.
@@ -164,11 +164,11 @@ impl Programs {
 }
 
 /// The object's types, the kernel types that it needs, and the attachment points of its programs.
-pub(super) fn types(modules: &[&str]) -> Result<Types, String> {
+pub(super) fn types(modules: &[&str], limits: &Limits) -> Result<Types, String> {
     let mut hooks = ways::hooks();
     hooks.insert(casts::FUNCTION.as_bytes().to_vec());
     hooks.insert(ITERATOR.as_bytes().to_vec());
-    types::read(modules, PLAIN, &hooks)
+    types::read(modules, plain(limits), &hooks)
 }
 
 /// The object for kernels with casts.
@@ -304,8 +304,14 @@ fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Loaded {
     let iterators = ITERATORS.map(|name| (name, all.remove(name)));
     let wanted = EVENTS.iter().filter(|event| limits.wants(event.stratum));
     let strata: Vec<Stratum> = wanted.clone().map(|event| event.stratum).collect();
-    let of_mounted = |of_one: &&Changes| limits.history && is_mounted(of_one.filesystem);
-    let changes = CHANGES.iter().filter(of_mounted);
+    // `top` runs for days, and a file system may be mounted meanwhile.
+    let of_mounted = |of_one: &&Changes| limits.top || is_mounted(of_one.filesystem);
+    let told: &[Changes] = match limits {
+        Limits { top: true, .. } => &COMMITS,
+        Limits { history: true, .. } => &CHANGES,
+        _ => &[],
+    };
+    let changes = told.iter().filter(of_mounted);
     let filesystems: Vec<&str> = changes.clone().map(|of_one| of_one.filesystem).collect();
     let ways = changes.map(|of_one| of_one.ways);
     let ways = ways.chain(wanted.map(|event| event.ways));
@@ -355,25 +361,16 @@ mod tests {
     use super::super::ways::Way;
     use super::*;
 
-    /// Structures that cross between the programs and the loader only (`bpf/wire.h`).
-    const OF_TOP: [&str; 5] = [
-        "share_key",
-        "share_sum",
-        "share_value",
-        "actor_key",
-        "actor_value",
-    ];
-
     /// The kernel's types are read for whichever object is loaded.
     #[test]
     fn the_plain_object_names_every_structure_that_the_others_read() {
-        let all = types::names_in(PLAIN).unwrap();
-        for object in [CASTS, CASTS_LOG, TOP, TOP_PLAIN] {
+        let of = [(CASTS, PLAIN), (CASTS_LOG, PLAIN), (TOP, TOP_PLAIN)];
+        for (object, plain) in of {
+            let all = types::names_in(plain).unwrap();
             let named = types::names_in(object).unwrap();
             assert!(named.len() > 20, "{} structures", named.len());
             let absent = named.difference(&all);
-            let is_own = |name: &&Vec<u8>| OF_TOP.iter().any(|own| own.as_bytes() == **name);
-            let absent: Vec<_> = absent.filter(|name| !is_own(name)).collect();
+            let absent: Vec<_> = absent.collect();
             assert!(absent.is_empty(), "{absent:?}");
         }
     }
@@ -385,12 +382,12 @@ mod tests {
             crate::skip::skip("loading eBPF programs needs root");
             return;
         }
-        let types = types(&types::loaded()).unwrap();
         let joins = Limits {
             joins: true,
             ..Limits::trace()
         };
         for limits in [Limits::default(), joins, Limits::record(), Limits::top()] {
+            let types = types(&types::loaded(), &limits).unwrap();
             let mut plain =
                 Programs::of(plain(&limits), &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
@@ -402,7 +399,7 @@ mod tests {
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),
-                limits.history && is_mounted("ext4")
+                limits.top || limits.history && is_mounted("ext4")
             );
             for programs in [&mut plain, &mut casting] {
                 // File systems in modules that are not loaded have no tracepoints.
@@ -412,7 +409,8 @@ mod tests {
                     .by_ref()
                     .map(|(name, one)| (name.to_owned(), one))
                     .collect();
-                for of_one in &CHANGES {
+                let changes: &[Changes] = if limits.top { &COMMITS } else { &CHANGES };
+                for of_one in changes {
                     let taken = Job::new(of_one.ways, &mut all).load(&types.hooks, &limits);
                     let is_here = known.contains(of_one.filesystem);
                     assert!(
@@ -428,7 +426,7 @@ mod tests {
     /// They were attached one after the other before several threads loaded them.
     #[test]
     fn the_order_is_that_of_the_list() {
-        let types = types(&types::loaded()).unwrap();
+        let types = types(&types::loaded(), &Limits::default()).unwrap();
         let programs =
             Programs::load(&types, &Limits::trace(), EbpfLoader::new()).map_err(|e| e.to_string());
         let loaded = programs.unwrap().loaded;

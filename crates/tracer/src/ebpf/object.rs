@@ -99,7 +99,7 @@ impl Object {
             loader
         });
         let modules = types::loaded();
-        let types = load::types(&modules).map_err(OpenError::NoBtf)?;
+        let types = load::types(&modules, limits).map_err(OpenError::NoBtf)?;
         let loader = loader.ok().and_then(|loader| loader.join().ok());
         let loader = loader.unwrap_or_default();
         let Programs {

@@ -11,7 +11,9 @@ use aya::maps::{MapData, MapError, RingBuf};
 use iostrata_core::environment::Way;
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::{FileId, Gap};
-use iostrata_core::top::{CallSum, Named, PageSum, RequestRow, RequestSum, Share, Strata};
+use iostrata_core::top::{
+    CallSum, CommitWait, Named, PageSum, RequestRow, RequestSum, Share, Strata, Transaction,
+};
 use zerocopy::FromZeros;
 
 use super::entries::{each, remove};
@@ -22,8 +24,8 @@ use super::readout::{lost, map};
 use super::skipped::Skipped;
 use super::stream::{cause, file_id};
 use super::wire::{
-    ActorKey, ActorValue, BlockKey, BlockValue, Config, EVENT_NAME, ShareKey, ShareSum, ShareValue,
-    adoption, loss,
+    ActorKey, ActorValue, BlockKey, BlockValue, CommitKey, Config, EVENT_NAME, ShareKey, ShareSum,
+    ShareValue, adoption, loss,
 };
 use super::{Limits, error, unread};
 use crate::clock;
@@ -40,6 +42,17 @@ pub struct Process {
     pub cgroup: u64,
 }
 
+/// Somebody who took part in a transaction of a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handle {
+    /// Which.
+    pub transaction: Transaction,
+    /// The process; `None` for threads of the kernel.
+    pub process: Option<u32>,
+    /// What was changed, where it is known.
+    pub file: Option<FileId>,
+}
+
 /// What was counted in one interval.
 #[derive(Debug, Default)]
 pub struct Taken {
@@ -47,6 +60,10 @@ pub struct Taken {
     pub shares: Vec<Share>,
     /// Block requests.
     pub requests: Vec<RequestRow>,
+    /// Who took part in which transactions.
+    pub handles: Vec<Handle>,
+    /// Syncs that waited for commits.
+    pub commit_waits: Vec<CommitWait>,
     /// Processes that appear.
     pub processes: HashMap<u32, Process>,
     /// Names of files that appear.
@@ -70,7 +87,7 @@ pub struct Watch {
 }
 
 /// Losses that this observer can have: which, of one thing or several, and why.
-const LOSSES: [(u32, [&str; 2], &str); 8] = [
+const LOSSES: [(u32, [&str; 2], &str); 9] = [
     (
         loss::CALLS,
         ["call without its file", "calls without their file"],
@@ -101,6 +118,14 @@ const LOSSES: [(u32, [&str; 2], &str); 8] = [
             "system calls of 32-bit programs",
         ],
         "their numbers mean other calls; they are not decoded",
+    ),
+    (
+        loss::COMMITS,
+        [
+            "participant of a journal transaction",
+            "participants of journal transactions",
+        ],
+        "the table of those who wait for commits and take part in them was full",
     ),
     (
         loss::NAMES,
@@ -178,6 +203,11 @@ impl Watch {
         }
     }
 
+    /// Whether it is seen who waits for which commit of an ext4.
+    pub fn sees_commits(&self) -> bool {
+        self.object.told.contains(&"ext4")
+    }
+
     /// What is not, and why.
     pub fn missing(&self) -> &[Gap] {
         &self.object.missing
@@ -218,6 +248,7 @@ impl Watch {
         self.tell_losses(&mut taken).map_err(|e| unread(&e))?;
         let [now, before] = &mut self.names;
         let used = taken.shares.iter().filter_map(|share| share.file);
+        let used = used.chain(taken.handles.iter().filter_map(|handle| handle.file));
         let used = used.chain(taken.requests.iter().filter_map(|row| row.file));
         for file in used {
             if let Some(named) = now.get(&file).or_else(|| before.get(&file)) {
@@ -252,7 +283,15 @@ impl Watch {
             |key: &ActorKey| (key.interval != now).then_some(key.process),
             |to: &mut ActorValue, value| *to = *value,
         )?;
+        let of = |key: &CommitKey| {
+            (key.interval != now).then_some((key.device, key.transaction, key.process, key.file))
+        };
+        let sum = |to: &mut u64, more: &u64| *to = to.saturating_add(*more);
+        let handles = self.take("taking_part", of, sum)?;
+        let waits = self.take("waiting_for", of, sum)?;
         Ok(Taken {
+            handles: handles.into_keys().map(handle).collect(),
+            commit_waits: waits.into_iter().map(commit_wait).collect(),
             shares: shares.into_iter().chain(rests).map(share).collect(),
             requests: requests.into_iter().map(request).collect(),
             processes: processes.into_iter().map(process).collect(),
@@ -332,6 +371,25 @@ fn share(((process, file), value): ((u32, super::wire::FileKey), ShareValue)) ->
             filled_pages: value.cache.filled_pages,
             dirtied_bytes: value.cache.dirtied_bytes,
         },
+    }
+}
+
+type TransactionOf = (u32, u32, u32, super::wire::FileKey);
+
+fn handle((device, transaction, process, file): TransactionOf) -> Handle {
+    Handle {
+        transaction: (device, transaction),
+        process: (process != 0).then_some(process),
+        file: file_id(&file),
+    }
+}
+
+fn commit_wait(((device, transaction, process, file), count): (TransactionOf, u64)) -> CommitWait {
+    CommitWait {
+        process,
+        file: file_id(&file),
+        transaction: (device, transaction),
+        count,
     }
 }
 

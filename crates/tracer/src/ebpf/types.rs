@@ -15,10 +15,13 @@ use super::object::chain;
 use crate::kernel::Shown;
 
 /// Modules with types that programs read, or with tracepoints that they are attached to.
-pub(super) const MODULES: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
+pub(super) const MODULES: [&str; 5] = ["jbd2", "ext4", "xfs", "btrfs", "overlay"];
 
 /// The types that programs read. Other types of a module could have the name of a kernel type.
-const READ: [&str; 12] = [
+const READ: [&str; 15] = [
+    "ext4_inode_info",
+    "ext4_sb_info",
+    "journal_s",
     "btrfs_inode",
     "btrfs_root",
     "btrfs_fs_info",

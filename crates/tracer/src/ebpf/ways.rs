@@ -323,9 +323,42 @@ pub(super) const CHANGES: [Changes; 3] = [
     },
 ];
 
+/// Who took part in which transaction of a journal, and which sync waited for its commit; for `top`.
+pub(super) const COMMITS: [Changes; 1] = [Changes {
+    filesystem: "ext4",
+    ways: &[
+        Way {
+            probes: &[
+                raw("handle_of_inode", "ext4_journal_start_inode"),
+                raw("handle_of_none", "ext4_journal_start_sb"),
+                raw("handle_of_none", "ext4_journal_start_reserved"),
+                raw("handle_started", "jbd2_handle_start"),
+                raw("handle_restarted", "jbd2_handle_restart"),
+                raw("sync_entered", "ext4_sync_file_enter"),
+                raw("sync_left", "ext4_sync_file_exit"),
+            ],
+            since: "6.2, include/trace/events/ext4.h",
+        },
+        Way {
+            probes: &[
+                raw("handle_of_none", "ext4_journal_start"),
+                raw("handle_of_none", "ext4_journal_start_reserved"),
+                raw("handle_started", "jbd2_handle_start"),
+                raw("handle_restarted", "jbd2_handle_restart"),
+                raw("sync_entered", "ext4_sync_file_enter"),
+                raw("sync_left", "ext4_sync_file_exit"),
+            ],
+            since: "6.1 or before, include/trace/events/jbd2.h; handles name no file",
+        },
+    ],
+}];
+
 /// The types of all of these.
 pub(super) fn hooks() -> HashSet<Vec<u8>> {
-    let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
+    let of_changes = CHANGES
+        .iter()
+        .chain(&COMMITS)
+        .flat_map(|of_one| of_one.ways);
     let ways = EVENTS.iter().flat_map(|event| event.ways).chain(of_changes);
     let probes = ways.flat_map(|way| way.probes);
     probes
@@ -340,7 +373,10 @@ mod tests {
     /// Attached twice at one place, a program would count everything twice.
     #[test]
     fn a_way_has_each_program_once_at_a_place_and_says_since_when() {
-        let of_changes = CHANGES.iter().flat_map(|of_one| of_one.ways);
+        let of_changes = CHANGES
+            .iter()
+            .chain(&COMMITS)
+            .flat_map(|of_one| of_one.ways);
         for way in EVENTS.iter().flat_map(|event| event.ways).chain(of_changes) {
             let major = way.since.split('.').next().unwrap();
             assert!(major.parse::<u32>().is_ok(), "{}", way.since);

@@ -98,7 +98,8 @@ pub(super) mod loss {
     pub(crate) const RESULTS: u32 = 12;
     pub(crate) const ORPHANS: u32 = 13;
     pub(crate) const ENDS: u32 = 14;
-    pub(crate) const ALL: u32 = 15;
+    pub(crate) const COMMITS: u32 = 15;
+    pub(crate) const ALL: u32 = 16;
 }
 
 /// Progress of the start of a session (`enum adoption` in `bpf/wire.h`).
@@ -252,6 +253,9 @@ wire! {
 wire! {
     #[derive(Default)]
     struct ShareValue(192) { of: [ShareSum; PURPOSES], cache: CacheValue }
+}
+wire! {
+    struct CommitKey(32) { file: FileKey, device: u32, transaction: u32, process: u32, interval: u32 }
 }
 wire! {
     struct ActorKey(8) { process: u32, interval: u32 }

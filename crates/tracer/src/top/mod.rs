@@ -2,7 +2,9 @@
 //! names of disks and cgroups, and what iostrata itself costs.
 
 mod cgroups;
+mod dirty;
 mod disks;
+mod journal;
 mod own;
 mod processes;
 
@@ -19,6 +21,7 @@ use crate::ebpf::{Limits, OpenError};
 
 use cgroups::Cgroups;
 use disks::Disks;
+use journal::Journals;
 pub use processes::samples;
 
 /// Operations that no system call makes have no row; what comes of them has.
@@ -32,6 +35,7 @@ pub struct Machine {
     watch: Watch,
     cgroups: Cgroups,
     disks: Disks,
+    journals: Journals,
     own: own::Before,
     /// Begin of the interval: since 1970, and of the clock that does not jump.
     begun: (u64, u64),
@@ -44,6 +48,7 @@ impl Machine {
             watch: Watch::open(limits)?,
             cgroups: Cgroups::default(),
             disks: Disks::default(),
+            journals: Journals::default(),
             own: own::Before::default(),
             begun: (0, 0),
         })
@@ -70,6 +75,10 @@ impl Machine {
         let mut missing: Vec<Gap> = self.watch.missing().to_vec();
         missing.push(Gap::new(QUEUES.0, QUEUES.1));
         missing.extend(taken.missing);
+        self.journals
+            .add(taken.handles, &taken.processes, &taken.names);
+        let sees_commits = self.watch.sees_commits();
+        let commits = self.journals.commits(sees_commits, taken.commit_waits);
         let processes = taken.processes.into_iter();
         let actors = processes.map(|(number, process)| (number, self.actor(process)));
         let actors: HashMap<u32, Actor> = actors.collect();
@@ -82,10 +91,12 @@ impl Machine {
             strata: self.watch.strata(),
             shares: taken.shares,
             requests: taken.requests,
+            commits,
             actors,
             names: taken.names,
             disks,
             disk_of,
+            dirty: dirty::dirty(),
             own: self.own.until_now(),
             lost_events: taken.lost_events,
             missing,

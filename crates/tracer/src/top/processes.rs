@@ -8,13 +8,14 @@ use iostrata_core::top::{ProcessIo, Sample, Samples};
 use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{own, since_1970_ns};
+use super::{dirty, own, since_1970_ns};
 
 /// As they are now.
 pub fn samples() -> io::Result<Samples> {
     let mut samples = Samples {
         at_ns: since_1970_ns(),
         at_ticks: ticks(),
+        dirty: dirty::dirty(),
         own: own::own(),
         ..Samples::default()
     };

@@ -4,7 +4,7 @@ use iostrata_core::top::{Interval, assemble};
 use iostrata_tracer::ebpf::{Limits, OpenError};
 use iostrata_tracer::top::Machine;
 
-use super::Source;
+use super::source::Source;
 use crate::error::Failure;
 
 /// The machine, observed by eBPF.

@@ -3,6 +3,7 @@
 mod kernel;
 mod screen;
 mod shown;
+mod source;
 mod unprivileged;
 
 use std::io::{self, IsTerminal as _};
@@ -10,33 +11,19 @@ use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use iostrata_core::top::Interval;
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
-use iostrata_tracer::ebpf::OpenError;
-use iostrata_tracer::{machine, memory};
 use signal_hook::consts::SIGINT;
 
-use self::kernel::Kernel;
 use self::shown::Shown;
-use self::unprivileged::Unprivileged;
+pub(super) use self::source::{Source, open};
 use crate::cli::Top;
 use crate::error::Failure;
-use crate::ui;
 
 /// Rows of the text, unless --top says how many.
 pub(in crate::commands) const ROWS: usize = 10;
 
 /// Time between two reads of the kernel's ring and of signals.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// A source of intervals.
-trait Source {
-    /// Called several times a second.
-    fn look(&mut self);
-
-    /// Ends an interval, and begins the next.
-    fn turn(&mut self) -> Result<Interval, Failure>;
-}
 
 /// Whether the reader of the output is still there.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,33 +34,9 @@ enum Reader {
 
 /// Shows what all processes do with files, interval by interval.
 pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
-    if !machine::has_own_proc() {
-        return Err(Failure::Cannot(
-            "/proc is not that of this PID namespace, and what it says of a process would be \
-             another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
-                .to_owned(),
-        ));
-    }
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
-    match Kernel::open() {
-        Ok(mut kernel) => {
-            kernel.begin()?;
-            // What loading took.
-            memory::give_back();
-            watch(options, &interrupt, &mut kernel)
-        }
-        Err(error) => {
-            let mut source = Unprivileged::begin(why(&error))?;
-            ui::say(&format!(
-                "not observed: {error}; showing what /proc/PID/io says of your own processes"
-            ));
-            watch(options, &interrupt, &mut source)
-        }
-    }
-}
-
-fn why(error: &OpenError) -> String {
-    format!("/proc/PID/io does not show them; {error}")
+    let mut source = open("showing")?;
+    watch(options, &interrupt, source.as_mut())
 }
 
 /// A source of intervals, and who looks at them.

@@ -3,7 +3,7 @@
 use iostrata_core::top::{Interval, Samples, of_samples};
 use iostrata_tracer::top::samples;
 
-use super::Source;
+use super::source::Source;
 use crate::error::Failure;
 
 /// The counters at the begin of the interval, and why there are no others.

@@ -72,6 +72,30 @@ pub(super) fn table(interval: &Interval) -> Table {
     Table::new(0, columns)
 }
 
+/// Mean and longest latency of each cause.
+pub(super) fn latency(page: &mut Page, interval: &Interval) {
+    let rows = &interval.devices;
+    if rows.iter().all(|row| row.requests.sum().ended == 0) {
+        return;
+    }
+    let names = rows.iter().map(|row| row.name.as_str());
+    let mut columns = vec![Column::label("ms, longest", names)];
+    for (cause, head, _) in HEADS {
+        if rows.iter().all(|row| row.requests.of(cause).ended == 0) {
+            continue;
+        }
+        let cells = rows.iter().map(|row| {
+            let of = row.requests.of(cause);
+            Cell::applicable(of.mean_s(), |mean_s| {
+                format!("{}, {}", milliseconds(mean_s), milliseconds(of.longest_s))
+            })
+        });
+        columns.push(Column::number(head, cells));
+    }
+    page.blank();
+    Table::new(0, columns).draw(page);
+}
+
 fn filesystems(row: &Device) -> String {
     let names = row.filesystems.iter();
     let names = names.map(|one| format!("{} {}", one.kind, one.mounted_on));

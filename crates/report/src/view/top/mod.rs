@@ -36,7 +36,7 @@ pub struct Style {
 
 /// The part of an interval above the rows of a screen.
 pub(crate) fn above(page: &mut Page, interval: &Interval, level: Level) {
-    page.styled(0, &heading(interval), Tone::Strong);
+    head(page, interval);
     if level != Level::Rows(By::Device) && interval.backend != Backend::None {
         devices::draw(page, interval);
     }
@@ -58,14 +58,17 @@ pub(crate) fn count(interval: &Interval, level: Level) -> usize {
 pub(crate) fn rows(page: &mut Page, interval: &Interval, level: Level) {
     let table = table(interval, level);
     if table.rows() == 0 {
-        page.paragraph(0, rows::NO_ROWS);
+        page.paragraph(0, rows::no_rows(level));
     } else {
         table.draw(page);
     }
 }
 
 /// The part below them.
-pub(crate) fn below(page: &mut Page, interval: &Interval) {
+pub(crate) fn below(page: &mut Page, interval: &Interval, level: Level) {
+    if level == Level::Rows(By::Device) {
+        devices::latency(page, interval);
+    }
     syncs::draw(page, interval);
     if interval.lost_events > 0 {
         gaps(page, interval);
@@ -74,9 +77,12 @@ pub(crate) fn below(page: &mut Page, interval: &Interval) {
 
 /// Shows an interval of which the rows have been chosen.
 pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
-    page.styled(0, &heading(interval), Tone::Strong);
+    head(page, interval);
     if style.by == By::Device || interval.backend != Backend::None {
         devices::draw(page, interval);
+    }
+    if style.by == By::Device {
+        devices::latency(page, interval);
     }
     rows::draw(page, interval, style.by);
     syncs::draw(page, interval);
@@ -92,6 +98,36 @@ fn gaps(page: &mut Page, interval: &Interval) {
         .map(|gap| (gap.what.clone(), gap.why.clone()))
         .collect();
     unseen::draw(page, &gaps);
+}
+
+fn head(page: &mut Page, interval: &Interval) {
+    page.styled(0, &heading(interval), Tone::Strong);
+    if let Some(line) = page_cache(interval) {
+        page.paragraph(0, &line);
+    }
+}
+
+/// Hits and misses, and how much is dirty.
+fn page_cache(interval: &Interval) -> Option<String> {
+    let mut facts = Vec::new();
+    if let Some(cache) = &interval.totals.cache {
+        facts.push(format!(
+            "{} pages/s looked up, {} missed/s",
+            number(interval.per_second(cache.lookups_pages)),
+            number(interval.per_second(cache.missed_pages))
+        ));
+        facts.push(format!(
+            "{}/s dirtied",
+            size(interval.bytes_per_second(cache.dirtied_bytes))
+        ));
+    }
+    if let Some(dirty) = &interval.totals.dirty {
+        facts.push(format!("{} dirty now", size(dirty.waiting_bytes)));
+        if dirty.writeback_bytes > 0 {
+            facts.push(format!("{} in writeback", size(dirty.writeback_bytes)));
+        }
+    }
+    (!facts.is_empty()).then(|| format!("page cache: {}", facts.join(SEPARATOR)))
 }
 
 fn heading(interval: &Interval) -> String {

@@ -2,10 +2,10 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::top::{
-    By, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work,
+    By, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work, container_of,
 };
 
-use super::{count_rate, devices, size_rate};
+use super::{Level, count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
@@ -22,7 +22,7 @@ pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
     }
     let table = table(interval, by);
     if table.rows() == 0 {
-        page.paragraph(0, NO_ROWS);
+        page.paragraph(0, no_rows(Level::Rows(by)));
         return;
     }
     page.blank();
@@ -30,7 +30,14 @@ pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
 }
 
 /// In place of rows.
-pub(super) const NO_ROWS: &str = "no calls on files, and no requests for them";
+pub(super) fn no_rows(level: Level) -> &'static str {
+    match level {
+        Level::Rows(By::Container) => {
+            "no container used a file: no cgroup is named after the ID of one"
+        }
+        _ => "no calls on files, and no requests for them",
+    }
+}
 
 pub(super) fn table(interval: &Interval, by: By) -> Table {
     match by {
@@ -38,6 +45,7 @@ pub(super) fn table(interval: &Interval, by: By) -> Table {
         By::File => files(interval),
         By::Directory => directories(interval),
         By::Cgroup => cgroups(interval),
+        By::Container => containers(interval),
         By::Device => devices::table(interval),
     }
 }
@@ -134,11 +142,10 @@ fn directories(interval: &Interval) -> Table {
 
 fn cgroups(interval: &Interval) -> Table {
     let rows = &interval.cgroups;
-    let unknown = || "(not known)".to_owned();
-    let path = |path: &Option<String>| path.clone().unwrap_or_else(unknown);
-    let paths = rows
-        .iter()
-        .map(|row| ending(&path(&row.path), LONGEST_PATH));
+    let paths = rows.iter().map(|row| match &row.path {
+        Some(path) => ending(&shortened(path), LONGEST_PATH),
+        None => "(not known)".to_owned(),
+    });
     let processes = rows.iter().map(|row| grouped(row.processes));
     let mut columns = vec![
         Column::label("cgroup", paths),
@@ -146,6 +153,35 @@ fn cgroups(interval: &Interval) -> Table {
     ];
     columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
     Table::new(0, columns)
+}
+
+fn containers(interval: &Interval) -> Table {
+    let rows = &interval.containers;
+    let ids = rows.iter().map(|row| short(&row.id).to_owned());
+    let processes = rows.iter().map(|row| grouped(row.processes));
+    let mut columns = vec![
+        Column::label("container", ids),
+        Column::number("processes", processes),
+    ];
+    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
+    let cgroups = rows
+        .iter()
+        .map(|row| ending(&shortened(&row.cgroup), LONGEST_PATH));
+    columns.push(Column::label("cgroup", cgroups).rank(3));
+    Table::new(0, columns)
+}
+
+/// With the ID of a container as engines show it.
+fn shortened(path: &str) -> String {
+    match container_of(path) {
+        Some(id) => path.replace(id, &format!("{}…", short(id))),
+        None => path.to_owned(),
+    }
+}
+
+/// As engines show it.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
 }
 
 /// From what calls asked for to what the disk did; what says least gives way first.

@@ -4,8 +4,9 @@ use insta::assert_snapshot;
 use iostrata_core::evidence::Cause;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::top::{
-    Actor, By, CallSum, Counted, Disk, Interval, Named, Own, PageSum, ProcessIo, RequestRow,
-    RequestSum, Sample, Samples, Share, Strata, assemble, of_samples,
+    Actor, By, CallSum, CommitPart, CommitWait, Commits, Counted, Dirty, Disk, Interval, Named,
+    Own, PageSum, ProcessIo, RequestRow, RequestSum, Sample, Samples, Share, Strata, assemble,
+    of_samples,
 };
 
 use super::Style;
@@ -87,6 +88,43 @@ fn shares() -> Vec<Share> {
     vec![database, reader, own]
 }
 
+fn part(process: Option<u32>, name: &str, path: &str) -> CommitPart {
+    CommitPart {
+        process,
+        name: Some(name.to_owned()),
+        path: Some(path.into()),
+    }
+}
+
+fn commits() -> Commits {
+    let unnamed = CommitPart {
+        process: None,
+        name: None,
+        path: None,
+    };
+    Commits {
+        are_seen: true,
+        waits: vec![CommitWait {
+            process: 4211,
+            file: Some(file(7)),
+            transaction: (DISK, 3),
+            count: 118,
+        }],
+        parts: HashMap::from([(
+            (DISK, 3),
+            vec![
+                part(Some(4211), "postgres", "/var/lib/postgresql/16/main/pg_wal"),
+                part(Some(88), "cron", "/var/spool/cron"),
+                unnamed,
+            ],
+        )]),
+    }
+}
+
+fn container() -> String {
+    format!("/docker/{}", "3f2a9c".repeat(11).split_at(64).0)
+}
+
 fn interval() -> Interval {
     let actor = |name: &str, cgroup: &str| Actor {
         name: Some(name.to_owned()),
@@ -99,7 +137,7 @@ fn interval() -> Interval {
     };
     let actors = [
         (4211, actor("postgres", "/system.slice/postgresql.service")),
-        (97, actor("tar\u{1b}[31m", "/user.slice")),
+        (97, actor("tar\u{1b}[31m", &container())),
         (5000, actor("iostrata", "/user.slice")),
     ];
     let names = [
@@ -126,6 +164,7 @@ fn interval() -> Interval {
             request(Cause::Commit, (None, None), 120, 491_520),
             request(Cause::Flush, (None, None), 240, 0),
         ],
+        commits: commits(),
         actors: actors.into_iter().collect(),
         names: names.into_iter().collect(),
         disks: HashMap::from([(
@@ -136,6 +175,10 @@ fn interval() -> Interval {
             },
         )]),
         disk_of: HashMap::from([(DISK, DISK)]),
+        dirty: Some(Dirty {
+            waiting_bytes: 5 << 20,
+            writeback_bytes: 0,
+        }),
         own: Own {
             process: 5000,
             cpu_ns: 4_000_000,
@@ -171,8 +214,8 @@ fn files_on_160_columns() {
 
 #[test]
 fn directories_and_cgroups_and_devices() {
-    let drawn =
-        [By::Directory, By::Cgroup, By::Device].map(|by| draw(&interval(), 100, style(by, false)));
+    let drawn = [By::Directory, By::Cgroup, By::Container, By::Device]
+        .map(|by| draw(&interval(), 100, style(by, false)));
     assert_snapshot!(drawn.concat());
 }
 
@@ -188,7 +231,14 @@ fn what_was_lost_is_said_in_its_interval() {
 
 #[test]
 fn no_line_is_wider_than_the_page() {
-    for by in [By::Process, By::File, By::Directory, By::Cgroup, By::Device] {
+    for by in [
+        By::Process,
+        By::File,
+        By::Directory,
+        By::Cgroup,
+        By::Container,
+        By::Device,
+    ] {
         for width in [80, 100, 160] {
             let text = draw(&interval(), width, style(by, true));
             let widest = text.lines().map(textwrap::core::display_width).max();
@@ -237,10 +287,12 @@ fn nothing_at_all() {
         },
         shares: Vec::new(),
         requests: Vec::new(),
+        commits: Commits::default(),
         actors: HashMap::new(),
         names: HashMap::new(),
         disks: HashMap::new(),
         disk_of: HashMap::new(),
+        dirty: None,
         own: Own::default(),
         lost_events: 0,
         missing: Vec::new(),

@@ -6,14 +6,14 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::{List, ListState, Paragraph};
+use ratatui::widgets::{List, ListState, Paragraph, Wrap};
 
 use super::state::{KINDS, SORTS, State};
 
 /// Lines that the part below the rows has at most.
 const BELOW: usize = 6;
 
-const KEYS: &str = "1-5 rows  s sort  / filter  Enter into  Esc back  Space freeze  q quit";
+const KEYS: &str = "1-6 rows  s sort  / filter  Enter into  Esc back  Space freeze  q quit";
 
 pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
@@ -33,7 +33,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
         height(&parts.heads),
         Constraint::Min(1),
         height(&parts.below),
-        Constraint::Length(1),
+        Constraint::Length(u16::try_from(KEYS.len().div_ceil(width.max(1))).unwrap_or(1)),
     ])
     .areas(area);
     let lines =
@@ -46,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
     let list = List::new(parts.rows).highlight_style(reversed);
     frame.render_stateful_widget(list, rows, &mut ListState::default().with_selected(chosen));
     frame.render_widget(lines(parts.below), below);
-    frame.render_widget(Paragraph::new(KEYS), keys);
+    frame.render_widget(Paragraph::new(KEYS).wrap(Wrap { trim: true }), keys);
 }
 
 /// `disks > vda > /srv/db/wal, by disk bytes, filter: wal, frozen`.

@@ -8,11 +8,12 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 const MOST_ROWS: usize = 1000;
 
 /// The kinds of rows, in the order of their keys from 1 on.
-pub(super) const KINDS: [(By, &str); 5] = [
+pub(super) const KINDS: [(By, &str); 6] = [
     (By::Process, "processes"),
     (By::File, "files"),
     (By::Directory, "directories"),
     (By::Cgroup, "cgroups"),
+    (By::Container, "containers"),
     (By::Device, "disks"),
 ];
 
@@ -150,7 +151,7 @@ impl State {
 
     fn command(&mut self, code: KeyCode) {
         match code {
-            KeyCode::Char(digit @ '1'..='5') => self.turn_to(digit as usize - '1' as usize),
+            KeyCode::Char(digit @ '1'..='6') => self.turn_to(digit as usize - '1' as usize),
             KeyCode::Tab => {
                 let kinds = KINDS.iter().position(|(by, _)| *by == self.by);
                 self.turn_to((kinds.unwrap_or(0) + 1) % KINDS.len());
@@ -216,6 +217,7 @@ fn name(scope: &Scope, interval: &Interval) -> String {
             (None, Some((device, inode))) => format!("inode {inode} on {device}"),
             (None, None) => "calls that name no open file".to_owned(),
         },
+        Scope::Container(id) => format!("container {}", id.get(..12).unwrap_or(id)),
         Scope::Process(pid) => {
             let mut rows = interval.processes.iter();
             let row = rows.find(|row| row.pid == *pid);

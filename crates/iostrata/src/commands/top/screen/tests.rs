@@ -66,10 +66,10 @@ fn the_page_shows_the_screen() {
 #[test]
 fn from_a_disk_to_a_file_to_a_process_to_its_calls() {
     let mut state = state();
-    press(&mut state, &[KeyCode::Char('5'), KeyCode::Enter]);
-    assert_eq!(place(&state), "disks > loop0, by disk bytes");
+    press(&mut state, &[KeyCode::Char('6'), KeyCode::Enter]);
+    assert_eq!(place(&state), "disks > loop1, by disk bytes");
     press(&mut state, &[KeyCode::Down, KeyCode::Enter]);
-    assert_eq!(place(&state), "disks > loop0 > /mnt/db/wal, by disk bytes");
+    assert_eq!(place(&state), "disks > loop1 > /mnt/db/wal, by disk bytes");
     press(&mut state, &[KeyCode::Enter]);
     insta::assert_snapshot!(drawn(&state));
     press(&mut state, &[KeyCode::Esc, KeyCode::Esc]);

@@ -1,0 +1,197 @@
+//! What is asked for, and the answer.
+
+use std::sync::Arc;
+
+use httparse::{EMPTY_HEADER, Request, Status};
+use iostrata_report::export::openmetrics::Format;
+
+use super::Metrics;
+
+/// Bytes of a request, from its method to the empty line.
+pub(super) const LONGEST: usize = 8192;
+
+/// Headers of a request.
+const MOST_HEADERS: usize = 64;
+
+/// A request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// It has not come completely.
+    NotYet,
+    /// The metrics.
+    Metrics {
+        format: Format,
+        /// Not for `HEAD`.
+        with_body: bool,
+    },
+    /// What there is here.
+    Root,
+    /// Another path.
+    NotFound,
+    /// Anything but `GET` and `HEAD`.
+    Method,
+    /// It is too long.
+    TooLong,
+    /// It is no request.
+    Nonsense,
+}
+
+/// What these bytes ask for.
+pub(super) fn parse(bytes: &[u8]) -> Asked {
+    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+    let mut request = Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(Status::Partial) if bytes.len() >= LONGEST => return Asked::TooLong,
+        Ok(Status::Partial) => return Asked::NotYet,
+        Ok(Status::Complete(length)) if length > LONGEST => return Asked::TooLong,
+        Ok(Status::Complete(_)) => {}
+        Err(httparse::Error::TooManyHeaders) => return Asked::TooLong,
+        Err(_) => return Asked::Nonsense,
+    }
+    let with_body = match request.method {
+        Some("GET") => true,
+        Some("HEAD") => false,
+        _ => return Asked::Method,
+    };
+    let path = request.path.unwrap_or_default();
+    match path.split('?').next() {
+        Some("/metrics") => Asked::Metrics {
+            format: accepted(request.headers),
+            with_body,
+        },
+        Some("/") => Asked::Root,
+        _ => Asked::NotFound,
+    }
+}
+
+/// A reader that does not ask for `OpenMetrics` gets what every reader of metrics understands.
+fn accepted(headers: &[httparse::Header<'_>]) -> Format {
+    let mut accept = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("accept"));
+    let is_named = |header: &httparse::Header<'_>| {
+        let value = String::from_utf8_lossy(header.value);
+        value.contains("application/openmetrics-text")
+    };
+    if accept.any(is_named) {
+        Format::OpenMetrics
+    } else {
+        Format::Text
+    }
+}
+
+/// An answer. Every connection ends with it.
+#[derive(Debug)]
+pub(super) struct Answer {
+    head: String,
+    /// The same for all who ask at one time.
+    body: Arc<str>,
+}
+
+impl Answer {
+    pub(super) fn to(asked: Asked, metrics: &mut Metrics) -> Self {
+        let (status, text) = match asked {
+            Asked::Metrics { format, with_body } => {
+                return match metrics.text(format) {
+                    Ok(text) => Self::new("200 OK", format.content_type(), text, with_body),
+                    Err(_) => Self::plain("500 Internal Server Error", "no metrics\n"),
+                };
+            }
+            Asked::Root => ("200 OK", "iostrata: the metrics are at /metrics\n"),
+            Asked::NotFound => ("404 Not Found", "not found: the metrics are at /metrics\n"),
+            Asked::Method => (
+                "405 Method Not Allowed\r\nAllow: GET, HEAD",
+                "only GET and HEAD\n",
+            ),
+            Asked::TooLong => (
+                "431 Request Header Fields Too Large",
+                "the request is too long\n",
+            ),
+            Asked::NotYet | Asked::Nonsense => ("400 Bad Request", "not an HTTP request\n"),
+        };
+        Self::plain(status, text)
+    }
+
+    fn plain(status: &str, text: &str) -> Self {
+        Self::new(status, "text/plain; charset=utf-8", text.into(), true)
+    }
+
+    fn new(status: &str, kind: &str, body: Arc<str>, with_body: bool) -> Self {
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+             X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let body = if with_body { body } else { "".into() };
+        Self { head, body }
+    }
+
+    /// What is left of it after so many bytes, or a part of that.
+    pub(super) fn from(&self, written: usize) -> &[u8] {
+        let (head, body) = (self.head.as_bytes(), self.body.as_bytes());
+        match head.get(written..) {
+            Some(left) if !left.is_empty() => left,
+            _ => body
+                .get(written.saturating_sub(head.len())..)
+                .unwrap_or_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const METRICS: Asked = Asked::Metrics {
+        format: Format::Text,
+        with_body: true,
+    };
+
+    #[test]
+    fn a_request_is_known_when_it_is_complete() {
+        let request = b"GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n";
+        for length in 0..request.len() {
+            assert_eq!(parse(&request[..length]), Asked::NotYet, "{length}");
+        }
+        assert_eq!(parse(request), METRICS);
+        assert_eq!(parse(b"GET /metrics HTTP/1.0\r\n\r\n"), METRICS);
+    }
+
+    #[test]
+    fn the_format_is_that_which_is_accepted() {
+        let request = b"GET /metrics HTTP/1.1\r\naccept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n";
+        let Asked::Metrics { format, .. } = parse(request) else {
+            panic!()
+        };
+        assert_eq!(format, Format::OpenMetrics);
+    }
+
+    #[test]
+    fn an_answer_is_its_head_and_its_body() {
+        let answer = Answer::plain("200 OK", "hello");
+        let whole = (0..).map_while(|at| answer.from(at).first().copied());
+        let whole = String::from_utf8(whole.collect()).unwrap();
+        assert!(whole.starts_with("HTTP/1.1 200 OK\r\n"), "{whole}");
+        assert!(whole.ends_with("\r\nContent-Length: 5\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\nhello"), "{whole}");
+        let head = Answer::new("200 OK", "text/plain", "hello".into(), false);
+        assert!(head.head.contains("Content-Length: 5") && head.from(head.head.len()).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_request_for_metrics_is_told_apart() {
+        assert_eq!(parse(b"GET / HTTP/1.1\r\n\r\n"), Asked::Root);
+        assert_eq!(parse(b"GET /../x HTTP/1.1\r\n\r\n"), Asked::NotFound);
+        assert_eq!(parse(b"POST /metrics HTTP/1.1\r\n\r\n"), Asked::Method);
+        assert_eq!(parse(b"\x16\x03\x01\x02\x00\x01"), Asked::Nonsense);
+        let long = [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &[b'x'; LONGEST]].concat();
+        assert_eq!(parse(&long), Asked::TooLong);
+        let many =
+            "GET /metrics HTTP/1.1\r\n".to_owned() + &"X: y\r\n".repeat(MOST_HEADERS + 1) + "\r\n";
+        assert_eq!(parse(many.as_bytes()), Asked::TooLong);
+        let head = Asked::Metrics {
+            format: Format::Text,
+            with_body: false,
+        };
+        assert_eq!(parse(b"HEAD /metrics HTTP/1.1\r\n\r\n"), head);
+    }
+}

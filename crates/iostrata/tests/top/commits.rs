@@ -1,0 +1,98 @@
+//! Who waits for which commit, and whose changes are in it.
+
+use std::fs::{File, FileTimes};
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+use iostrata_core::top::Part;
+use rustix::process::geteuid;
+
+use crate::image::{Image, text};
+use crate::watched::{Watch, workload};
+
+const APPENDS: u64 = 100;
+
+/// Makes and removes a file without end, and syncs nothing.
+const CHANGE: &str = "while :; do : >\"$0\"; rm \"$0\"; done";
+
+/// Reads a file without end, by opening it.
+const READ: &str = "while :; do read -r line <\"$0\"; done";
+
+/// Killed when the test ends.
+struct Shell(Child);
+
+impl Shell {
+    fn start(script: &str, file: &str) -> Self {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", script, file]).stderr(Stdio::null());
+        Self(shell.spawn().unwrap())
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn a_sync_is_told_whose_changes_its_commits_had() {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return;
+    }
+    let (image, other) = (Image::new(), Image::new());
+    let (log, changed) = (text(&image.path("log")), text(&image.path("changed")));
+    let mut read = File::create(image.path("read")).unwrap();
+    read.write_all(b"line\n").unwrap();
+    // The first read after a write changes the access time (relatime), and takes part for that.
+    let later = SystemTime::now() + Duration::from_hours(1);
+    read.set_times(FileTimes::new().set_accessed(later))
+        .unwrap();
+    let append = workload("append");
+    let watch = Watch::begin();
+    let changes = Shell::start(CHANGE, &changed);
+    let elsewhere = Shell::start(CHANGE, &text(&other.path("changed")));
+    let reads = Shell::start(READ, &text(&image.path("read")));
+    let mut append = Command::new(append);
+    append.args([&log, &APPENDS.to_string(), "100", "fsync"]);
+    let mut append = append.spawn().unwrap();
+    let appends = append.id();
+    assert!(append.wait().unwrap().success());
+    let intervals = watch.end();
+    let waits = intervals.iter().flat_map(|interval| &interval.syncs);
+    let waits = waits.filter(|wait| wait.pid == appends && wait.path.as_ref() == Some(&log));
+    let commits: Vec<_> = waits.map(|wait| wait.commit.clone().unwrap()).collect();
+    // Nobody else syncs there: each sync has a commit of its own.
+    let syncs: u64 = commits.iter().map(|commit| commit.syncs).sum();
+    let known: u64 = commits.iter().map(|commit| commit.commits_known).sum();
+    assert!((APPENDS * 98 / 100..=APPENDS).contains(&syncs), "{syncs}");
+    assert!(known > 0 && known <= syncs, "{known}");
+    let parts = commits.iter().flat_map(|commit| &commit.parts);
+    let parts: Vec<&Part> = parts.collect();
+    let of = |pid: u32| parts.iter().filter(move |part| part.pid == Some(pid));
+    // Before Linux 6.2 handles name no file.
+    let are_named = parts.iter().any(|part| part.path.is_some());
+    let own: u64 = of(appends)
+        .filter(|part| part.path.as_ref() == are_named.then_some(&log))
+        .map(|part| part.commits)
+        .sum();
+    assert_eq!(own, known, "its own change is in each");
+    assert!(of(changes.0.id()).count() > 0, "{parts:?}");
+    let names: Vec<_> = of(appends).map(|part| part.name.as_deref()).collect();
+    assert!(
+        names.iter().all(|name| *name == Some("append")),
+        "{names:?}"
+    );
+    for (whose, pid) in [("another disk", elsewhere.0.id()), ("reads", reads.0.id())] {
+        assert_eq!(of(pid).count(), 0, "{whose}");
+    }
+    let elsewhere = text(&other.path(""));
+    let is_elsewhere = |part: &&&Part| {
+        let path = part.path.as_deref();
+        path.is_some_and(|path| path.starts_with(&elsewhere) || path.ends_with("/image"))
+    };
+    assert_eq!(parts.iter().find(is_elsewhere), None);
+}

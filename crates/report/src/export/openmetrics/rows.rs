@@ -1,0 +1,415 @@
+//! Which metrics there are, and what their samples say.
+
+use std::fmt::Result;
+
+use iostrata_core::environment::Backend;
+use iostrata_core::evidence::Cause;
+use iostrata_core::top::{
+    CAUSES, CallFigures, Calls, Did, FileKey, ProcessIo, ProcessKey, Slots, Sums, container_of,
+};
+
+use super::families::{Families, Labels, Value};
+
+/// The value of the label of a row that has no place of its own; `others="true"` tells it from a
+/// program or file of this name.
+const OTHERS: &str = "(others)";
+
+pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    let calls = sums.totals.calls.as_ref();
+    let of_calls = |value: fn(&CallFigures) -> Value| {
+        let each = calls.into_iter().flat_map(purposes);
+        each.map(move |(purpose, of)| (vec![("purpose", purpose)], value(&of)))
+    };
+    families.counter(
+        (
+            "calls",
+            "System calls on files, directories and block devices that have ended.",
+        ),
+        of_calls(|of| of.count.into()),
+    )?;
+    families.counter(
+        ("call_errors", "Of these, calls that have failed."),
+        of_calls(|of| of.errors.into()),
+    )?;
+    families.counter(
+        ("call_bytes", "Bytes that these calls moved."),
+        of_calls(|of| of.bytes.into()),
+    )?;
+    families.counter(
+        ("call_seconds", "Time inside these calls, over all threads."),
+        of_calls(|of| of.time_s.into()),
+    )?;
+    let cache = sums.totals.cache.as_ref();
+    let of_cache = |value: u64| [(Labels::new(), value)];
+    if let Some(cache) = cache {
+        families.counter(
+            (
+                "page_cache_lookup_pages",
+                "Pages of files that were asked for.",
+            ),
+            of_cache(cache.lookups_pages),
+        )?;
+        families.counter(
+            (
+                "page_cache_missed_pages",
+                "Pages that were not there and were waited for.",
+            ),
+            of_cache(cache.missed_pages),
+        )?;
+        families.counter(
+            (
+                "page_cache_prefetched_pages",
+                "Pages that were read before anybody waited for them.",
+            ),
+            of_cache(cache.prefetched_pages),
+        )?;
+        families.counter(
+            (
+                "page_cache_dirtied_bytes",
+                "Bytes of pages turned dirty, in whole folios.",
+            ),
+            of_cache(cache.dirtied_bytes),
+        )?;
+    }
+    let dirty = sums.dirty().into_iter().flat_map(|dirty| {
+        [
+            (vec![("state", "waiting")], dirty.waiting_bytes),
+            (vec![("state", "writeback")], dirty.writeback_bytes),
+        ]
+    });
+    families.gauge(
+        (
+            "page_cache_dirty_bytes",
+            "Bytes that are dirty now: waiting to be written, or being written.",
+        ),
+        dirty,
+    )
+}
+
+pub(super) fn disks(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    // Also causes that have not occurred: a rate needs a begin.
+    let each = || {
+        let own = sums
+            .disks
+            .own()
+            .map(|(name, of)| (vec![("disk", name.as_str())], of));
+        let others = sums
+            .disks
+            .others()
+            .map(|of| (others(vec![("disk", OTHERS)]), of));
+        own.chain(others).flat_map(|(labels, of)| {
+            CAUSES.into_iter().map(move |cause| {
+                let mut labels = labels.clone();
+                labels.push(("cause", name_of(cause)));
+                (labels, of.of(cause))
+            })
+        })
+    };
+    if sums.totals.requests.is_none() {
+        return Ok(());
+    }
+    families.counter(
+        (
+            "disk_requests",
+            "Block requests issued, by cause. Those of the journal, of metadata and flushes are the file system's, and are in no process's metrics.",
+        ),
+        each().map(|(labels, of)| (labels, of.count)),
+    )?;
+    families.counter(
+        ("disk_request_bytes", "Bytes that these requests carried."),
+        each().map(|(labels, of)| (labels, of.bytes)),
+    )?;
+    families.counter(
+        ("disk_requests_ended", "Block requests that have ended."),
+        each().map(|(labels, of)| (labels, of.ended)),
+    )?;
+    families.counter(
+        (
+            "disk_request_seconds",
+            "Time from issue to completion of the requests that have ended.",
+        ),
+        each().map(|(labels, of)| (labels, of.time_s)),
+    )
+}
+
+pub(super) fn processes(families: &mut Families<'_, '_>, slots: &Slots<ProcessKey, Did>) -> Result {
+    let each = || {
+        let own = slots.own().map(|(key, did)| {
+            let name = key.name.as_deref().unwrap_or_default();
+            let cgroup = key.cgroup.as_deref().unwrap_or_default();
+            (vec![("process", name), ("cgroup", cgroup)], did)
+        });
+        let rest = slots
+            .others()
+            .map(|did| (others(vec![("process", OTHERS)]), did));
+        own.chain(rest)
+    };
+    work(families, "process", &each)?;
+    of_proc(families, &each)
+}
+
+pub(super) fn files(families: &mut Families<'_, '_>, slots: &Slots<FileKey, Did>) -> Result {
+    let keys: Vec<(String, &Did)> = slots.own().map(|(key, did)| (told(key), did)).collect();
+    let each = || {
+        let own = keys
+            .iter()
+            .map(|(key, did)| (vec![("file", key.as_str())], *did));
+        let rest = slots
+            .others()
+            .map(|did| (others(vec![("file", OTHERS)]), did));
+        own.chain(rest)
+    };
+    work(families, "file", &each)
+}
+
+fn told(key: &FileKey) -> String {
+    match key {
+        FileKey::Path(path) => path.clone(),
+        FileKey::Inode(device, inode) => format!("inode {inode} on {device}"),
+    }
+}
+
+pub(super) fn cgroups(
+    families: &mut Families<'_, '_>,
+    slots: &Slots<Option<String>, Did>,
+) -> Result {
+    let each = || {
+        let own = slots.own().map(|(path, did)| {
+            let path = path.as_deref().unwrap_or_default();
+            let mut labels = vec![("cgroup", path)];
+            labels.extend(container_of(path).map(|id| ("container", id)));
+            (labels, did)
+        });
+        let rest = slots
+            .others()
+            .map(|did| (others(vec![("cgroup", OTHERS)]), did));
+        own.chain(rest)
+    };
+    work(families, "cgroup", &each)
+}
+
+fn others(mut labels: Labels<'_>) -> Labels<'_> {
+    labels.push(("others", "true"));
+    labels
+}
+
+/// The same for processes, files and cgroups.
+fn work<'l, I>(families: &mut Families<'_, '_>, of: &str, each: &impl Fn() -> I) -> Result
+where
+    I: Iterator<Item = (Labels<'l>, &'l Did)>,
+{
+    let bounded = format!(
+        "Only the {of} rows that did most have samples of their own, all others are summed with others=\"true\"; \
+         iostrata_others and iostrata_places say how many."
+    );
+    let calls = |value: fn(&CallFigures) -> Value| {
+        each().flat_map(move |(labels, did)| {
+            let each = did.work.calls.as_ref().into_iter().flat_map(purposes);
+            each.map(move |(purpose, of)| {
+                let mut labels = labels.clone();
+                labels.push(("purpose", purpose));
+                (labels, value(&of))
+            })
+        })
+    };
+    let mut counter = |name: &str, help: &str, samples: Vec<(Labels<'l>, Value)>| {
+        let (name, help) = (format!("{of}_{name}"), format!("{help} {bounded}"));
+        families.counter((&name, &help), samples)
+    };
+    counter(
+        "calls",
+        "System calls that have ended.",
+        calls(|of| of.count.into()).collect(),
+    )?;
+    counter(
+        "call_bytes",
+        "Bytes that these calls moved.",
+        calls(|of| of.bytes.into()).collect(),
+    )?;
+    counter(
+        "call_seconds",
+        "Time inside these calls, over all threads.",
+        calls(|of| of.time_s.into()).collect(),
+    )?;
+    let cache = each().filter_map(|(labels, did)| Some((labels, did.work.cache?)));
+    let (mut missed, mut dirtied) = (Vec::new(), Vec::new());
+    for (labels, cache) in cache {
+        missed.push((labels.clone(), cache.missed_pages.into()));
+        dirtied.push((labels, cache.dirtied_bytes.into()));
+    }
+    counter(
+        "missed_pages",
+        "Pages that were not in the page cache and were waited for.",
+        missed,
+    )?;
+    counter(
+        "dirtied_bytes",
+        "Bytes of pages turned dirty, in whole folios.",
+        dirtied,
+    )?;
+    let device = each().filter_map(|(labels, did)| Some((labels, did.work.device?)));
+    let (mut requests, mut bytes) = (Vec::new(), Vec::new());
+    for (labels, device) in device {
+        for (direction, of) in [("read", device.reads), ("write", device.data)] {
+            let mut labels = labels.clone();
+            labels.push(("direction", direction));
+            requests.push((labels.clone(), of.count.into()));
+            bytes.push((labels, of.bytes.into()));
+        }
+    }
+    counter(
+        "disk_requests",
+        "Block requests for contents of files.",
+        requests,
+    )?;
+    counter("disk_bytes", "Bytes that these requests carried.", bytes)
+}
+
+/// Where the kernel side is not permitted.
+fn of_proc<'l, I>(families: &mut Families<'_, '_>, each: &impl Fn() -> I) -> Result
+where
+    I: Iterator<Item = (Labels<'l>, &'l Did)>,
+{
+    type Counter = fn(&ProcessIo) -> u64;
+    const METRICS: [(&str, &str, Counter); 6] = [
+        (
+            "rchar_bytes",
+            "Bytes that calls read, also from pipes and terminals",
+            |io| io.rchar_bytes,
+        ),
+        (
+            "wchar_bytes",
+            "Bytes that calls wrote, also to pipes and terminals",
+            |io| io.wchar_bytes,
+        ),
+        ("syscr", "Calls that read", |io| io.syscr),
+        ("syscw", "Calls that wrote", |io| io.syscw),
+        ("read_bytes", "Bytes that the disk was made to read", |io| {
+            io.read_bytes
+        }),
+        ("write_bytes", "Bytes of pages turned dirty", |io| {
+            io.write_bytes
+        }),
+    ];
+    for (name, help, value) in METRICS {
+        let name = format!("process_io_{name}");
+        let help = format!("{help}, by /proc/PID/io.");
+        let samples = each().filter_map(|(labels, did)| Some((labels, value(did.io.as_ref()?))));
+        families.counter((&name, &help), samples)?;
+    }
+    Ok(())
+}
+
+/// How much is summed, and how many rows may have samples of their own.
+pub(super) fn places(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    let [processes, files, cgroups, disks] =
+        ["process", "file", "cgroup", "disk"].map(|of| vec![("of", of)]);
+    families.gauge(
+        (
+            "places",
+            "Most rows of this kind that have samples of their own.",
+        ),
+        [
+            (processes.clone(), sums.processes.most()),
+            (files.clone(), sums.files.most()),
+            (cgroups.clone(), sums.cgroups.most()),
+            (disks.clone(), sums.disks.most()),
+        ],
+    )?;
+    families.gauge(
+        (
+            "others",
+            "Rows of this kind that were summed with others=\"true\" in the last interval.",
+        ),
+        [
+            (processes.clone(), sums.processes.others_now()),
+            (files.clone(), sums.files.others_now()),
+            (cgroups.clone(), sums.cgroups.others_now()),
+            (disks.clone(), sums.disks.others_now()),
+        ],
+    )?;
+    families.counter(
+        (
+            "displaced",
+            "Rows of this kind whose samples ended, as another one did more.",
+        ),
+        [
+            (processes, sums.processes.displaced()),
+            (files, sums.files.displaced()),
+            (cgroups, sums.cgroups.displaced()),
+            (disks, sums.disks.displaced()),
+        ],
+    )
+}
+
+/// What stands behind all others.
+pub(super) fn observer(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    let one = |value: Value| [(Labels::new(), value)];
+    let totals = &sums.totals;
+    let observed = [
+        ("calls", totals.calls.is_some()),
+        ("page_cache", totals.cache.is_some()),
+        ("requests", totals.requests.is_some()),
+        ("proc_io", sums.backend == Some(Backend::None)),
+    ];
+    let observed = observed.map(|(what, is)| (vec![("what", what)], u64::from(is)));
+    families.gauge(
+        ("observed", "1 for what is counted; what is not counted has no metrics. Operations of io_uring and libaio are not counted as calls."),
+        observed,
+    )?;
+    families.counter(
+        (
+            "lost_events",
+            "Events that were lost: counts may be too low by as many.",
+        ),
+        one(sums.lost_events.into()),
+    )?;
+    families.counter(
+        ("intervals", "Intervals counted so far."),
+        one(sums.intervals.into()),
+    )?;
+    families.counter(
+        ("covered_seconds", "Time that these cover."),
+        one(sums.covered_s.into()),
+    )?;
+    families.gauge(
+        (
+            "last_interval_timestamp_seconds",
+            "End of the last interval; counts are those at that time.",
+        ),
+        one(sums.until_s.into()),
+    )?;
+    families.counter(
+        ("own_cpu_seconds", "CPU time of iostrata itself."),
+        one(sums.own_cpu_s.into()),
+    )?;
+    families.gauge(
+        (
+            "own_peak_resident_bytes",
+            "Most memory of iostrata that was resident.",
+        ),
+        one(sums.own_peak_bytes.into()),
+    )
+}
+
+fn purposes(calls: &Calls) -> [(&'static str, CallFigures); 4] {
+    [
+        ("read", calls.reads),
+        ("write", calls.writes),
+        ("sync", calls.syncs),
+        ("metadata", calls.metadata),
+    ]
+}
+
+fn name_of(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Read => "read",
+        Cause::Data => "data",
+        Cause::Journal => "journal",
+        Cause::Commit => "commit",
+        Cause::Metadata => "metadata",
+        Cause::Flush => "flush",
+        Cause::Discard => "discard",
+        Cause::Unknown => "unknown",
+    }
+}
