@@ -84,7 +84,7 @@ pub(crate) struct Crash {
     #[arg(long, value_enum, value_name = "WHO")]
     pub(crate) pressure: Option<PressureName>,
 
-    /// Milliseconds that each request to the device takes at least, in block mode; 0.5 by default
+    /// Milliseconds that each request to the device takes at least, in block mode; 2 by default
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
     pub(crate) delay: Option<f64>,
 

@@ -27,7 +27,9 @@ impl Case {
     }
 
     fn command(&self, options: &[&str], script: &str) -> Command {
-        let mut command = self.place.iostrata("crash --mode block --images 150 --dir");
+        let mut command = self
+            .place
+            .iostrata("crash --mode block --images 150 --delay 5 --dir");
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.arg(&self.dir).args(options);
         command.args(["--", "/bin/sh", "-c", script]);

@@ -31,9 +31,10 @@ use crate::progress::Bar;
 /// Images of one run at most, unless told otherwise.
 const IMAGES: u64 = 600;
 
-/// Time that a request takes, unless told otherwise, milliseconds: that of a fast disk. Data that is on its way when the
+/// Time that a request takes, unless told otherwise, milliseconds: a
+/// busy machine commits within it. Data that is on its way when the
 /// metadata is committed is what many programs lose.
-const DELAY_MS: f64 = 0.5;
+const DELAY_MS: f64 = 2.0;
 
 /// Subsets of one epoch where it has many blocks.
 const SUBSETS: usize = 40;
