@@ -202,7 +202,7 @@ impl RealName {
 /// Who else commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PressureName {
-    /// Somebody syncs another file after each change of the program
+    /// Another file is synced after each change of the program
     Fsync,
     /// The file system, every second
     Timer,
