@@ -63,10 +63,15 @@ impl Ground {
     }
 }
 
+/// Why xfs does not run with the timer.
+const XFS_TIMER: &str = "xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), which a run does not \
+                         change";
+
 /// What came of all runs.
 #[derive(Default)]
 pub(super) struct Runs {
     pub(super) modes: Vec<ModeRow>,
+    pub(super) missing: Vec<Gap>,
     pub(super) findings: Vec<Finding>,
     pub(super) kept_in: Option<&'static str>,
     pub(super) interrupted: Option<Interrupted>,
@@ -125,15 +130,14 @@ impl Runs {
                     is_first: runs.modes.is_empty() && options.mode == crate::cli::CrashMode::Block,
                 };
                 if is_without_timer(*filesystem, *pressure) {
-                    // With other pressures to show it only needs telling; alone it leaves nothing to be done.
                     if pressures.len() > 1 {
+                        runs.missing
+                            .push(Gap::new("xfs, pressure timer", XFS_TIMER));
                         continue;
                     }
-                    return Err(Failure::Usage(
-                        "--pressure timer: xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), \
-                         which a run does not change; use --pressure fsync or none for xfs"
-                            .to_owned(),
-                    ));
+                    return Err(Failure::Usage(format!(
+                        "--pressure timer: {XFS_TIMER}; use --pressure fsync or none for xfs"
+                    )));
                 }
                 match runs.add(&run, &foundation) {
                     Ok(()) => {}

@@ -69,6 +69,9 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
     }
+    for gap in &result.missing {
+        page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
+    }
     let mut told = Vec::new();
     for gap in result
         .modes
