@@ -49,6 +49,7 @@ fn help_of_the_program() {
       lab          Run I/O experiments on this machine and answer questions with evidence
       trace        Run a program, or attach to a running process, and show where its file I/O goes
       top          Show live what all processes do with files, and what keeps the disks busy
+      serve        Serve the same to Prometheus, as metrics
       cache        Inspect, warm or evict cached files
       doctor       Show the storage under a path, and what iostrata can observe here
       report       Show the last result or a saved one; export results as tables and metrics
