@@ -152,3 +152,23 @@ fn a_signal_leaves_the_terminal_as_it_was() {
         "{after}"
     );
 }
+
+#[test]
+fn a_closed_terminal_ends_it() {
+    if skips() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    let terminal = Terminal::run(&format!("exec {program} top --every 200ms"));
+    terminal.shows("calls/s");
+    let pid = terminal.tmux(&["list-panes", "-F", "#{pane_pid}"]);
+    let process = PathBuf::from("/proc").join(pid.trim());
+    let command = std::fs::read(process.join("cmdline")).unwrap();
+    assert!(command.starts_with(program.as_bytes()));
+    terminal.tmux(&["kill-server"]);
+    let begun = Instant::now();
+    while process.exists() {
+        assert!(begun.elapsed() < PATIENCE, "{pid} is still there");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

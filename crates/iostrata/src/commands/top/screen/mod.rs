@@ -6,11 +6,12 @@ mod state;
 mod tests;
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use iostrata_lab::interrupt::Interrupted;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::state::{Asked, State};
 use super::Watched;
@@ -86,6 +87,19 @@ enum Waited {
     Interrupted(Interrupted),
 }
 
+/// Waits for keys at most so long; whether the terminal is closed. crossterm must not find that out: it reads the
+/// end of the input again and again, and never returns.
+fn is_gone_after(most: Duration) -> bool {
+    let most = Timespec::try_from(most).ok();
+    let input = io::stdin();
+    let mut keys = [PollFd::new(&input, PollFlags::IN)];
+    // A signal ends the wait, and is looked for by the caller.
+    _ = poll(&mut keys, most.as_ref());
+    keys[0]
+        .revents()
+        .intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
 fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<Waited, Failure> {
     loop {
         if let Err(by) = watched.interrupt.check() {
@@ -96,7 +110,10 @@ fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<
         if left.is_zero() {
             return Ok(Waited::Due);
         }
-        if !event::poll(left.min(super::PAUSE)).map_err(|error| cannot(&error))? {
+        if is_gone_after(left.min(super::PAUSE)) {
+            return Ok(Waited::Quit);
+        }
+        if !event::poll(Duration::ZERO).map_err(|error| cannot(&error))? {
             continue;
         }
         match event::read().map_err(|error| cannot(&error))? {
