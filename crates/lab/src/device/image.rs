@@ -57,6 +57,11 @@ impl DiskImage {
     pub fn copy_to(&self, other: &Self) -> io::Result<()> {
         ftruncate(&other.file, 0)?;
         ftruncate(&other.file, self.size_bytes)?;
+        self.each_part(|part, offset| other.file.write_all_at(part, offset))
+    }
+
+    /// Reads all that holds more than holes, from its begin to its end, with the offset of each part.
+    fn each_part(&self, mut with: impl FnMut(&[u8], u64) -> io::Result<()>) -> io::Result<()> {
         let mut part = vec![0; PART_BYTES];
         let mut at = 0;
         while let Some((begin, end)) = self.next_data(at)? {
@@ -65,7 +70,7 @@ impl DiskImage {
                 let left = usize::try_from(end - from).unwrap_or(PART_BYTES);
                 let part = &mut part[..left.min(PART_BYTES)];
                 self.file.read_exact_at(part, from)?;
-                other.file.write_all_at(part, from)?;
+                with(part, from)?;
                 from += part.len() as u64;
             }
             at = end;
@@ -88,25 +93,15 @@ impl DiskImage {
     /// When it cannot be read.
     pub fn drop_zeros(&self) -> io::Result<()> {
         const BLOCK_BYTES: usize = 4096;
-        let mut part = vec![0; PART_BYTES];
-        let mut at = 0;
-        while let Some((begin, end)) = self.next_data(at)? {
-            let mut from = begin;
-            while from < end {
-                let left = usize::try_from(end - from).unwrap_or(PART_BYTES);
-                let part = &mut part[..left.min(PART_BYTES)];
-                self.file.read_exact_at(part, from)?;
-                for (number, block) in part.chunks(BLOCK_BYTES).enumerate() {
-                    if block.iter().all(|byte| *byte == 0) {
-                        let offset = from + (number * BLOCK_BYTES) as u64;
-                        self.zero(offset, block.len() as u64)?;
-                    }
+        self.each_part(|part, offset| {
+            for (number, block) in part.chunks(BLOCK_BYTES).enumerate() {
+                if block.iter().all(|byte| *byte == 0) {
+                    let offset = offset + (number * BLOCK_BYTES) as u64;
+                    self.zero(offset, block.len() as u64)?;
                 }
-                from += part.len() as u64;
             }
-            at = end;
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Reads bytes at a place.
