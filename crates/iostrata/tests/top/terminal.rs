@@ -122,6 +122,22 @@ fn keys_choose_what_is_shown() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_resize_is_not_lost() {
+    if skips() {
+        return;
+    }
+    let terminal = watch();
+    terminal.shows("processes, by disk bytes");
+    let kinds = [("2", "files"), ("1", "processes")];
+    for (round, (key, kind)) in kinds.iter().cycle().take(30).enumerate() {
+        let columns = (80 + round).to_string();
+        let resize = ["resize-window", "-x", &columns, "-y", "24", ";"];
+        terminal.tmux(&[&resize[..], &["send-keys", key]].concat());
+        terminal.shows(&format!("{kind}, by disk bytes"));
+    }
+}
+
+#[test]
 fn ctrl_c_ends_it_and_the_terminal_is_as_it_was() {
     if skips() {
         return;

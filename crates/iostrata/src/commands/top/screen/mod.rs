@@ -8,9 +8,9 @@ mod tests;
 use std::io;
 use std::time::{Duration, Instant};
 
+use crossterm::event::{self, Event};
 use iostrata_lab::interrupt::Interrupted;
 use ratatui::DefaultTerminal;
-use ratatui::crossterm::event::{self, Event};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use self::state::{Asked, State};
@@ -87,8 +87,7 @@ enum Waited {
     Interrupted(Interrupted),
 }
 
-/// Waits for keys at most so long; whether the terminal is closed. crossterm must not find that out: it reads the
-/// end of the input again and again, and never returns.
+/// Waits for keys at most so long; whether the terminal is closed, which crossterm does not tell.
 fn is_gone_after(most: Duration) -> bool {
     let most = Timespec::try_from(most).ok();
     let input = io::stdin();
@@ -113,7 +112,8 @@ fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<
         if is_gone_after(left.min(super::PAUSE)) {
             return Ok(Waited::Quit);
         }
-        if !event::poll(Duration::ZERO).map_err(|error| cannot(&error))? {
+        // With no time at all crossterm does not look.
+        if !event::poll(Duration::from_millis(1)).map_err(|error| cannot(&error))? {
             continue;
         }
         match event::read().map_err(|error| cannot(&error))? {

@@ -1,8 +1,8 @@
 //! What the screen shows, and what keys do to it.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use iostrata_core::top::{By, Interval, Scope, Selection, Sort};
 use iostrata_report::terminal::top::Level;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// Rows that are drawn at most.
 const MOST_ROWS: usize = 1000;

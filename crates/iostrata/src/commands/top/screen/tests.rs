@@ -1,9 +1,9 @@
 //! Keys by hand, on a terminal in memory.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use iostrata_core::top::{By, Interval, Sort};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::draw::draw;
 use super::state::{Asked, State};
