@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod build;
 mod commits;
 mod containers;
 mod endings;

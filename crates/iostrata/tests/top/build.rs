@@ -1,0 +1,146 @@
+//! Beside a build that never ends: short processes, new files, all the time.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iostrata_core::top::Interval;
+use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+
+use crate::watched::iostrata;
+
+/// An hour by `IOSTRATA_TOP_SECONDS=3600`, which docs/top.md has the figures of.
+fn seconds() -> u64 {
+    let asked = std::env::var("IOSTRATA_TOP_SECONDS");
+    asked.map_or(12, |text| text.parse().unwrap())
+}
+
+/// Of the project that is built again and again.
+const SOURCES: usize = 200;
+
+/// Each object is five processes or so: shell, driver, compiler, assembler.
+const MAKEFILE: &str = "\
+objects := $(patsubst %.c,%.o,$(wildcard *.c))
+all: $(objects)
+%.o: %.c
+\t@cc -c -o $@ $< && echo >>log
+";
+
+const SOURCE: &str = "#include <stdio.h>\nint main(void) { return puts(\"x\") < 0; }\n";
+
+/// `make`, until it is dropped.
+struct Build(Child);
+
+impl Build {
+    fn begin(dir: &Path) -> Self {
+        use std::os::unix::process::CommandExt as _;
+        fs::write(dir.join("Makefile"), MAKEFILE).unwrap();
+        for number in 0..SOURCES {
+            fs::write(dir.join(format!("{number}.c")), SOURCE).unwrap();
+        }
+        let mut shell = Command::new("bash");
+        let again = "until [ -e stop ]; do make -sj2 && rm -f -- *.o; done";
+        shell.args(["-c", again]).current_dir(dir);
+        Self(shell.process_group(0).spawn().unwrap())
+    }
+
+    /// Ends when it has built everything once more.
+    fn end(mut self, dir: &Path) {
+        fs::write(dir.join("stop"), "").unwrap();
+        assert!(self.0.wait().unwrap().success());
+    }
+}
+
+impl Drop for Build {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(None)) {
+            drop(kill_process_group(Pid::from_child(&self.0), Signal::KILL));
+            drop(self.0.wait());
+        }
+    }
+}
+
+/// Killed when a test fails.
+struct Top(Child);
+
+impl Drop for Top {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// Its own memory, without that of its files (`RssAnon`, `proc_pid_status(5)`).
+fn resident_bytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.unwrap().split_whitespace().next().unwrap();
+    kib.parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn memory_is_flat_and_no_process_is_missed_unsaid() {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return;
+    }
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let log = dir.path().join("log");
+    let mut command = iostrata(&["--json"]);
+    let mut top = Top(command.stdout(Stdio::piped()).spawn().unwrap());
+    let pid = top.0.id();
+    let mut lines = BufReader::new(top.0.stdout.take().unwrap()).lines();
+    let mut next = || -> Option<Interval> {
+        let line = lines.next()?.unwrap();
+        Some(serde_json::from_str(&line).unwrap())
+    };
+    assert!(next().is_some(), "it counts");
+
+    let mut build = Some(Build::begin(dir.path()));
+    let begun = Instant::now();
+    let (mut counted, mut lost) = (0, 0);
+    let mut resident = VecDeque::new();
+    let mut left = 2;
+    while let Some(interval) = next() {
+        let rows = interval.files.iter();
+        let rows = rows.filter(|row| row.path.as_deref() == log.to_str());
+        let writes = rows.map(|row| row.work.calls.unwrap().writes.count);
+        counted += writes.sum::<u64>();
+        lost += interval.lost_events;
+        if begun.elapsed() < Duration::from_secs(seconds()) {
+            resident.push_back(resident_bytes(pid));
+            continue;
+        }
+        if let Some(build) = build.take() {
+            build.end(dir.path());
+        }
+        // The interval in which the build ended, and one more.
+        left -= 1;
+        if left == 0 {
+            kill_process(Pid::from_child(&top.0), Signal::INT).unwrap();
+        }
+    }
+    assert!(top.0.wait().unwrap().success());
+
+    let objects = fs::metadata(&log).unwrap().len();
+    assert!(objects >= SOURCES as u64, "{objects} objects");
+    assert!(
+        counted <= objects && objects - counted <= lost,
+        "{objects} objects, {counted} counted, {lost} lost"
+    );
+    let half = resident.len() / 2;
+    let most = |part: &mut dyn Iterator<Item = &u64>| part.copied().max().unwrap();
+    let first = most(&mut resident.iter().take(half));
+    let second = most(&mut resident.iter().skip(half));
+    println!(
+        "{} s, {objects} objects, {counted} counted, {lost} lost, {first} B and {second} B at most",
+        begun.elapsed().as_secs()
+    );
+    assert!(second <= 96 << 20, "{second} B");
+    assert!(second <= first + first / 8, "{first} B, then {second} B");
+}
