@@ -1,8 +1,8 @@
 /* System calls: thread, file, duration, blocked time. */
 #pragma once
 #include "moments.h"
-#include "payload.h"
 #include "sites.h"
+#include "payload.h"
 #include "told.h"
 #include "top.h"
 
@@ -452,8 +452,8 @@ static __always_inline int leave_inline(struct task_state *state, __s64 result)
 		state->blocked_sum_ns += state->blocked_ns;
 	}
 	if (HISTORY) {
-		if (state->file.inode)
-			take_site(state, took(state, now));
+		if (state->file.inode || is_wanted_always(state))
+			take_site(state, took(state, now), now);
 		follow(state, slot, result, now);
 		add_to_moment(state, result, took(state, now), now);
 	}

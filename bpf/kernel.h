@@ -228,6 +228,7 @@ struct file {
 struct mm_struct {
 	struct file *exe_file;
 	unsigned long arg_start;
+	unsigned long exec_vm;
 };
 struct fs_struct {
 	struct path root;

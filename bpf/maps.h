@@ -35,8 +35,11 @@ const volatile __u32 HISTORY = 0;
  * verifier need not remove such code at each start of a trace. */
 #ifdef WITHOUT_LOG
 #define RECORD 0
+#define EVERY_SITE 0
 #else
 const volatile __u32 RECORD = 0;
+/* Whether each call that changes a file or a name, or syncs one, has its stack taken. */
+const volatile __u32 EVERY_SITE = 0;
 #endif
 
 /* Bytes in the ring above which processes are stopped, so that no event is lost. */
@@ -150,6 +153,7 @@ struct task_state {
 	__u64 site_spent_ns; /* in calls on files since the last stack sample */
 	__u64 site_due_ns;   /* when the next one is due; 0: not drawn yet */
 	__u64 sites;
+	__u64 site_program; /* of the memory map that the reader has read */
 	__u32 parent;
 	__u32 parent_pad;
 	struct cache_sum cache[2]; /* of source files, and of files that are written to */

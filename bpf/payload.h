@@ -336,6 +336,16 @@ static __always_inline bool is_output(struct task_state *state)
 						     state->argument[0] == 2);
 }
 
+static __always_inline bool is_new_program(struct task_state *state)
+{
+	__u64 program = program_of(bpf_get_current_task_btf());
+
+	if (state->site_program == program)
+		return 0;
+	state->site_program = program;
+	return 1;
+}
+
 static __always_inline void record_call(struct task_state *state, __s64 result, __u64 now)
 {
 	__u64 used;
@@ -350,6 +360,9 @@ static __always_inline void record_call(struct task_state *state, __s64 result, 
 	    ((state->mode & S_IFMT) == S_IFREG || is_output(state)))
 		stop = send_payload(state, result, now, used);
 	if ((state->call & CALL_STOPS) && result >= 0 && is_step(state, 0, result))
+		stop = 1;
+	/* The memory map that its stacks need goes with the process, and with another program. */
+	if (EVERY_SITE && is_new_program(state))
 		stop = 1;
 	if (stop || used > HIGH_WATER)
 		stop_process();

@@ -45,7 +45,20 @@ static __always_inline __u32 copy_stack(struct site_record *record, __u64 sp)
 	return bytes < STACK ? bytes : STACK;
 }
 
-APART int send_site(struct task_state *state)
+/* The program of a task. If each stack counts, other executable mappings are another one: their memory map has to be
+ * read again. Pages of these are counted in exec_vm (include/linux/mm_types.h). */
+static __always_inline __u64 program_of(struct task_struct *task)
+{
+	__u64 execs = READ(task, self_exec_id);
+	struct mm_struct *mm;
+
+	if (!EVERY_SITE)
+		return execs;
+	mm = READ(task, mm);
+	return (execs + 1) << 32 | (mm ? READ(mm, exec_vm) & 0xffffffff : 0);
+}
+
+APART int send_site(struct task_state *state, __u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -60,12 +73,14 @@ APART int send_site(struct task_state *state)
 	record->event.nr = state->nr;
 	record->event.process = process_of(task);
 	record->event.parent = parent_of(task);
-	record->event.execs = READ(task, self_exec_id);
+	record->event.execs = program_of(task);
 	record->event.file = state->file;
 	record->event.spent_ns = state->site_spent_ns;
 	record->event.ip = READ(regs, ip);
 	record->event.sp = READ(regs, sp);
 	record->event.bp = READ(regs, bp);
+	record->event.ended_ns = now;
+	record->event.thread = READ(task, pid);
 	bytes = copy_stack(record, record->event.sp);
 	record->event.bytes = bytes;
 	if (bytes > STACK)
@@ -77,7 +92,13 @@ APART int send_site(struct task_state *state)
 	return 0;
 }
 
-static __always_inline void take_site(struct task_state *state, __u64 took_ns)
+/* Calls that changed or synced something. */
+static __always_inline bool is_wanted_always(struct task_state *state)
+{
+	return EVERY_SITE && (state->call & (CALL_STEP | CALL_WRITES));
+}
+
+static __always_inline void take_site(struct task_state *state, __u64 took_ns, __u64 now)
 {
 	__u64 steps;
 
@@ -85,7 +106,7 @@ static __always_inline void take_site(struct task_state *state, __u64 took_ns)
 	/* The first interval is random, so that many short processes get their share. */
 	if (!state->site_due_ns)
 		state->site_due_ns = 1 + bpf_get_prandom_u32() % SITE_FIRST_NS;
-	if (state->site_spent_ns < state->site_due_ns)
+	if (!is_wanted_always(state) && state->site_spent_ns < state->site_due_ns)
 		return;
 	/* A stack can wait and a step cannot: most of the ring is reserved for events that would
 	 * be lost without room. */
@@ -93,5 +114,5 @@ static __always_inline void take_site(struct task_state *state, __u64 took_ns)
 		return;
 	steps = ++state->sites / SITES_PER_STEP;
 	state->site_due_ns = SITE_FIRST_NS << (steps < SITE_STEPS ? steps : SITE_STEPS);
-	send_site(state);
+	send_site(state, now);
 }

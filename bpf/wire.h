@@ -619,14 +619,15 @@ struct site_event {
 	__u32 nr;
 	__u32 process;
 	__u32 parent;
-	__u64 execs; /* programs that the process and its ancestors executed */
+	__u64 execs; /* programs that the process and its ancestors executed: program_of() */
 	struct file_key file;
 	__u64 spent_ns; /* in calls on files since this thread's last sample */
 	__u64 ip;
 	__u64 sp;
 	__u64 bp;
+	__u64 ended_ns; /* the call */
+	__u32 thread;
 	__u32 bytes;
-	__u32 pad;
 };
 
 /* Calls of one thread on one file before it went to another: few, so that each is sent by its
@@ -736,7 +737,7 @@ ASSERT_SIZE(report_event, 40);
 ASSERT_SIZE(task_event, 112);
 ASSERT_SIZE(payload_event, 144);
 ASSERT_SIZE(stop_event, 16);
-ASSERT_SIZE(site_event, 80);
+ASSERT_SIZE(site_event, 88);
 ASSERT_SIZE(few_event, 88);
 ASSERT_SIZE(cache_event, 56);
 ASSERT_SIZE(submission, 64);

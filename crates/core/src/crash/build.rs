@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Sync, below};
 use super::model::replaces;
+use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
 use crate::record::{
@@ -37,6 +38,7 @@ pub struct Builder {
     /// Nodes in the directory under test, or once in it.
     inside: HashSet<FileId>,
     directory: Vec<u8>,
+    stacks: Stacks,
     groups: u32,
 }
 
@@ -57,8 +59,15 @@ impl Builder {
             descriptions: HashMap::new(),
             inside: HashSet::new(),
             directory: directory.into(),
+            stacks: Stacks::default(),
             groups: 0,
         }
+    }
+
+    /// Steps have their stack from these.
+    #[must_use]
+    pub fn with_stacks(self, stacks: Stacks) -> Self {
+        Self { stacks, ..self }
     }
 
     /// Follows an operation of the log.
@@ -97,6 +106,7 @@ impl Builder {
             path,
             other_path,
             range: range_of(&operation.change),
+            stack: self.stacks.of_call(operation.thread, operation.ended_ns()),
             started_ns: operation.started_ns,
             ended_ns: operation.ended_ns(),
             begin: 0,

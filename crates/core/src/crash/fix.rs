@@ -1,6 +1,7 @@
 //! The syncs that a program lacks: worked out from its faults, and tried.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::effect::Piece;
 use super::explore::Budget;
@@ -156,6 +157,7 @@ fn sync_before(step: &Step, node: FileId) -> Step {
         path: None,
         other_path: None,
         range: None,
+        stack: Arc::from([]),
         ended_ns: step.started_ns,
         effects: step.effects.start..step.effects.start,
         sync: Some(Sync::File(node)),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use super::effect::{Effect, Piece};
 use crate::op::FileId;
@@ -22,6 +23,8 @@ pub struct Step {
     pub other_path: Option<Vec<u8>>,
     /// Of a write: where, and how many bytes.
     pub range: Option<(u64, u64)>,
+    /// The functions that called it, innermost first; empty where they are not known.
+    pub stack: Arc<[String]>,
     /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// When it ended.

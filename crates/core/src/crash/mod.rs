@@ -16,6 +16,7 @@ mod model;
 mod parts;
 mod result;
 mod search;
+mod stacks;
 mod state;
 mod told;
 mod verdicts;
@@ -35,5 +36,6 @@ pub use result::{
     RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
 pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use stacks::{CallStack, Stacks};
 pub use told::{FileRow, FileState, Left, Moment};
 pub use verdicts::{Share, Verdicts};

@@ -418,7 +418,7 @@ pub fn operation(step: &Step, directory: &[u8]) -> OperationRow {
         other_path: shown(&step.other_path),
         offset: step.range.map(|(offset, _)| offset),
         bytes: step.range.map(|(_, bytes)| bytes),
-        stack: Vec::new(),
+        stack: step.stack.to_vec(),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct SiteRow {
     pub samples: u64,
     /// Time in calls that they represent, nanoseconds.
     pub time_ns: u64,
+    /// Which calls they were, as far as there was room: thread, and end in nanoseconds of `CLOCK_MONOTONIC`.
+    pub ended: Vec<(u32, u64)>,
     /// Why the stack is incomplete; `None` when it is complete.
     pub why_not: Option<String>,
 }
@@ -158,6 +160,7 @@ mod tests {
             stack: [function.to_owned()].into(),
             samples: 2,
             time_ns,
+            ended: Vec::new(),
             why_not: None,
         }
     }

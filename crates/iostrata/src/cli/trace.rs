@@ -74,6 +74,10 @@ pub(crate) struct Trace {
     #[arg(long, hide = true, value_name = "FILE", requires = "record")]
     pub(crate) press: Option<PathBuf>,
 
+    /// Also write where each call that changes something came from, with eBPF; for crash
+    #[arg(long, hide = true, value_name = "FILE", requires = "record")]
+    pub(crate) stacks: Option<PathBuf>,
+
     /// Most bytes of file contents to store for --record-before, over all files
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse, default_value = "64MiB",
         requires = "record_before")]

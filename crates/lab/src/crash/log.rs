@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use iostrata_core::Gap;
-use iostrata_core::crash::{Builder, Digest, History};
+use iostrata_core::crash::{Builder, Digest, History, Stacks};
 use iostrata_core::record::{
     Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError,
     Reader, Refused, Tree,
@@ -68,11 +68,13 @@ const LIMITS: Limits = Limits {
 };
 
 impl Log {
-    /// Reads the log of a program, with the directory that it was started in as the one under test.
+    /// Reads the log of a program, with the directory that it was started in as the one under test. `stacks` are
+    /// those of its calls, as far as they are known.
     ///
     /// # Errors
     /// When the log cannot be read, or does not know the directory.
-    pub fn read(path: &Path, interrupt: Interrupt) -> Result<Self, LogError> {
+    pub fn read(path: &Path, stacks: Stacks, interrupt: Interrupt) -> Result<Self, LogError> {
+        let mut stacks = Some(stacks);
         let mut hasher = blake3::Hasher::new();
         hasher
             .update_reader(File::open(path).map_err(ReadError::from)?)
@@ -96,7 +98,10 @@ impl Log {
                 Entry::End(ended) => end = Some(ended),
                 Entry::Begin(_) if begun.is_some() => return Err(LogError::Several),
                 Entry::Begin(begin) => {
-                    builder = Some(Builder::new(begin.directory.clone()));
+                    builder = Some(
+                        Builder::new(begin.directory.clone())
+                            .with_stacks(stacks.take().unwrap_or_default()),
+                    );
                     begun = Some(begin);
                 }
             }

@@ -212,6 +212,7 @@ fn load_object(
             &u32::from(limits.record && limits.reads),
             limits.record,
         )
+        .override_global("EVERY_SITE", &u32::from(limits.every_site), limits.record)
         .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
         .load(object)
 }

@@ -95,6 +95,8 @@ pub struct Limits {
     pub record: bool,
     /// Whether reads are wanted in the log too; needs `record`.
     pub reads: bool,
+    /// Whether the stack of each call that changes something is wanted, and not only samples; needs `record`.
+    pub every_site: bool,
     /// Whether processes may join that are started or moved meanwhile ([`EbpfObserver::attach`]).
     pub joins: bool,
     /// Whether `bpf_rdonly_cast` is used where the kernel has it, since Linux 6.2. Without, every
@@ -169,6 +171,7 @@ impl Default for Limits {
             history: false,
             record: false,
             reads: false,
+            every_site: false,
             joins: false,
             casts: true,
             without: &[],

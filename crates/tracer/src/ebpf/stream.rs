@@ -45,6 +45,8 @@ pub(super) struct Events {
     /// The log in progress, if there is one.
     pub(super) payloads: Option<Payloads>,
     pub(super) sites: Sites,
+    /// Whether a stopped process goes on only when its stacks are unwound.
+    pub(super) settles: bool,
     pub(super) sums: Sums,
     /// Gaps left by a failed reader.
     pub(super) failed: Vec<Gap>,
@@ -76,6 +78,7 @@ impl Stream {
         let done = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&done);
         let events = Events {
+            settles: payloads.as_ref().is_some_and(Payloads::has_stacks),
             payloads,
             sums,
             ..Events::default()
@@ -199,7 +202,11 @@ pub(super) fn take(record: &[u8], events: &mut Events) {
 /// Changes to files: for the history, and for the log.
 fn history(kind: u32, record: &[u8], events: &mut Events) {
     let Events {
-        history, payloads, ..
+        history,
+        payloads,
+        sites,
+        settles,
+        ..
     } = events;
     match (kind, payloads) {
         (EVENT_NAME, payloads) => {
@@ -226,22 +233,33 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
             }
         }
         (EVENT_PAYLOAD, Some(payloads)) => payloads.payload(record),
-        (EVENT_STOP, Some(payloads)) => payloads.stop(record),
+        (EVENT_STOP, Some(payloads)) => {
+            if *settles {
+                sites.settle();
+            }
+            payloads.stop(record);
+        }
         _ => {}
     }
 }
+
+/// A call on names.
+const NO_FILE: FileId = FileId {
+    device: 0,
+    inode: 0,
+    generation: 0,
+};
 
 fn site(record: &[u8], sites: &mut Sites) {
     let Ok((event, stack)) = wire::SiteEvent::read_from_prefix(record) else {
         return;
     };
-    let Some(file) = file_id(&event.file) else {
-        return;
-    };
     let stack = stack.get(..event.bytes as usize).unwrap_or(stack);
     sites.add(&Sample {
         call: calls::name(event.nr),
-        file,
+        file: file_id(&event.file).unwrap_or(NO_FILE),
+        thread: event.thread,
+        ended_ns: event.ended_ns,
         process: event.process,
         parent: event.parent,
         execs: event.execs,

@@ -355,9 +355,9 @@ wire! {
     }
 }
 wire! {
-    struct SiteEvent(80) {
+    struct SiteEvent(88) {
         kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey, spent_ns: u64,
-        ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
+        ip: u64, sp: u64, bp: u64, ended_ns: u64, thread: u32, bytes: u32,
     }
 }
 /// CPU time of a thread that has ended (`bpf/wire.h`).

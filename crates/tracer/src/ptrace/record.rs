@@ -45,8 +45,9 @@ impl Record {
             self.tally.end_task(tid, used, None);
         }
         let residency = self.residencies.now(&mut self.identifier);
-        let tallied = self.tally.finish();
-        let log = self.log.map(|log| {
+        let mut tallied = self.tally.finish();
+        let log = self.log.map(|mut log| {
+            tallied.seen.sites = log.sites();
             let mut gaps = self.notes.log_gaps(self.identifier.refused);
             gaps.extend(unrecorded(&tallied.rows));
             gaps.extend(log.reads_of_aio(&tallied.rows));

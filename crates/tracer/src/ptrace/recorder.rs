@@ -373,6 +373,9 @@ impl Recorder {
             self.tasks.execute(tid, tid);
         }
         self.notes.executed(tid);
+        if let Some(log) = &mut self.log {
+            log.executed(tid);
+        }
     }
 
     /// A thread is about to end, or has gone without that stop, as a thread killed in between may

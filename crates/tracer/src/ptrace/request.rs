@@ -205,8 +205,28 @@ pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
 /// unknown.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn last_result(tid: Tid) -> Option<i64> {
+    user_word(tid, std::mem::offset_of!(libc::user_regs_struct, rax))
+}
+
+/// Instruction pointer, stack pointer and frame pointer of a stopped thread.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn registers(tid: Tid) -> Option<[u64; 3]> {
+    let ip = user_word(tid, std::mem::offset_of!(libc::user_regs_struct, rip))?;
+    let sp = user_word(tid, std::mem::offset_of!(libc::user_regs_struct, rsp))?;
+    let bp = user_word(tid, std::mem::offset_of!(libc::user_regs_struct, rbp))?;
+    Some([ip, sp, bp].map(i64::cast_unsigned))
+}
+
+/// Not known on this architecture.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn registers(_tid: Tid) -> Option<[u64; 3]> {
+    None
+}
+
+/// A word of the registers of a stopped thread.
+#[cfg(target_arch = "x86_64")]
+fn user_word(tid: Tid, at: usize) -> Option<i64> {
     let mut word: libc::c_long = 0;
-    let at = std::mem::offset_of!(libc::user_regs_struct, rax);
     // The system call itself stores the word, unlike the function of the C library. SAFETY: the
     // kernel writes one word to the address of a live one.
     let outcome = unsafe {

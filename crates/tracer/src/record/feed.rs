@@ -38,6 +38,10 @@ impl Feed {
         }
     }
 
+    pub(crate) fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
     pub(super) fn path(&self) -> &Path {
         self.recording.path()
     }

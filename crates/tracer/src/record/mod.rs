@@ -150,6 +150,7 @@ pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
 pub struct Recording {
     path: PathBuf,
     reads: bool,
+    stacks: bool,
     presser: Option<Presser>,
     sender: SyncSender<Batch>,
     writer: JoinHandle<io::Result<Order<File>>>,
@@ -192,6 +193,7 @@ impl Recording {
         Ok(Self {
             path: path.to_owned(),
             reads: begin.reads,
+            stacks: false,
             presser: None,
             sender,
             writer,
@@ -208,6 +210,13 @@ impl Recording {
         }
     }
 
+    /// Where each call came from is looked up too ([`SiteRow::ended`](iostrata_core::trace::SiteRow::ended)). By eBPF
+    /// [`Limits::every_site`](crate::ebpf::Limits::every_site) does that.
+    #[must_use]
+    pub fn with_stacks(self, stacks: bool) -> Self {
+        Self { stacks, ..self }
+    }
+
     /// The presser, which is taken out.
     pub(crate) fn take_presser(&mut self) -> Option<Presser> {
         self.presser.take()
@@ -220,6 +229,11 @@ impl Recording {
     /// Whether reads are recorded too.
     pub(crate) fn has_reads(&self) -> bool {
         self.reads
+    }
+
+    /// Whether stacks are looked up.
+    pub(crate) fn has_stacks(&self) -> bool {
+        self.stacks
     }
 
     /// Passes a batch on; waits while the queue is full.

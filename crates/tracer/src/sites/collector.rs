@@ -24,6 +24,9 @@ const MOST_PROCESSES: usize = 512;
 /// Bytes of all stacks as text: outputs show far less of a run.
 const MOST_TEXT_BYTES: usize = 32 << 20;
 
+/// Maximum number of calls that are told apart.
+const MOST_CALLS: usize = 65_536;
+
 /// Maximum number of different stacks; later ones are counted without their stack.
 pub(super) const MOST_STACKS: usize = 16_384;
 
@@ -65,7 +68,9 @@ pub(super) struct Collector {
     /// With the number of stacks since it was first searched for.
     perf_maps: HashMap<u32, (PerfMap, u64)>,
     cache: CacheX86_64,
-    found: HashMap<Key, Sum>,
+    found: HashMap<Key, (Sum, Vec<(u32, u64)>)>,
+    /// Of all stacks.
+    calls: usize,
     budget: Arc<Budget>,
     /// Processes for which unwinding a stack has panicked.
     failed: HashSet<u32>,
@@ -82,6 +87,7 @@ impl Collector {
             perf_maps: HashMap::new(),
             cache: CacheX86_64::new(),
             found: HashMap::new(),
+            calls: 0,
             budget,
             failed: HashSet::new(),
         }
@@ -102,10 +108,15 @@ impl Collector {
         if self.found.len() >= MOST_STACKS && !self.found.contains_key(&key) {
             key.stack = Stack::NoRoom;
         }
-        self.found.entry(key).or_default().add(Sum {
+        let (sum, ended) = self.found.entry(key).or_default();
+        sum.add(Sum {
             samples: 1,
             spent_ns: sample.spent_ns,
         });
+        if self.calls < MOST_CALLS {
+            self.calls += 1;
+            ended.push((sample.thread, sample.ended_ns));
+        }
     }
 
     /// Unwind tables come from the program's files: where following them overflows, there is no
@@ -177,12 +188,12 @@ impl Collector {
     /// Returns the sites, with the names of functions or, earlier, without them.
     pub(super) fn rows(&mut self, with_names: bool) -> Vec<SiteRow> {
         let names = self.names(with_names);
-        let mut found: Vec<(&Key, &Sum)> = self.found.iter().collect();
-        found.sort_by_key(|(_, sum)| std::cmp::Reverse(sum.spent_ns));
+        let mut found: Vec<_> = self.found.iter().collect();
+        found.sort_by_key(|(_, (sum, _))| std::cmp::Reverse(sum.spent_ns));
         let mut words = Words::default();
-        let mut rows: HashMap<(&'static str, FileId, usize), Sum> = HashMap::new();
+        let mut rows: HashMap<(&'static str, FileId, usize), (Sum, Vec<_>)> = HashMap::new();
         let mut text_bytes = 0;
-        for (key, sum) in found {
+        for (key, (sum, ended)) in found {
             let number = if text_bytes < MOST_TEXT_BYTES {
                 words.of(&key.stack, &names)
             } else {
@@ -193,12 +204,13 @@ impl Collector {
             };
             let row = rows.entry((key.call, key.file, number)).or_insert_with(|| {
                 text_bytes += words.bytes(number);
-                Sum::default()
+                <(Sum, Vec<_>)>::default()
             });
-            row.add(*sum);
+            row.0.add(*sum);
+            row.1.extend_from_slice(ended);
         }
         rows.into_iter()
-            .map(|((call, file, number), sum)| {
+            .map(|((call, file, number), (sum, ended))| {
                 let shown = words.numbered(number);
                 SiteRow {
                     call,
@@ -206,6 +218,7 @@ impl Collector {
                     stack: shown.stack,
                     samples: sum.samples,
                     time_ns: sum.spent_ns,
+                    ended,
                     why_not: shown.why_not,
                 }
             })

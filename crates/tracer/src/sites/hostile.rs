@@ -298,6 +298,8 @@ fn sites_of(path: &Path, patience: Duration) -> Vec<SiteRow> {
                 inode: 2,
                 generation: 0,
             },
+            thread: 1,
+            ended_ns: 1,
             process: std::process::id(),
             parent: 1,
             execs: 1,

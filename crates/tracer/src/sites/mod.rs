@@ -54,6 +54,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Sample<'a> {
     pub(crate) call: &'static str,
     pub(crate) file: FileId,
+    pub(crate) thread: u32,
+    /// When the call ended, nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) ended_ns: u64,
     pub(crate) process: u32,
     /// The process of the stack.
     pub(crate) parent: u32,
@@ -69,6 +72,8 @@ impl Sample<'_> {
         Sample {
             call: self.call,
             file: self.file,
+            thread: self.thread,
+            ended_ns: self.ended_ns,
             process: self.process,
             parent: self.parent,
             execs: self.execs,
@@ -81,10 +86,12 @@ impl Sample<'_> {
     }
 }
 
-/// A sample with a copy of its stack.
-struct Waiting {
-    sample: Sample<'static>,
-    stack: Vec<u8>,
+/// What the thread is given.
+enum Given {
+    /// A sample, and a copy of its stack.
+    Stack(Sample<'static>, Vec<u8>),
+    /// Who waits until all before it are unwound.
+    Settle(SyncSender<()>),
 }
 
 /// The call sites of one session.
@@ -102,7 +109,7 @@ pub(crate) struct Sites {
 #[derive(Debug)]
 struct Worker {
     /// `None` when all were submitted.
-    stacks: Option<SyncSender<Waiting>>,
+    stacks: Option<SyncSender<Given>>,
     /// First without names, then with them.
     rows: Receiver<Vec<SiteRow>>,
 }
@@ -141,20 +148,32 @@ impl Sites {
         let Some(stacks) = worker.and_then(|worker| worker.stacks.as_ref()) else {
             return false;
         };
-        let mut waiting = Waiting {
-            stack: sample.registers.stack.to_vec(),
-            sample: sample.without_stack(),
-        };
+        let mut given = Given::Stack(sample.without_stack(), sample.registers.stack.to_vec());
         loop {
-            waiting = match stacks.try_send(waiting) {
+            given = match stacks.try_send(given) {
                 Ok(()) => return true,
-                Err(TrySendError::Full(waiting)) if !self.patience.is_zero() => waiting,
+                Err(TrySendError::Full(given)) if !self.patience.is_zero() => given,
                 Err(_) => return false,
             };
             let began = Instant::now();
             thread::sleep(PAUSE);
             self.patience = self.patience.saturating_sub(began.elapsed());
         }
+    }
+
+    /// Waits until all stacks are unwound. Their process should not go on before, if each one counts.
+    pub(crate) fn settle(&mut self) {
+        let worker = self.worker.as_ref();
+        let Some(stacks) = worker.and_then(|worker| worker.stacks.as_ref()) else {
+            return;
+        };
+        let (settled, wait) = mpsc::sync_channel(1);
+        let began = Instant::now();
+        // A thread that has failed is known by its result.
+        if stacks.try_send(Given::Settle(settled)).is_ok() {
+            wait.recv_timeout(self.patience).ok();
+        }
+        self.patience = self.patience.saturating_sub(began.elapsed());
     }
 
     /// No further stack comes: the functions are named while the caller does other work.
@@ -195,11 +214,19 @@ impl Sites {
 impl Worker {
     /// Receives stacks until all senders are gone; `None` when no thread could be created.
     fn start(budget: fn() -> Budget) -> Option<Self> {
-        let (stacks, waiting) = mpsc::sync_channel::<Waiting>(MOST_WAITING);
+        let (stacks, waiting) = mpsc::sync_channel::<Given>(MOST_WAITING);
         let (results, rows) = mpsc::channel();
         let work = move || {
             let mut collector = Collector::within(budget());
-            for Waiting { sample, stack } in waiting {
+            for given in waiting {
+                let (sample, stack) = match given {
+                    Given::Stack(sample, stack) => (sample, stack),
+                    Given::Settle(settled) => {
+                        // Whoever waited may have gone on.
+                        settled.send(()).ok();
+                        continue;
+                    }
+                };
                 let registers = Registers {
                     stack: &stack,
                     ..sample.registers
@@ -228,6 +255,7 @@ fn unresolved(sums: &HashMap<(&'static str, FileId), Sum>, why: &str) -> Vec<Sit
         stack: Arc::default(),
         samples: sum.samples,
         time_ns: sum.spent_ns,
+        ended: Vec::new(),
         why_not: Some(why.to_owned()),
     };
     sums.iter().map(row).collect()
@@ -249,6 +277,8 @@ mod tests {
         let sample = Sample {
             call: "write",
             file: FILE,
+            thread: 1,
+            ended_ns: 1,
             process: u32::MAX,
             parent: u32::MAX,
             execs: 1,

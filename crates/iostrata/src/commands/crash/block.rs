@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, SubsetBudget, block_findings};
-use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, States};
+use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, Stacks, States};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
     BlockError, Checking, ExploreBudget, Explored, Foundation, Recording, Recovered, Room, Setting,
@@ -192,7 +192,8 @@ impl Run<'_> {
         let recording = recording.map_err(|Refused(failure)| failure)?;
         let not_run = || Failure::Cannot("the program did not run".to_owned());
         let recorded = recorded.ok_or_else(not_run)?;
-        let mut log = Log::read(&recorded.log, room.interrupt.clone()).map_err(failure)?;
+        let mut log =
+            Log::read(&recorded.log, Stacks::default(), room.interrupt.clone()).map_err(failure)?;
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }

@@ -208,7 +208,7 @@ fn recorded(options: &Crash, scratch: &Path) -> Result<SharedLog, Failure> {
         None => place::record(options, scratch, &install()?)?,
     };
     // What ended the program has not ended the exploration.
-    let mut log = Log::read(&recorded.log, install()?).map_err(failure)?;
+    let mut log = Log::read(&recorded.log, recorded.stacks, install()?).map_err(failure)?;
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed).map_err(failure)?;
     }

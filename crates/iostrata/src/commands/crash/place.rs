@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use iostrata_core::crash::{CallStack, Stacks};
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -21,11 +22,14 @@ pub(super) struct Recorded {
     pub(super) log: PathBuf,
     /// What it printed; `None` when nobody knows more than the log.
     pub(super) printed: Option<Vec<u8>>,
+    /// Where its calls came from, as far as that is known.
+    pub(super) stacks: Stacks,
 }
 
 /// Names in the directory that `--record` makes.
 const LOG: &str = "log";
 const PRINTED: &str = "printed";
+const STACKS: &str = "stacks";
 
 /// A recording that was kept.
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
@@ -39,7 +43,25 @@ pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
     Ok(Recorded {
         log,
         printed: Some(printed),
+        stacks: stacks(directory)?,
     })
+}
+
+/// None where the back end takes none.
+fn stacks(directory: &Path) -> Result<Stacks, Failure> {
+    let path = directory.join(STACKS);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stacks::default()),
+        Err(error) => return Err(cannot("read where the calls came from", &error)),
+    };
+    let all: Vec<CallStack> = serde_json::from_slice(&text).map_err(|error| {
+        Failure::Input(format!(
+            "cannot use {}: {error}; remove it, and the findings name no functions",
+            path.display()
+        ))
+    })?;
+    Ok(Stacks::of(&all))
 }
 
 /// Makes the copy, runs the program in it, and keeps what it did in a directory.
@@ -188,6 +210,7 @@ pub(super) fn run(
         return Ok(Recorded {
             log,
             printed: Some(printed),
+            stacks: stacks(&into)?,
         });
     }
     // It has said why.
@@ -216,6 +239,7 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::
         .arg(log)
         .arg("--record-before")
         .arg(work);
+    command.arg("--stacks").arg(log.with_file_name(STACKS));
     if let Some(file) = press {
         command.args(["--backend", "ptrace", "--press"]).arg(file);
     }

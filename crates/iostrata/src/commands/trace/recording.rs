@@ -3,9 +3,10 @@
 use iostrata_core::noun::counted;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
+use iostrata_core::crash::CallStack;
 use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
-use iostrata_core::trace::{RecordingRow, TraceResult};
+use iostrata_core::trace::{RecordingRow, Seen, TraceResult};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::Limits;
 use iostrata_tracer::record::{Before, Presser, Recording, Unfinished};
@@ -21,6 +22,7 @@ pub(super) fn limits(options: &Trace) -> Limits {
     if options.record.is_some() {
         Limits {
             reads: options.record_reads,
+            every_site: options.stacks.is_some(),
             without: without(),
             ..Limits::record()
         }
@@ -52,11 +54,27 @@ pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
     };
     let recording = Recording::with_before(path, &begin, &before);
     let recording = recording.map_err(|error| itself(&error))?;
+    let recording = recording.with_stacks(options.stacks.is_some());
     let Some(press) = &options.press else {
         return Ok(Some(recording));
     };
     let presser = Presser::open(press).map_err(|error| itself(&error))?;
     Ok(Some(recording.pressed_by(presser)))
+}
+
+/// Writes where the calls came from, for the one who reads the log. A back end that took no stacks leaves no file.
+pub(super) fn stacks(options: &Trace, seen: Option<&Seen>) -> Result<(), Failure> {
+    let (Some(path), Some(seen)) = (&options.stacks, seen) else {
+        return Ok(());
+    };
+    let all = CallStack::all(&seen.sites);
+    if all.is_empty() {
+        return Ok(());
+    }
+    let written = serde_json::to_vec(&all)
+        .map_err(std::io::Error::from)
+        .and_then(|text| std::fs::write(path, text));
+    written.map_err(|error| itself(&error))
 }
 
 /// Removes the log of a program that did not run: it is empty, and the next run may use its

@@ -2,7 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, RecoveredRow, Verdict,
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
@@ -174,9 +174,41 @@ fn show_finding(page: &mut Page, finding: &Finding) {
         page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
     }
     page.paragraph(2, &finding.advice);
+    let place = finding.before.as_ref().unwrap_or(&finding.culprit);
+    if !place.stack.is_empty() {
+        page.styled(2, &called(place), Tone::Quiet);
+    }
     if let Some(proof) = &finding.proof {
         page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
     }
+}
+
+/// Functions that are told of a call: those above them are seldom the program's.
+const FUNCTIONS: usize = 6;
+
+/// `The rename was called by commit (app) ← main (app)`: without the C library around the program.
+fn called(row: &OperationRow) -> String {
+    let is_of_program =
+        |function: &&String| !function.ends_with("(libc.so.6)") && !function.starts_with("_start ");
+    let own: Vec<&str> = row
+        .stack
+        .iter()
+        .filter(is_of_program)
+        .map(String::as_str)
+        .collect();
+    let all = || row.stack.iter().map(String::as_str).collect();
+    let functions = if own.is_empty() { all() } else { own };
+    let more = if functions.len() > FUNCTIONS {
+        " ← …"
+    } else {
+        ""
+    };
+    let functions = &functions[..functions.len().min(FUNCTIONS)];
+    format!(
+        "The {} was called by {}{more}",
+        row.syscall,
+        functions.join(" ← ")
+    )
 }
 
 /// `ext4, pressure fsync: 3 states`.

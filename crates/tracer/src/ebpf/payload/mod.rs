@@ -66,6 +66,11 @@ impl Payloads {
         &mut self.stopping
     }
 
+    /// Whether the stack of each call is wanted.
+    pub(in crate::ebpf) fn has_stacks(&self) -> bool {
+        self.feed.recording().has_stacks()
+    }
+
     pub(in crate::ebpf) fn named(&mut self, named: &NamedFile) {
         self.feed.add(Item::Named(named.clone()));
     }

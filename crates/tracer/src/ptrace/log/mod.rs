@@ -5,6 +5,7 @@ pub(super) mod landing;
 mod paths;
 mod payload;
 mod reads;
+mod stacks;
 mod told;
 mod written;
 
@@ -12,7 +13,7 @@ use std::collections::HashSet;
 
 use iostrata_core::op::{Call, FileId, Gap};
 use iostrata_core::trace::tally::Ended as EndedCall;
-use iostrata_core::trace::{FileKind, NamedFile, OpenFile, is_sync};
+use iostrata_core::trace::{FileKind, NamedFile, OpenFile, SiteRow, is_sync};
 use syscalls::Sysno;
 
 use super::calls::{self, call, path};
@@ -30,6 +31,7 @@ use crate::record::{Presser, Recording, Unfinished, counted};
 
 use paths::{Led, Lives, last, shown};
 use reads::Reading;
+use stacks::Stacks;
 use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
 use written::{Write, before_write};
 
@@ -63,10 +65,12 @@ pub(super) struct Log {
     /// Calls admitted before another one had ended.
     overlaps: u64,
     presser: Option<Presser>,
+    stacks: Option<Stacks>,
 }
 
 impl Log {
     pub(super) fn new(mut recording: Recording) -> Self {
+        let stacks = recording.has_stacks().then(Stacks::default);
         Self {
             presser: recording.take_presser(),
             reads: recording.has_reads(),
@@ -77,6 +81,19 @@ impl Log {
             cut_off: 0,
             changed: 0,
             overlaps: 0,
+            stacks,
+        }
+    }
+
+    /// Where its calls came from.
+    pub(super) fn sites(&mut self) -> Vec<SiteRow> {
+        self.stacks.take().map(Stacks::finish).unwrap_or_default()
+    }
+
+    /// Another program runs in the process.
+    pub(super) fn executed(&mut self, process: u32) {
+        if let Some(stacks) = &mut self.stacks {
+            stacks.executed(process);
         }
     }
 
@@ -231,6 +248,7 @@ impl Recorder {
         };
         self.follow_duplicate(tid, entered, outcome);
         self.log_read(call, entered);
+        self.take_stack(call, entered);
         match (outcome, entered.before.as_deref()) {
             (
                 Ok(bytes @ 1..),
@@ -242,6 +260,18 @@ impl Recorder {
             }
             _ if is_step(entered, outcome.is_err()) => self.log_step(call, entered),
             _ => {}
+        }
+    }
+
+    /// Of calls that are in the log.
+    fn take_stack(&mut self, call: Call, entered: &Entered) {
+        let Some(stacks) = self.log.as_mut().and_then(|log| log.stacks.as_mut()) else {
+            return;
+        };
+        let before = entered.before.as_deref();
+        let writes = before.is_some_and(|before| before.write.is_some());
+        if call.outcome.is_ok() && (writes || is_step(entered, false)) {
+            stacks.take(call, entered.file.map(|(_, open)| open.file));
         }
     }
 
