@@ -4,6 +4,7 @@ use super::draft::Found;
 use super::rule::{Rule, Subject};
 use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::grouped;
+use crate::duration;
 use crate::trace::{Remedy, TraceResult};
 
 /// The rule.
@@ -26,10 +27,10 @@ fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         grouped(syncs)
     );
     let what = format!(
-        "{} of {} syncs followed writes inside the file, and took {:.3} s",
+        "{} of {} syncs followed writes inside the file, and took {}",
         grouped(syncs),
         grouped(name.syncs.count),
-        name.steady.took_s()
+        duration(name.steady.took_s())
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: name.piece_bytes(),

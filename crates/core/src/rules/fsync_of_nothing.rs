@@ -4,6 +4,7 @@ use super::draft::Found;
 use super::rule::{Rule, Subject};
 use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::grouped;
+use crate::duration;
 use crate::trace::TraceResult;
 
 /// The rule.
@@ -24,10 +25,10 @@ fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let all = name.syncs.count + nothing.count;
     let cost_s = nothing.took_s().min(run.wall_s);
     let what = format!(
-        "{} of {} syncs followed another one without a change in between, and took {:.3} s",
+        "{} of {} syncs followed another one without a change in between, and took {}",
         grouped(nothing.count),
         grouped(all),
-        nothing.took_s()
+        duration(nothing.took_s())
     );
     Some(Found {
         title: format!(

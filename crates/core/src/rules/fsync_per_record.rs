@@ -4,6 +4,7 @@ use super::draft::Found;
 use super::rule::{Rule, Subject};
 use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::{grouped, short};
+use crate::duration;
 use crate::trace::{Remedy, TraceResult};
 
 /// The rule.
@@ -35,11 +36,11 @@ fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         short(per_sync_bytes)
     );
     let what = format!(
-        "{} syncs after {} writes of {} on average took {:.3} s",
+        "{} syncs after {} writes of {} on average took {}",
         grouped(syncs),
         grouped(name.writes),
         short(name.piece_bytes()),
-        name.syncs.took_s()
+        duration(name.syncs.took_s())
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: name.piece_bytes(),

@@ -15,8 +15,7 @@ pub(super) static RULE: Rule = Rule {
              fsync on the directory; the file system's own safeguard (ext4: auto_da_alloc) only \
              starts the write and waits for nothing",
     at: Subject::Crash(
-        "renamed or linked before its contents were synced: a crash can leave it empty or full of \
-            zeros",
+        "got its name before its contents were synced: a crash can leave it empty or full of zeros",
         faults,
     ),
 };

@@ -6,6 +6,7 @@ use super::fault::lasting;
 use super::rule::{Rule, Subject};
 use super::synced::LEAST_SYNCS;
 use crate::bytes::{grouped, short};
+use crate::duration;
 use crate::trace::{FileHistory, FileRow, Remedy, TraceResult};
 
 /// The rule.
@@ -37,10 +38,10 @@ fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Fou
     }
     let writes = Sum::of(file, WRITES);
     let what = format!(
-        "{} writes of {} on average, each of which waits for the disk, took {:.3} s",
+        "{} writes of {} on average, each of which waits for the disk, took {}",
         grouped(history.writes),
         short(mean_bytes),
-        writes.time_s
+        duration(writes.time_s)
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: mean_bytes.max(1),

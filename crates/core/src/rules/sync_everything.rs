@@ -3,6 +3,7 @@
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
 
+use crate::duration;
 use crate::noun::counted;
 use crate::trace::{CallRow, Cited, TraceResult};
 
@@ -59,9 +60,9 @@ fn cited(row: &CallRow) -> Cited {
         call: Some(row.name.clone()),
         count: Some(row.count),
         ..said(format!(
-            "{} took {:.3} s, called {}",
+            "{} took {}, called {}",
             row.name,
-            row.time_s,
+            duration(row.time_s),
             counted(row.count, "time")
         ))
     }

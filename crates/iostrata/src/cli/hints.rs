@@ -28,6 +28,7 @@ fn fitting(mut error: Error) -> Error {
             }
         }
         ErrorKind::UnknownArgument => unknown_option(&mut error),
+        ErrorKind::MissingRequiredArgument => nothing_to_trace(&mut error),
         _ => {}
     }
     error
@@ -53,4 +54,17 @@ fn unknown_option(error: &mut Error) {
     };
     let tips = ContextValue::StyledStrs(vec![tip.into()]);
     error.insert(ContextKind::Suggested, tips);
+}
+
+/// A command is not the only thing that can be traced, and clap names no other.
+fn nothing_to_trace(error: &mut Error) {
+    let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else {
+        return;
+    };
+    if usage.to_string().contains("iostrata trace ") {
+        let tip = "iostrata trace -- COMMAND runs a program; -p PID, --name, --unit, --cgroup or --container \
+                   observe a running one";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
 }

@@ -22,7 +22,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         say: sharing,
     },
     Question {
-        text: "What does one sync do?",
+        text: "Which requests per sync?",
         leads: true,
         say: one_sync,
     },
@@ -37,7 +37,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         say: steady,
     },
     Question {
-        text: "Over 10,000/s, 1 writer?",
+        text: "Can 1 writer do 10,000?",
         leads: true,
         say: ten_thousand,
     },
@@ -235,12 +235,12 @@ fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let case = row.case();
     let most = number(row.row.syncs_per_s.unwrap_or(0.0));
     let by = format!("{} {}", case.call.as_str(), case.write.as_str());
-    let most = format!("{most} ({})", runs(&row)?);
+    let most = format!("{most}/s ({})", runs(&row)?);
     let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
         Said::fact(format!("Yes: {most}, {by}, each flushed."), rows.clone()),
-        Said::fact(format!("No: {most} at best, {by}."), rows.clone()),
+        Said::fact(format!("No: {most}, {by}."), rows.clone()),
         Said::unclear(&format!("{most}, {by}."), rows),
     ))
 }

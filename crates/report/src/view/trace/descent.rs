@@ -172,7 +172,7 @@ fn at_exit(view: &View<'_>) -> String {
         None => "dirty bytes n/a".to_owned(),
         Some(0) => "0 B dirty".to_owned(),
         Some(bytes) => format!(
-            "{} dirty, lost in a power cut until written back",
+            "{} dirty: a power cut before writeback loses it",
             size(bytes)
         ),
     };

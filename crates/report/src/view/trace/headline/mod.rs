@@ -158,7 +158,11 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
             time_s,
             is_measured,
         } = saving;
-        format!(": saves {}", saved(time_s, is_measured))
+        let likely = match finding.confidence {
+            Confidence::Likely => "likely ",
+            Confidence::Certain => "",
+        };
+        format!(": {likely}saves {}", saved(time_s, is_measured))
     });
     let saves = match found.syncs.and(found.saving) {
         Some(_) => format!("{saves} of that"),
@@ -174,11 +178,14 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
 fn fault(view: &View<'_>, finding: &Finding) -> String {
     let file = finding.file.as_ref();
     let file = file.map_or_else(String::new, |file| format!(" in {}", short(view, file)));
+    let lose = match finding.confidence {
+        Confidence::Likely => "could",
+        Confidence::Certain => "can",
+    };
     format!(
-        "A crash can lose data{file}: {}; {}{}.",
+        "A crash {lose} lose data{file}: {}; {}.",
         finding.title.replace(": a crash can ", ", which can "),
-        advice(finding),
-        doubt(view.result, finding)
+        advice(finding)
     )
 }
 
@@ -188,12 +195,10 @@ fn advice(finding: &Finding) -> &str {
 }
 
 fn doubt(result: &TraceResult, finding: &Finding) -> &'static str {
-    match (result.backend, finding.confidence) {
-        (Backend::Ptrace, _) if finding.cost_s.is_some() => {
-            " (timed under ptrace, which slows every call)"
-        }
-        (_, Confidence::Likely) => " (likely)",
-        (_, Confidence::Certain) => "",
+    if result.backend == Backend::Ptrace && finding.cost_s.is_some() {
+        " (timed under ptrace, which slows every call)"
+    } else {
+        ""
     }
 }
 

@@ -30,7 +30,7 @@ fn the_worst_finding_is_one_sentence() {
     );
     result.findings[0].saving_basis = Some(Basis::Computed);
     result.findings[0].confidence = Confidence::Likely;
-    assert!(said(&result).ends_with(": saves at most 2.50 s (likely)."));
+    assert!(said(&result).ends_with(": likely saves at most 2.50 s."));
     // It concerns only some of the syncs.
     result.files[2].syncs = Synced {
         count: 97,
@@ -40,7 +40,7 @@ fn the_worst_finding_is_one_sentence() {
         "81 % of 4.20 s was 1,000 syncs of 2 files, 2.90 s of it 903 fsync calls on \
          data/orders.db-journal; batch"
     ));
-    assert!(said(&result).ends_with(": saves at most 2.50 s of that (likely)."));
+    assert!(said(&result).ends_with(": likely saves at most 2.50 s of that."));
     result.files[2].syncs = Synced::default();
     // The calls are not its cost.
     result.findings[0].evidence[0].call = Some("write".to_owned());
@@ -89,7 +89,7 @@ fn the_median_of_runs_is_told_first() {
     result.runs = Some(TimedRuns::of(0, five_runs().each[..1].to_vec(), None));
     result.findings.remove(0);
     assert!(
-        said(&result).starts_with("3.75 s without tracing; a crash can lose data in config.json")
+        said(&result).starts_with("3.75 s without tracing; a crash could lose data in config.json")
     );
 }
 
@@ -104,8 +104,8 @@ fn a_fault_says_what_a_crash_does() {
     result.findings.remove(0);
     assert_eq!(
         said(&result),
-        "A crash can lose data in config.json: a crash can leave it empty; call fsync before \
-         rename (likely)."
+        "A crash could lose data in config.json: a crash can leave it empty; call fsync before \
+         rename."
     );
 }
 
