@@ -1,6 +1,7 @@
 //! `iostrata crash`: the states that a power failure could leave of a program's files.
 
 mod block;
+mod calibrate;
 mod explore;
 mod keep;
 mod look;
@@ -38,6 +39,9 @@ use crate::ui::{self, Canvas};
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let json = Named::output("--json", options.json.as_deref());
     outputs::check(json.into_iter().chain(html::named(&options.html)))?;
+    if options.calibrate {
+        return calibrate::run(options);
+    }
     let named = named(options)?;
     let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
