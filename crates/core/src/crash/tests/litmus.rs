@@ -64,11 +64,13 @@ fn append() {
     let (old, new) = ("f=a*2500", "f=a*2500+b*2500");
     let within = "f=a*2500+b*1596";
     let zeros = "f=a*2500+0*1596";
+    // A commit between the submission of the data and its arrival.
+    let allocated = "f=a*2500+b*1596+0*904";
     assert_outcomes(
         "append",
         Model::Ext4,
-        &[old, zeros, within, new],
-        &["f=a*2500+0*1596+b*904"],
+        &[old, zeros, within, allocated, new],
+        &["f=a*2500+0*1596+b*904", "f=a*2500+0*2500"],
     );
     assert_outcomes("append", Model::Xfs, &[old, new], &[within]);
     assert_outcomes("append", Model::Btrfs, &[old, new], &[within]);
@@ -108,6 +110,8 @@ fn create_by_rename() {
     for model in Model::ALL {
         let all = outcomes("create-by-rename", model, false);
         assert!(all.contains("f=empty"), "{model:?}: empty after the rename");
+        let has_zeros = matches!(model, Model::Posix | Model::Ext4);
+        assert_eq!(all.contains("f=0*9000"), has_zeros, "{model:?}: {all:?}");
     }
 }
 

@@ -56,7 +56,7 @@ fn sentence(result: &CalibrateResult) -> String {
                 .filter(|row| row.denied().next().is_some());
             let denied = denied.map(|row| format!("{} on {}", row.litmus, row.filesystem.as_str()));
             format!(
-                "Unsound: a model denies {ran}: {}.",
+                "Unsound: models deny some of {ran}: {}.",
                 denied.collect::<Vec<_>>().join(", ")
             )
         }
@@ -84,30 +84,38 @@ fn filesystems(result: &CalibrateResult) -> Vec<Model> {
     all
 }
 
+/// What the file system's own model denies, then what POSIX's does, which stands for no file system.
 fn show_denied(page: &mut Page, result: &CalibrateResult) {
-    let denied = |row: &LitmusRow, outcome: &OutcomeRow, model: Model| {
-        let when = if outcome.after_end {
-            " after its end"
-        } else {
-            ""
-        };
-        let pressures = outcome.pressures.iter().map(|pressure| pressure.as_str());
-        format!(
-            "{} on {}: {}{when}, pressure {}; the model {} denies it",
-            row.litmus,
-            row.filesystem.as_str(),
-            outcome.files,
-            pressures.collect::<Vec<_>>().join(", "),
-            model.as_str()
-        )
-    };
     for row in &result.rows {
-        for outcome in &row.outcomes {
-            for model in &outcome.denied_by {
-                page.bullet(2, &denied(row, outcome, *model));
-            }
+        for outcome in row.denied() {
+            page.bullet(
+                2,
+                &format!("{}; the model denies it", left_of(row, outcome)),
+            );
         }
     }
+    for row in &result.rows {
+        let outcomes = row.outcomes.iter();
+        for outcome in outcomes.filter(|outcome| outcome.denied_by.contains(&Model::Posix)) {
+            page.bullet(2, &format!("{}; POSIX denies it", left_of(row, outcome)));
+        }
+    }
+}
+
+fn left_of(row: &LitmusRow, outcome: &OutcomeRow) -> String {
+    let when = if outcome.after_end {
+        " after its end"
+    } else {
+        ""
+    };
+    let pressures = outcome.pressures.iter().map(|pressure| pressure.as_str());
+    format!(
+        "{} on {}: {}{when}, pressure {}",
+        row.litmus,
+        row.filesystem.as_str(),
+        outcome.files,
+        pressures.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Programs by file systems.
