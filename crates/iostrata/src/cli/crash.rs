@@ -103,20 +103,13 @@ pub(crate) struct Crash {
         long,
         value_name = "NAME",
         value_delimiter = ',',
-        value_parser = litmus,
-        requires = "calibrate"
+        value_parser = litmus
     )]
     pub(crate) litmus: Vec<&'static Litmus>,
 
-    /// Times that each litmus program runs on each file system under each pressure
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value_t = 1,
-        value_parser = clap::value_parser!(u32).range(1..=1_000),
-        requires = "calibrate"
-    )]
-    pub(crate) repeats: u32,
+    /// Times that each litmus program runs on each file system under each pressure; 1 by default
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) repeats: Option<u32>,
 
     /// Also write the result as JSON (iostrata.crash/1, or iostrata.calibrate/1); - for standard output, without
     /// text

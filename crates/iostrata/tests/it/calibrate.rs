@@ -26,7 +26,7 @@ fn row<'r>(result: &'r Value, litmus: &str, filesystem: &str) -> &'r Value {
 }
 
 /// What was left; with `after_end` only once the last call had returned.
-fn left<'r>(row: &'r Value, after_end: bool) -> BTreeSet<&'r str> {
+fn left(row: &Value, after_end: bool) -> BTreeSet<&str> {
     let outcomes = row["outcomes"].as_array().unwrap().iter();
     outcomes
         .filter(|outcome| !after_end || outcome["after_end"] == true)
@@ -95,7 +95,10 @@ fn what_makes_no_sense_is_refused() {
             "crash --calibrate --litmus nothing",
             "no litmus program has this name",
         ),
-        ("crash --litmus append --dir . -- true", "--calibrate"),
+        (
+            "crash --litmus append --dir . -- true",
+            "--litmus needs --calibrate",
+        ),
         ("crash --calibrate --dir .", "cannot be used with"),
         ("crash --calibrate -- true", "cannot be used with"),
         (

@@ -3,15 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::outcome::{Left, outcome};
 use super::{Call, Filled, Given, Litmus};
 use crate::crash::build::Builder;
 use crate::crash::history::History;
 use crate::op::{FileId, FileKind};
-use crate::record::{
-    Body, Change, Contents, Description, Durability, Name, Operation, Payload, Piece, Place,
-    Source, Tree,
-};
+use crate::record::{Change, Description, Durability, Name, Operation, Payload, Piece, Place};
 
 /// include/uapi/linux/fs.h
 const RWF_DSYNC: u32 = 0x2;
@@ -364,47 +360,4 @@ impl Nodes {
             None => (ROOT, path),
         }
     }
-}
-
-/// What a tree has at these paths.
-pub(super) fn files(tree: &Tree, paths: &[&str]) -> String {
-    let mut all = Vec::new();
-    for path in paths {
-        let mut names = path.split('/').map(str::as_bytes);
-        let node = names.try_fold(ROOT, |at, name| tree.entry(at, name));
-        if let Some(body) = node.and_then(|node| tree.node(node)).map(|node| &node.body) {
-            all.push((*path, left(body)));
-        }
-    }
-    outcome(&all)
-}
-
-/// What a node of such a log is.
-pub(in crate::crash) fn left(body: &Body) -> Left {
-    match body {
-        Body::Directory(_) => Left::Directory,
-        Body::File(contents) => Left::File(runs_of(contents)),
-        _ => Left::Other,
-    }
-}
-
-fn runs_of(contents: &Contents) -> Vec<(u8, u64)> {
-    let mut runs: Vec<(u8, u64)> = Vec::new();
-    let mut add = |byte: u8, bytes: u64| match runs.last_mut() {
-        _ if bytes == 0 => {}
-        Some((last, sum)) if *last == byte => *sum += bytes,
-        _ => runs.push((byte, bytes)),
-    };
-    let mut at = 0;
-    for (offset, extent) in contents.extents() {
-        add(0, offset - at);
-        let letter = match extent.source {
-            Source::Stored { chunk, .. } => u8::try_from(chunk).unwrap_or(b'?'),
-            _ => b'?',
-        };
-        add(letter, extent.bytes);
-        at = offset + extent.bytes;
-    }
-    add(0, contents.size_bytes() - at);
-    runs
 }

@@ -21,7 +21,9 @@ pub use programs::ALL;
 
 pub(super) use log::Log;
 #[cfg(test)]
-pub(super) use log::{ROOT, id, left, letters};
+pub(super) use log::{ROOT, id, letters};
+#[cfg(test)]
+pub(super) use outcome::left;
 
 /// Combinations of effects at one point; a litmus program has fewer, so all are explored.
 const COMBINATIONS: usize = 1 << 16;
@@ -139,7 +141,7 @@ impl Litmus {
         };
         let mut all = BTreeSet::new();
         let mut add = |tree: &Tree, ended| {
-            let files = log::files(tree, self.looks_at);
+            let files = outcome::files(tree, self.looks_at);
             // What may be left after the end may be left a moment before it.
             all.insert(Seen {
                 files: files.clone(),
@@ -163,7 +165,7 @@ impl Litmus {
     /// The files before it, and after it without a crash.
     pub fn ends(&self) -> [String; 2] {
         let (before, after) = self.history().ends();
-        [before, after].map(|tree| log::files(&tree, self.looks_at))
+        [before, after].map(|tree| outcome::files(&tree, self.looks_at))
     }
 
     /// What a recording of it would say; that it has ended is told last.

@@ -1,5 +1,8 @@
 //! Outcomes as text: `f=a*2500+0*1596`.
 
+use super::log::ROOT;
+use crate::record::{Body, Contents, Source, Tree};
+
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
@@ -44,6 +47,49 @@ fn contents(runs: &[(u8, u64)]) -> String {
         _ => format!("?*{bytes}"),
     });
     runs.collect::<Vec<_>>().join("+")
+}
+
+/// What a tree has at these paths.
+pub(super) fn files(tree: &Tree, paths: &[&str]) -> String {
+    let mut all = Vec::new();
+    for path in paths {
+        let mut names = path.split('/').map(str::as_bytes);
+        let node = names.try_fold(ROOT, |at, name| tree.entry(at, name));
+        if let Some(body) = node.and_then(|node| tree.node(node)).map(|node| &node.body) {
+            all.push((*path, left(body)));
+        }
+    }
+    outcome(&all)
+}
+
+/// What a node of such a log is.
+pub(in crate::crash) fn left(body: &Body) -> Left {
+    match body {
+        Body::Directory(_) => Left::Directory,
+        Body::File(contents) => Left::File(runs_of(contents)),
+        _ => Left::Other,
+    }
+}
+
+fn runs_of(contents: &Contents) -> Vec<(u8, u64)> {
+    let mut runs: Vec<(u8, u64)> = Vec::new();
+    let mut add = |byte: u8, bytes: u64| match runs.last_mut() {
+        _ if bytes == 0 => {}
+        Some((last, sum)) if *last == byte => *sum += bytes,
+        _ => runs.push((byte, bytes)),
+    };
+    let mut at = 0;
+    for (offset, extent) in contents.extents() {
+        add(0, offset - at);
+        let letter = match extent.source {
+            Source::Stored { chunk, .. } => u8::try_from(chunk).unwrap_or(b'?'),
+            _ => b'?',
+        };
+        add(letter, extent.bytes);
+        at = offset + extent.bytes;
+    }
+    add(0, contents.size_bytes() - at);
+    runs
 }
 
 #[cfg(test)]

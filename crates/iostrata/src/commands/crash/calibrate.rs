@@ -101,7 +101,7 @@ impl Calibration {
             programs,
             filesystems,
             pressures,
-            repeats: options.repeats,
+            repeats: options.repeats.unwrap_or(1),
             delay: Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0),
             budget: ExploreBudget {
                 images: options.images.unwrap_or(IMAGES),

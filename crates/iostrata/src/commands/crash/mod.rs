@@ -185,6 +185,15 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
             options.keep.is_some() && options.mode == CrashMode::Block,
         ),
     ];
+    let of_calibrate = [
+        ("--litmus", !options.litmus.is_empty()),
+        ("--repeats", options.repeats.is_some()),
+    ];
+    // clap drops a `requires` whose target something else excludes, as `--dir` does `--calibrate`.
+    let wrong = of_calibrate.iter().find(|(_, is_there)| *is_there);
+    if let Some((option, _)) = wrong {
+        return Err(Failure::Usage(format!("{option} needs --calibrate")));
+    }
     let (wrong, mode) = match options.mode {
         CrashMode::Syscall => (&of_block[..], "--mode block or both"),
         CrashMode::Block | CrashMode::Both => (&of_syscall[..], "--mode syscall"),

@@ -187,10 +187,11 @@ fn show_not_recovered(page: &mut Page, result: &CalibrateResult) {
         }
         is_exact = false;
         let more = telling.len().saturating_sub(most);
-        let mut text = telling[..telling.len().min(most)].join(", ");
+        let mut shown: Vec<String> = telling.into_iter().take(most).collect();
         if more > 0 {
-            text.push_str(&format!(", {more} more"));
+            shown.push(format!("{more} more"));
         }
+        let text = shown.join(", ");
         let filesystem = row.filesystem.as_str();
         page.bullet(2, &format!("{} on {filesystem}: {text}", row.litmus));
     }
@@ -203,16 +204,16 @@ fn show_runs(page: &mut Page, result: &CalibrateResult) {
     page.heading("runs", "how it was run");
     let settings = &result.settings;
     let pressures = settings.pressures.iter().map(|pressure| pressure.as_str());
-    let mut text = format!(
+    let mut facts = vec![format!(
         "pressures {}, {} each, at least {:.1} ms a request",
         pressures.collect::<Vec<_>>().join(", "),
         counted(u64::from(settings.repeats), "run"),
         settings.delay_s * 1_000.0
-    );
+    )];
     if let Some(by) = &result.interrupted_by {
-        text.push_str(&format!("; ended by {by}"));
+        facts.push(format!("ended by {by}"));
     }
-    page.bullet(2, &text);
+    page.bullet(2, &facts.join("; "));
     for filesystem in filesystems(result) {
         let rows = || {
             result
@@ -222,20 +223,20 @@ fn show_runs(page: &mut Page, result: &CalibrateResult) {
         };
         let sum = |of: fn(&LitmusRow) -> u64| rows().map(of).sum::<u64>();
         let seconds: f64 = rows().map(|row| row.seconds).sum();
-        let mut text = format!(
+        let mut facts = vec![format!(
             "{}: {} recovered in {seconds:.0} s",
             filesystem.as_str(),
             counted(sum(|row| row.images), "image")
-        );
+        )];
         let (sampled, skipped) = (sum(|row| row.sampled_epochs), sum(|row| row.skipped_epochs));
         if sampled > 0 {
             let epochs = counted(sampled, "epoch");
-            text.push_str(&format!("; not all subsets of blocks in {epochs}"));
+            facts.push(format!("not all subsets of blocks in {epochs}"));
         }
         if skipped > 0 {
-            text.push_str(&format!("; {} not tried", counted(skipped, "epoch")));
+            facts.push(format!("{} not tried", counted(skipped, "epoch")));
         }
-        page.bullet(2, &text);
+        page.bullet(2, &facts.join("; "));
     }
     for gap in &result.missing {
         page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
