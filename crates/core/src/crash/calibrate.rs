@@ -301,6 +301,6 @@ mod tests {
         let (back, gone) = ("f=a*10 g=empty", "g=empty");
         let unlinked = [("f=a*10", false), (back, false), (gone, true)];
         let unlinked = row("unlink-create-fsync", Model::Btrfs, &unlinked);
-        assert_eq!(not_recovered(&unlinked), [("no file", false), (back, true)]);
+        assert_eq!(not_recovered(&unlinked), [(back, true), ("no file", false)]);
     }
 }
