@@ -115,7 +115,7 @@ impl Call {
 /// A state of the files that a program looks at.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Seen {
-    /// The files, as [`outcome`] writes them.
+    /// The files, as [`outcome()`] writes them.
     pub files: String,
     /// Whether the last call had returned.
     pub ended: bool,
