@@ -24,7 +24,9 @@ fn plural(noun: &str) -> String {
         return format!("{stem}ies");
     }
     let hisses = ["s", "x", "ch", "sh"];
-    let ending = if hisses.iter().any(|end| noun.ends_with(end)) {
+    // Greek: its `ch` is a `k`.
+    let is_hard = noun.ends_with("epoch");
+    let ending = if !is_hard && hisses.iter().any(|end| noun.ends_with(end)) {
         "es"
     } else {
         "s"
@@ -52,6 +54,7 @@ mod tests {
             ["0 more rows", "1 more row", "2 more rows"]
         );
         assert_eq!(said("day"), ["0 days", "1 day", "2 days"]);
+        assert_eq!(said("epoch"), ["0 epochs", "1 epoch", "2 epochs"]);
         assert_eq!(counted(1204, "fsync call"), "1,204 fsync calls");
         assert_eq!([1, 3].map(|count| noun_of(count, "row")), ["row", "rows"]);
     }

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write};
 
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
-use iostrata_core::crash::CrashResult;
+use iostrata_core::crash::{CalibrateResult, CrashResult};
 use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::top::Interval;
@@ -55,6 +55,7 @@ json! {
     DoctorResult: pretty;
     Comparison: pretty;
     CrashResult: pretty;
+    CalibrateResult: pretty;
     // On one line: they have as many rows as a program has files.
     TraceResult: compact;
     CacheResult: compact;

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Sync, below};
-use super::model::replaces;
 use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
@@ -51,7 +50,6 @@ impl Builder {
                 root: NOWHERE,
                 steps: Vec::new(),
                 effects: Vec::new(),
-                allocated_at_once: HashSet::new(),
                 is_whole: false,
             },
             now: Tree::default(),
@@ -137,14 +135,6 @@ impl Builder {
         self.history.root = self.root()?;
         self.leave_out_others();
         self.history.set_order();
-        let effects = self.history.effects.iter();
-        let at_once = effects.filter_map(|effect| match &effect.piece {
-            Piece::Size {
-                file, to_bytes: 0, ..
-            } => Some(*file),
-            _ => replaces(effect),
-        });
-        self.history.allocated_at_once = at_once.collect();
         let root = self.history.root;
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);

@@ -1,6 +1,5 @@
 //! What a program did to one directory, as effects and the steps they came from.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
@@ -70,8 +69,6 @@ pub struct History {
     pub steps: Vec<Step>,
     /// In the order of the steps.
     pub(super) effects: Vec<Effect>,
-    /// Files that replace another by rename, or that were cut to nothing.
-    pub(super) allocated_at_once: HashSet<FileId>,
     /// Whether all effects together make the files that the log ends with.
     pub is_whole: bool,
 }

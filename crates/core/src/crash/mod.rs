@@ -7,11 +7,13 @@
 pub mod block;
 mod build;
 mod builtin;
+mod calibrate;
 mod effect;
 mod explore;
 mod fix;
 mod graph;
 mod history;
+pub mod litmus;
 mod model;
 mod parts;
 mod result;
@@ -26,6 +28,10 @@ mod tests;
 
 pub use build::Builder;
 pub use builtin::{Builtin, Digest, Held};
+pub use calibrate::{
+    CalibrateResult, CalibrateSettings, LitmusRow, NotRecovered, OutcomeRow,
+    SCHEMA as CALIBRATE_SCHEMA, Shown, Soundness,
+};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{History, Step};

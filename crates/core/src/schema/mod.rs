@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cache::CacheResult;
 use crate::compare::Comparison;
-use crate::crash::CrashResult;
+use crate::crash::{CalibrateResult, CrashResult};
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
 use crate::top::Interval;
@@ -28,8 +28,9 @@ use crate::trace::TraceResult;
 type Derived = fn() -> Value;
 
 /// Each kind of result: its name, and the schema of its type.
-const RESULTS: [(&str, Derived); 7] = [
+const RESULTS: [(&str, Derived); 8] = [
     (crate::cache::SCHEMA, derived::<CacheResult>),
+    (crate::crash::CALIBRATE_SCHEMA, derived::<CalibrateResult>),
     (crate::compare::SCHEMA, derived::<Comparison>),
     (crate::crash::SCHEMA, derived::<CrashResult>),
     (crate::doctor::SCHEMA, derived::<DoctorResult>),

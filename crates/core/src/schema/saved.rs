@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{RESULTS, path, schema};
 use crate::cache::CacheResult;
 use crate::compare::{self, Comparison, Limit, Pair, Sides};
-use crate::crash::CrashResult;
+use crate::crash::{CalibrateResult, CrashResult};
 use crate::doctor::DoctorResult;
 use crate::lab::LabResult;
 use crate::top::{self, Interval};
@@ -95,6 +95,7 @@ fn is_read(result: &Value) -> bool {
         Some(crate::cache::SCHEMA) => is::<CacheResult>(result),
         Some(compare::SCHEMA) => is::<Comparison>(result),
         Some(crate::crash::SCHEMA) => is::<CrashResult>(result),
+        Some(crate::crash::CALIBRATE_SCHEMA) => is::<CalibrateResult>(result),
         Some(crate::doctor::SCHEMA) => is::<DoctorResult>(result),
         Some(crate::lab::SCHEMA) => is::<LabResult>(result),
         Some(top::SCHEMA) => is::<Interval>(result),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use iostrata_core::crash::block::Pressure;
+use iostrata_core::crash::litmus::{ALL, Litmus};
 use iostrata_core::crash::{Model, Share};
 
 use super::html::Html;
@@ -14,7 +15,7 @@ use super::html::Html;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crash {
     /// Directory whose files are at stake; a copy of it is used, it is not touched
-    #[arg(long, value_name = "DIR", required_unless_present = "from")]
+    #[arg(long, value_name = "DIR", required_unless_present_any = ["from", "calibrate"])]
     pub(crate) dir: Option<PathBuf>,
 
     /// Command for /bin/sh that prepares the copy
@@ -92,7 +93,26 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(2..))]
     pub(crate) images: Option<u64>,
 
-    /// Also write the result as JSON (iostrata.crash/1); - for standard output, without text
+    /// Instead of a program, run litmus programs on real file systems and compare what they recover with what
+    /// the models allow; needs root
+    #[arg(long, conflicts_with_all = OF_PROGRAMS)]
+    pub(crate) calibrate: bool,
+
+    /// Litmus programs to run, by name, such as append,rewrite; all by default
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        value_parser = litmus
+    )]
+    pub(crate) litmus: Vec<&'static Litmus>,
+
+    /// Times that each litmus program runs on each file system under each pressure; 1 by default
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) repeats: Option<u32>,
+
+    /// Also write the result as JSON (iostrata.crash/1, or iostrata.calibrate/1); - for standard output, without
+    /// text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 
@@ -102,8 +122,8 @@ pub(crate) struct Crash {
     /// Program and its arguments; runs in the copy
     #[arg(
         last = true,
-        required_unless_present = "from",
-        conflicts_with = "from",
+        required_unless_present_any = ["from", "calibrate"],
+        conflicts_with_all = ["from", "calibrate"],
         value_name = "COMMAND"
     )]
     pub(crate) command: Vec<OsString>,
@@ -128,6 +148,36 @@ pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -
     let matches = command.get_matches_from(words);
     let parsed = Crash::from_arg_matches(&matches);
     parsed.unwrap_or_else(|error| error.exit())
+}
+
+/// Options about a program of the user, which litmus programs are not.
+const OF_PROGRAMS: [&str; 15] = [
+    "dir",
+    "init",
+    "check",
+    "check_timeout",
+    "model",
+    "states",
+    "jobs",
+    "keep",
+    "state",
+    "partition",
+    "record",
+    "from",
+    "mode",
+    "html",
+    "open",
+];
+
+/// `append`.
+fn litmus(name: &str) -> Result<&'static Litmus, String> {
+    Litmus::named(name).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|litmus| litmus.name).collect();
+        format!(
+            "no litmus program has this name; there are {}",
+            names.join(", ")
+        )
+    })
 }
 
 /// `2/4`.
@@ -255,5 +305,7 @@ Examples:
   iostrata crash --dir config -- ./save-settings
   iostrata crash --dir db --check 'sqlite3 app.db \"pragma integrity_check\" | grep -qx ok' \\
     -- sqlite3 app.db \"insert into t values (1)\"
+  iostrata crash --calibrate --fs ext4
 
-Exit codes: 0 clean; 1 a crash can break something; 3 incomplete: the recording lacks something.";
+Exit codes: 0 clean; 1 a crash can break something; 3 incomplete: the recording lacks something.
+With --calibrate: 0 sound; 1 a model denies what a file system left; 3 incomplete.";

@@ -5,6 +5,7 @@
 mod atime;
 mod attaching;
 mod cache;
+mod calibrate;
 mod compare;
 mod copying;
 mod crash;

@@ -269,3 +269,16 @@ pub mod crash {
         drawn(STORY_WIDTH, false, |page| tell(page, finding))
     }
 }
+
+/// `iostrata crash --calibrate` on a terminal.
+pub mod calibrate {
+    use iostrata_core::crash::CalibrateResult;
+
+    use super::drawn;
+    use crate::view::calibrate::show;
+
+    /// Text of the result, at most `width` columns wide.
+    pub fn draw(result: &CalibrateResult, width: usize, colour: bool) -> String {
+        drawn(width, colour, |page| show(page, result))
+    }
+}

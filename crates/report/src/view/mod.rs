@@ -1,6 +1,7 @@
 //! The visible parts of a result, in blocks that each medium draws in its own way.
 
 pub(crate) mod cache;
+pub(crate) mod calibrate;
 pub(crate) mod cell;
 pub(crate) mod compare;
 pub(crate) mod crash;

@@ -60,7 +60,7 @@ impl Model {
         match self {
             Self::Posix => false,
             Self::Ext4 | Self::Xfs | Self::Btrfs if in_new_blocks(one, other) => true,
-            Self::Ext4 => ext4::waits(history, one, other),
+            Self::Ext4 => ext4::waits(one, other),
             Self::Xfs => xfs::waits(one, other),
             Self::Btrfs => btrfs::waits(one, other),
         }
@@ -235,7 +235,7 @@ fn covers(size: &Effect, data: &Effect) -> bool {
 }
 
 /// A file that gets a name which another file had.
-pub(super) fn replaces(effect: &Effect) -> Option<FileId> {
+fn replaces(effect: &Effect) -> Option<FileId> {
     match &effect.piece {
         Piece::Entry {
             node: Some(node),

@@ -1,267 +1,196 @@
-//! Small programs whose states after a crash were measured on Linux 6.18 with ext4, xfs and btrfs.
+//! What each model makes of the litmus programs, by outcomes that were measured on Linux 6.18 with ext4, xfs and
+//! btrfs.
 
-use super::{Log, ROOT, letters, trees};
+use std::collections::BTreeSet;
+
+use super::{Log, ROOT};
 use crate::crash::Model;
-use crate::record::Durability;
+use crate::crash::litmus::{ALL, Litmus, letters};
 
-/// Fails unless the states are these; `allowed` may be there too: what a model permits and no run has shown.
+const REAL: [Model; 3] = [Model::Ext4, Model::Xfs, Model::Btrfs];
+
+/// Outcomes at any time; with `ended` those after the last call.
+fn outcomes(name: &str, model: Model, ended: bool) -> BTreeSet<String> {
+    let all = Litmus::named(name).unwrap().allowed(model).into_iter();
+    all.filter(|seen| seen.ended == ended)
+        .map(|seen| seen.files)
+        .collect()
+}
+
+/// Fails unless the outcomes are these; `allowed` may be there too: what a model permits and no run has shown.
 #[track_caller]
-fn assert_states(log: &Log, model: Model, seen: &[&str], allowed: &[&str]) {
-    let found = trees(log, model);
-    for state in seen {
+fn assert_outcomes(name: &str, model: Model, seen: &[&str], allowed: &[&str]) {
+    assert_these(&outcomes(name, model, false), model, seen, allowed);
+}
+
+/// The same of what is left once the last call has returned.
+#[track_caller]
+fn assert_ended(name: &str, model: Model, seen: &[&str]) {
+    assert_these(&outcomes(name, model, true), model, seen, &[]);
+}
+
+#[track_caller]
+fn assert_these(found: &BTreeSet<String>, model: Model, seen: &[&str], allowed: &[&str]) {
+    for outcome in seen {
         assert!(
-            found.contains(*state),
-            "{model:?} lacks {state:?}: {found:#?}"
+            found.contains(*outcome),
+            "{model:?} lacks {outcome:?}: {found:#?}"
         );
     }
-    for state in &found {
-        let known = seen.iter().chain(allowed).any(|known| known == state);
-        assert!(known, "{model:?} allows {state:?} of {found:#?}");
+    for outcome in found {
+        let known = seen.iter().chain(allowed).any(|known| known == outcome);
+        assert!(known, "{model:?} allows {outcome:?} of {found:#?}");
     }
 }
 
-/// 2,500 bytes are appended to 2,500 that were synced.
 #[test]
-fn prefix_append() {
-    let mut log = Log::new();
-    let f = log.found(ROOT, "f", letters('a', 2_500));
-    log.write(f, 2_500, letters('b', 2_500));
-    let (old, new) = ("f=a2500", "f=a2500+b2500");
-    let within = "f=a2500+b1596";
-    let zeros = "f=a2500+01596";
-    assert_states(
-        &log,
-        Model::Ext4,
-        &[zeros, within, new],
-        &[old, "f=a2500+01596+b904"],
-    );
-    assert_states(&log, Model::Xfs, &[new], &[old, within]);
-    assert_states(&log, Model::Btrfs, &[new], &[old, within]);
+fn programs_can_be_told_apart_and_are_whole() {
+    let names: BTreeSet<_> = ALL.iter().map(|litmus| litmus.name).collect();
+    assert_eq!(names.len(), ALL.len());
+    for litmus in ALL {
+        assert!(litmus.history().is_whole, "{}", litmus.name);
+        let [before, after] = litmus.ends();
+        assert_ne!(before, after, "{}", litmus.name);
+        for model in Model::ALL {
+            let allowed = litmus.allowed(model);
+            let has = |files: &str| allowed.iter().any(|seen| seen.files == files);
+            assert!(has(&before) && has(&after), "{} {model:?}", litmus.name);
+        }
+    }
 }
 
-/// A file is written and renamed over another.
 #[test]
-fn replace_by_rename_without_a_sync() {
-    let mut log = Log::new();
-    log.found(ROOT, "f", letters('a', 9_000));
-    let tmp = log.create(ROOT, "t");
-    log.write(tmp, 0, letters('b', 9_000));
-    log.rename(tmp, (ROOT, "t"), (ROOT, "f"));
-    let contents = |model| -> Vec<String> {
-        let all = trees(&log, model);
-        let of_f = all
-            .iter()
-            .filter_map(|tree| tree.split(' ').find_map(|file| file.strip_prefix("f=")));
-        let mut all: Vec<String> = of_f.map(str::to_owned).collect();
-        all.sort();
-        all.dedup();
-        all
-    };
-    let ext4 = contents(Model::Ext4);
-    assert!(ext4.contains(&"09000".to_owned()), "{ext4:?}");
+fn append() {
+    let (old, new) = ("f=a*2500", "f=a*2500+b*2500");
+    let within = "f=a*2500+b*1596";
+    let zeros = "f=a*2500+0*1596";
+    // A commit between the submission of the data and its arrival.
+    let allocated = "f=a*2500+b*1596+0*904";
+    assert_outcomes(
+        "append",
+        Model::Ext4,
+        &[old, zeros, within, allocated, new],
+        &["f=a*2500+0*1596+b*904", "f=a*2500+0*2500"],
+    );
+    assert_outcomes("append", Model::Xfs, &[old, new], &[within]);
+    assert_outcomes("append", Model::Btrfs, &[old, new], &[within]);
+    for name in ["append-fdatasync", "append-o-dsync"] {
+        for model in Model::ALL {
+            assert_ended(name, model, &[new]);
+        }
+    }
+}
+
+#[test]
+fn replace_by_rename() {
+    let name = "replace-by-rename";
+    let ext4 = outcomes(name, Model::Ext4, false);
+    assert!(ext4.contains("f=0*9000"), "{ext4:?}");
     assert!(
-        !ext4.contains(&String::new()),
+        !ext4.contains("f=empty"),
         "auto_da_alloc: never empty: {ext4:?}"
     );
-    let xfs = contents(Model::Xfs);
-    assert!(xfs.contains(&String::new()), "{xfs:?}");
+    let xfs = outcomes(name, Model::Xfs, false);
+    assert!(xfs.contains("f=empty"), "{xfs:?}");
     assert!(
-        !xfs.contains(&"09000".to_owned()),
+        !xfs.contains("f=0*9000"),
         "no length over data that is not there: {xfs:?}"
     );
-    assert_eq!(contents(Model::Btrfs), ["a9000", "b9000"]);
-    let posix = contents(Model::Posix);
-    assert!(posix.contains(&String::new()) && posix.contains(&"09000".to_owned()));
-}
-
-/// The same with an `fsync` of the file, and then of the directory.
-#[test]
-fn replace_by_rename_with_syncs() {
-    let mut log = Log::new();
-    log.found(ROOT, "f", letters('a', 9_000));
-    let tmp = log.create(ROOT, "t");
-    log.write(tmp, 0, letters('b', 9_000));
-    log.fsync(tmp);
-    log.rename(tmp, (ROOT, "t"), (ROOT, "f"));
-    log.print();
+    assert_outcomes(name, Model::Btrfs, &["f=a*9000", "f=b*9000"], &[]);
+    let posix = outcomes(name, Model::Posix, false);
+    assert!(posix.contains("f=empty") && posix.contains("f=0*9000"));
     for model in Model::ALL {
-        let all = trees(&log, model);
-        assert!(
-            all.iter()
-                .all(|tree| tree.contains("f=a9000") || tree == "f=b9000"),
-            "{model:?}: {all:?}"
-        );
-        assert!(
-            all.iter().any(|tree| tree.contains("f=a9000")),
-            "the rename may be lost: {all:?}"
-        );
-    }
-    let mut with_directory = Log::new();
-    with_directory.found(ROOT, "f", letters('a', 9_000));
-    let tmp = with_directory.create(ROOT, "t");
-    with_directory.write(tmp, 0, letters('b', 9_000));
-    with_directory.fsync(tmp);
-    with_directory.rename(tmp, (ROOT, "t"), (ROOT, "f"));
-    with_directory.fsync(ROOT);
-    with_directory.print();
-    for model in Model::ALL {
-        let history = with_directory.history();
-        let told = super::states(&history, model, crate::crash::Budget::default());
-        let after: Vec<_> = told.iter().filter(|(_, printed)| *printed == 1).collect();
-        assert_eq!(after, [&("f=b9000".to_owned(), 1)], "{model:?}");
+        assert_outcomes("fsync-replace", model, &["f=a*9000", "f=b*9000"], &[]);
+        assert_ended("fsync-replace-fsync-directory", model, &["f=b*9000"]);
     }
 }
 
-/// A new file is written and renamed to a name that was free.
 #[test]
-fn create_by_rename_without_a_sync() {
+fn create_by_rename() {
     for model in Model::ALL {
-        let mut log = Log::new();
-        let tmp = log.create(ROOT, "t");
-        log.write(tmp, 0, letters('b', 9_000));
-        log.rename(tmp, (ROOT, "t"), (ROOT, "f"));
-        assert!(
-            trees(&log, model).contains("f="),
-            "{model:?}: empty after the rename"
-        );
+        let all = outcomes("create-by-rename", model, false);
+        assert!(all.contains("f=empty"), "{model:?}: empty after the rename");
+        let has_zeros = matches!(model, Model::Posix | Model::Ext4);
+        assert_eq!(all.contains("f=0*9000"), has_zeros, "{model:?}: {all:?}");
     }
 }
 
 /// Blocks of 9,000 bytes, each there or zero.
 const ZEROS_AND_BLOCKS: [&str; 6] = [
-    "f=b4096+04904",
-    "f=04096+b4096+0808",
-    "f=08192+b808",
-    "f=b8192+0808",
-    "f=b4096+04096+b808",
-    "f=04096+b4904",
+    "f=b*4096+0*4904",
+    "f=0*4096+b*4096+0*808",
+    "f=0*8192+b*808",
+    "f=b*8192+0*808",
+    "f=b*4096+0*4096+b*808",
+    "f=0*4096+b*4904",
 ];
 
-/// A file is cut to nothing and written anew.
 #[test]
-fn rewrite_in_place() {
-    let mut log = Log::new();
-    let f = log.found(ROOT, "f", letters('a', 9_000));
-    log.open_truncated(f);
-    log.write(f, 0, letters('b', 9_000));
-    assert_states(
-        &log,
+fn rewrite() {
+    let (old, new) = ("f=a*9000", "f=b*9000");
+    assert_outcomes(
+        "rewrite",
         Model::Ext4,
-        &["f=09000", "f=", "f=b9000"],
+        &["f=0*9000", "f=empty", old, new],
         &ZEROS_AND_BLOCKS,
     );
-    assert_states(&log, Model::Xfs, &["f=", "f=b9000"], &[]);
-    assert_states(&log, Model::Btrfs, &["f=b9000"], &["f="]);
+    assert_outcomes("rewrite", Model::Xfs, &["f=empty", old, new], &[]);
+    assert_outcomes("rewrite", Model::Btrfs, &[old, new], &["f=empty"]);
+    assert!(outcomes("rewrite", Model::Posix, false).contains(new));
+}
+
+#[test]
+fn overwrite() {
+    let (old, new) = ("f=a*8192", "f=b*8192");
+    let torn = ["f=b*4096+a*4096", "f=a*4096+b*4096", old, new];
+    for name in ["overwrite", "overwrite-direct", "overwrite-mapped"] {
+        assert_outcomes(name, Model::Ext4, &torn, &[]);
+        assert_outcomes(name, Model::Xfs, &torn, &[]);
+        assert_outcomes(name, Model::Btrfs, &[old, new], &[]);
+    }
     for model in Model::ALL {
-        assert!(trees(&log, model).contains("f=b9000"), "{model:?}");
+        assert_ended("overwrite-mapped-msync", model, &[new]);
+        let hinted = outcomes("overwrite-sync-file-range", model, true);
+        assert!(hinted.contains(old), "{model:?}: no sync");
     }
 }
 
-/// Two blocks are overwritten.
-#[test]
-fn overwrite() {
-    let mut log = Log::new();
-    let f = log.found(ROOT, "f", letters('a', 8_192));
-    log.write(f, 0, letters('b', 8_192));
-    let torn = ["f=b4096+a4096", "f=a4096+b4096", "f=b8192"];
-    assert_states(&log, Model::Ext4, &torn, &[]);
-    assert_states(&log, Model::Xfs, &torn, &[]);
-    assert_states(&log, Model::Btrfs, &["f=b8192"], &[]);
-}
-
-/// Two files are created in turn; the second one is synced.
 #[test]
 fn a_sync_of_one_file_and_the_name_of_another() {
-    let mut log = Log::new();
-    log.create(ROOT, "a");
-    let b = log.create(ROOT, "b");
-    log.fsync(b);
-    log.print();
-    let told = |model| -> Vec<String> {
-        let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter()
-            .filter(|(_, printed)| *printed == 1)
-            .map(|(tree, _)| tree)
-            .collect()
-    };
-    assert_eq!(told(Model::Ext4), ["a= b="]);
-    assert_eq!(told(Model::Xfs), ["a= b="]);
-    assert_eq!(told(Model::Btrfs), ["a= b=", "b="]);
-    assert_eq!(told(Model::Posix), ["", "a=", "a= b=", "b="]);
+    let both = "f=empty g=empty";
+    for model in [Model::Ext4, Model::Xfs] {
+        assert_ended("create-two-fsync", model, &[both]);
+    }
+    assert_ended("create-two-fsync", Model::Btrfs, &[both, "g=empty"]);
+    let any = ["no file", "f=empty", both, "g=empty"];
+    assert_ended("create-two-fsync", Model::Posix, &any);
+    for model in [Model::Ext4, Model::Xfs] {
+        assert_ended("unlink-create-fsync", model, &["g=empty"]);
+    }
+    let back = "f=a*10 g=empty";
+    assert_ended("unlink-create-fsync", Model::Btrfs, &[back, "g=empty"]);
 }
 
-/// A file is removed, another one synced.
-#[test]
-fn a_removal_and_a_sync_of_another_file() {
-    let mut log = Log::new();
-    let f = log.found(ROOT, "f", letters('a', 10));
-    log.unlink(f, ROOT, "f");
-    let other = log.create(ROOT, "o");
-    log.fsync(other);
-    log.print();
-    let told = |model| -> Vec<String> {
-        let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter()
-            .filter(|(_, printed)| *printed == 1)
-            .map(|(tree, _)| tree)
-            .collect()
-    };
-    assert_eq!(told(Model::Ext4), ["o="]);
-    assert_eq!(told(Model::Xfs), ["o="]);
-    assert_eq!(told(Model::Btrfs), ["f=a10 o=", "o="]);
-}
-
-/// A file is moved to another directory, which is synced.
 #[test]
 fn a_move_between_directories() {
-    let mut log = Log::new();
-    let (a, b) = (log.mkdir(ROOT, "A"), log.mkdir(ROOT, "B"));
-    let f = log.create(a, "f");
-    log.sync(ROOT, Durability::Everything);
-    log.rename(f, (a, "f"), (b, "f"));
-    log.fsync(b);
-    log.print();
-    let told = |model| -> Vec<String> {
-        let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        all.into_iter()
-            .filter(|(_, printed)| *printed == 1)
-            .map(|(tree, _)| tree)
-            .collect()
-    };
-    assert_eq!(told(Model::Ext4), ["A/ B/ B/f="]);
-    assert_eq!(told(Model::Btrfs), ["A/ A/f= B/ B/f=", "A/ B/ B/f="]);
-    let mut source = Log::new();
-    let (a, b) = (source.mkdir(ROOT, "A"), source.mkdir(ROOT, "B"));
-    let f = source.create(a, "f");
-    source.sync(ROOT, Durability::Everything);
-    source.rename(f, (a, "f"), (b, "f"));
-    source.fsync(a);
-    source.print();
-    let all = super::states(
-        &source.history(),
-        Model::Btrfs,
-        crate::crash::Budget::default(),
-    );
-    let told: Vec<_> = all.iter().filter(|(_, printed)| *printed == 1).collect();
-    assert_eq!(
-        told,
-        [&("A/ B/ B/f=".to_owned(), 1)],
-        "a move out makes a whole transaction"
-    );
+    let (moved, both) = ("B/f=a*10", "A/f=a*10 B/f=a*10");
+    for model in [Model::Ext4, Model::Xfs] {
+        assert_ended("move-fsync-destination", model, &[moved]);
+    }
+    assert_ended("move-fsync-destination", Model::Btrfs, &[both, moved]);
+    for model in REAL {
+        assert_ended("move-fsync-source", model, &[moved]);
+    }
 }
 
-/// An append through `RWF_DSYNC` is durable with its length.
 #[test]
-fn synchronous_writes() {
-    const RWF_DSYNC: u32 = 2;
-    for model in Model::ALL {
-        let mut log = Log::new();
-        let f = log.found(ROOT, "f", letters('a', 100));
-        log.write_flags(f, 100, letters('b', 5_000), RWF_DSYNC);
-        log.print();
-        let all = super::states(&log.history(), model, crate::crash::Budget::default());
-        let told: Vec<_> = all.iter().filter(|(_, printed)| *printed == 1).collect();
-        assert_eq!(told, [&("f=a100+b5000".to_owned(), 1)], "{model:?}");
+fn a_sync_of_a_file_covers_its_names() {
+    for model in REAL {
+        assert_ended("create-fsync", model, &["f=b*9000"]);
+        assert_ended("mkdir-create-fsync", model, &["A/ A/f=b*9000"]);
+        assert_ended("link-fsync", model, &["f=a*10 g=a*10"]);
+        assert_ended("rename-fsync", model, &["g=a*10"]);
+        assert_ended("link-rename-fsync", model, &["f=a*10 h=a*10"]);
     }
 }
 

@@ -29,20 +29,20 @@ use crate::error::Failure;
 use crate::progress::Bar;
 
 /// Images of one run at most, unless told otherwise.
-const IMAGES: u64 = 600;
+pub(super) const IMAGES: u64 = 600;
 
 /// Time that a request takes, unless told otherwise, milliseconds: a
 /// busy machine commits within it. Data that is on its way when the
 /// metadata is committed is what many programs lose.
-const DELAY_MS: f64 = 2.0;
+pub(super) const DELAY_MS: f64 = 2.0;
 
 /// Subsets of one epoch where it has many blocks.
-const SUBSETS: usize = 40;
+pub(super) const SUBSETS: usize = 40;
 
 /// What block mode needs from before the first thread is started.
 pub(super) struct Ground {
-    server: Server,
-    mounts: PrivateMounts,
+    pub(super) server: Server,
+    pub(super) mounts: PrivateMounts,
 }
 
 impl Ground {
@@ -64,7 +64,7 @@ impl Ground {
 }
 
 /// Why xfs does not run with the timer.
-const XFS_TIMER: &str = "xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), which a run does not \
+pub(super) const XFS_TIMER: &str = "xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), which a run does not \
                          change";
 
 /// What came of all runs.
@@ -313,14 +313,14 @@ impl From<BlockError> for Refused {
     }
 }
 
-fn block_failure(error: BlockError) -> Failure {
+pub(super) fn block_failure(error: BlockError) -> Failure {
     match error {
         BlockError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
         other => Failure::Cannot(other.to_string()),
     }
 }
 
-fn kind(filesystem: Model) -> ImageKind {
+pub(super) fn kind(filesystem: Model) -> ImageKind {
     match filesystem {
         Model::Xfs => ImageKind::Xfs,
         Model::Btrfs => ImageKind::Btrfs,
@@ -328,7 +328,7 @@ fn kind(filesystem: Model) -> ImageKind {
     }
 }
 
-fn is_without_timer(filesystem: Model, pressure: Pressure) -> bool {
+pub(super) fn is_without_timer(filesystem: Model, pressure: Pressure) -> bool {
     filesystem == Model::Xfs && pressure == Pressure::Timer
 }
 

@@ -1,6 +1,7 @@
 //! `iostrata crash`: the states that a power failure could leave of a program's files.
 
 mod block;
+mod calibrate;
 mod explore;
 mod keep;
 mod look;
@@ -38,6 +39,9 @@ use crate::ui::{self, Canvas};
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let json = Named::output("--json", options.json.as_deref());
     outputs::check(json.into_iter().chain(html::named(&options.html)))?;
+    if options.calibrate {
+        return calibrate::run(options);
+    }
     let named = named(options)?;
     let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
@@ -181,6 +185,15 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
             options.keep.is_some() && options.mode == CrashMode::Block,
         ),
     ];
+    let of_calibrate = [
+        ("--litmus", !options.litmus.is_empty()),
+        ("--repeats", options.repeats.is_some()),
+    ];
+    // clap drops a `requires` whose target something else excludes, as `--dir` does `--calibrate`.
+    let wrong = of_calibrate.iter().find(|(_, is_there)| *is_there);
+    if let Some((option, _)) = wrong {
+        return Err(Failure::Usage(format!("{option} needs --calibrate")));
+    }
     let (wrong, mode) = match options.mode {
         CrashMode::Syscall => (&of_block[..], "--mode block or both"),
         CrashMode::Block | CrashMode::Both => (&of_syscall[..], "--mode syscall"),

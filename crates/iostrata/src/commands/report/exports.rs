@@ -102,7 +102,11 @@ impl<'a> Read<'a> {
                 Saved::Lab(result) => read.lab.push((number, result)),
                 Saved::Trace(result) => read.trace.push((number, result)),
                 Saved::Log(log) => read.logs.push((number, log)),
-                Saved::Doctor(_) | Saved::Cache(_) | Saved::Crash(_) | Saved::Top(_) => {}
+                Saved::Doctor(_)
+                | Saved::Cache(_)
+                | Saved::Crash(_)
+                | Saved::Calibrate(_)
+                | Saved::Top(_) => {}
             }
         }
         read
@@ -124,7 +128,11 @@ fn sources<'a>(
                 let (_, recordings) = logs.iter().find(|(known, _)| *known == number)?;
                 Content::Log(recordings)
             }
-            Saved::Doctor(_) | Saved::Cache(_) | Saved::Crash(_) | Saved::Top(_) => return None,
+            Saved::Doctor(_)
+            | Saved::Cache(_)
+            | Saved::Crash(_)
+            | Saved::Calibrate(_)
+            | Saved::Top(_) => return None,
         };
         Some(Source {
             number,

@@ -170,6 +170,7 @@ fn draw(
             terminal::cache::draw(result, width, terminal::cache::Style { colour, all_rows })
         }
         Saved::Crash(result) => terminal::crash::draw(result, width, colour),
+        Saved::Calibrate(result) => terminal::calibrate::draw(result, width, colour),
         Saved::Top(intervals) => draw_top(intervals, width, colour),
         Saved::Log(log) => return Err(log.not_drawn()),
     })

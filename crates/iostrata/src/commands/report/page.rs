@@ -35,7 +35,7 @@ pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Resu
                 Saved::Cache(result) => Drawn::Cache(result),
                 Saved::Log(log) => return Err(log.not_drawn()),
                 Saved::Crash(result) => Drawn::Crash(result),
-                Saved::Top(_) => return Err(has_no_page(path, saved)),
+                Saved::Calibrate(_) | Saved::Top(_) => return Err(has_no_page(path, saved)),
             },
         })
     });

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iostrata_core::cache::{self, CacheResult};
 use iostrata_core::compare;
-use iostrata_core::crash::{self, CrashResult};
+use iostrata_core::crash::{self, CalibrateResult, CrashResult};
 use iostrata_core::doctor::{self, DoctorResult};
 use iostrata_core::lab::{self, LabResult};
 use iostrata_core::record::MAGIC;
@@ -42,6 +42,8 @@ pub(in crate::commands) enum Saved {
     Cache(Box<CacheResult>),
     /// Of `crash`.
     Crash(Box<CrashResult>),
+    /// Of `crash --calibrate`.
+    Calibrate(Box<CalibrateResult>),
     /// Of `top`, one a line.
     Top(Vec<Interval>),
 }
@@ -55,6 +57,7 @@ impl Saved {
             Self::Doctor(_) => "doctor",
             Self::Cache(_) => "cache",
             Self::Crash(_) => "crash",
+            Self::Calibrate(_) => "crash --calibrate",
             Self::Top(_) => "top",
             Self::Log(_) => "trace --record",
         }
@@ -146,6 +149,7 @@ fn parse(bytes: &[u8]) -> Result<Saved, String> {
         doctor::SCHEMA => read(bytes).map(Saved::Doctor),
         cache::SCHEMA => read(bytes).map(Saved::Cache),
         crash::SCHEMA => read(bytes).map(Saved::Crash),
+        crash::CALIBRATE_SCHEMA => read(bytes).map(Saved::Calibrate),
         compare::SCHEMA => Err(
             "holds a comparison, which is not read again: name the two results that it compares \
              to iostrata compare"
@@ -204,6 +208,7 @@ fn unknown(schema: &str) -> String {
         doctor::SCHEMA,
         cache::SCHEMA,
         crash::SCHEMA,
+        crash::CALIBRATE_SCHEMA,
         top::SCHEMA,
     ]
     .join(", ");

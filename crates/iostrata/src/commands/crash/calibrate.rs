@@ -1,0 +1,200 @@
+//! `iostrata crash --calibrate`: what real file systems leave of litmus programs, beside what the models allow.
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use iostrata_core::crash::block::{Pressure, SubsetBudget};
+use iostrata_core::crash::litmus::{ALL, Litmus};
+use iostrata_core::crash::{
+    CALIBRATE_SCHEMA, CalibrateResult, CalibrateSettings, LitmusRow, Model, Shown, Soundness,
+};
+use iostrata_core::environment::Backend;
+use iostrata_core::op::Gap;
+use iostrata_lab::crash::block::{BlockError, ExploreBudget, LitmusTest, Room, Setting};
+use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use iostrata_report::terminal;
+use iostrata_tracer::machine;
+
+use super::block::{
+    DELAY_MS, Ground, IMAGES, SUBSETS, XFS_TIMER, block_failure, is_without_timer, kind,
+};
+use crate::cli::{Crash, PressureName, RealName};
+use crate::destination::Destination;
+use crate::error::Failure;
+use crate::progress::Bar;
+use crate::ui::Canvas;
+
+/// Runs the litmus programs; gives the exit code.
+pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
+    let calibration = Calibration::of(options)?;
+    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let (guard, scratch) = super::scratch()?;
+    let ground = Ground::prepare()?;
+    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let room = Room {
+        directory: scratch.path(),
+        mounts: &ground.mounts,
+        interrupt: &interrupt,
+    };
+    let (rows, interrupted) = calibration.rows(&ground, &room)?;
+    let result = calibration.result(rows, interrupted, scratch.path())?;
+    drop((scratch, guard));
+    deliver(destination, &result)?;
+    match (interrupted, result.verdict) {
+        (Some(by), _) => Err(Failure::Ended(by)),
+        (None, Soundness::Sound) => Ok(ExitCode::SUCCESS),
+        (None, Soundness::Unsound) => Ok(ExitCode::from(1)),
+        (None, Soundness::Incomplete) => Ok(ExitCode::from(3)),
+    }
+}
+
+fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result<(), Failure> {
+    let json = crate::commands::json(result)?;
+    crate::commands::deliver(destination, &json, || {
+        let result: CalibrateResult = crate::commands::read_back(&json)?;
+        let canvas = Canvas::Output;
+        Ok(terminal::calibrate::draw(
+            &result,
+            canvas.width(),
+            canvas.colour(),
+        ))
+    })
+}
+
+/// What is to be run.
+struct Calibration {
+    programs: Vec<&'static Litmus>,
+    filesystems: &'static [Model],
+    pressures: &'static [Pressure],
+    repeats: u32,
+    delay: Duration,
+    budget: ExploreBudget,
+    missing: Vec<Gap>,
+}
+
+impl Calibration {
+    fn of(options: &Crash) -> Result<Self, Failure> {
+        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
+        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
+        let mut missing = Vec::new();
+        for filesystem in filesystems {
+            let mut run = pressures.iter();
+            if run.all(|pressure| is_without_timer(*filesystem, *pressure)) {
+                return Err(Failure::Usage(format!(
+                    "--pressure timer: {XFS_TIMER}; use --fs ext4 or btrfs, or another pressure"
+                )));
+            }
+            if pressures
+                .iter()
+                .any(|pressure| is_without_timer(*filesystem, *pressure))
+            {
+                missing.push(Gap::new("xfs, pressure timer", XFS_TIMER));
+            }
+        }
+        let mut programs = options.litmus.clone();
+        if programs.is_empty() {
+            programs = ALL.iter().collect();
+        }
+        Ok(Self {
+            programs,
+            filesystems,
+            pressures,
+            repeats: options.repeats.unwrap_or(1),
+            delay: Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0),
+            budget: ExploreBudget {
+                images: options.images.unwrap_or(IMAGES),
+                subsets: SubsetBudget {
+                    sampled: SUBSETS,
+                    seed: options.seed,
+                    ..SubsetBudget::default()
+                },
+            },
+            missing,
+        })
+    }
+
+    /// Rows that are complete, and who ended it before its end.
+    fn rows(
+        &self,
+        ground: &Ground,
+        room: &Room<'_>,
+    ) -> Result<(Vec<LitmusRow>, Option<Interrupted>), Failure> {
+        let mut bar = Bar::new("crash");
+        let mut rows = Vec::new();
+        let total = self.filesystems.len() * self.programs.len();
+        let mut interrupted = None;
+        'all: for litmus in &self.programs {
+            for filesystem in self.filesystems {
+                bar.step(&Step {
+                    done: rows.len(),
+                    total,
+                    label: &format!("{} on {}", litmus.name, filesystem.as_str()),
+                });
+                match self.shown(ground, room, (litmus, *filesystem)) {
+                    Ok(shown) => rows.push(LitmusRow::of(litmus, *filesystem, &shown)),
+                    Err(BlockError::Interrupted(by)) if !rows.is_empty() => {
+                        interrupted = Some(by);
+                        break 'all;
+                    }
+                    Err(error) => {
+                        bar.finished();
+                        return Err(block_failure(error));
+                    }
+                }
+            }
+        }
+        bar.finished();
+        Ok((rows, interrupted))
+    }
+
+    /// All runs of one program on one file system.
+    fn shown(
+        &self,
+        ground: &Ground,
+        room: &Room<'_>,
+        (litmus, filesystem): (&'static Litmus, Model),
+    ) -> Result<Shown, BlockError> {
+        let mut shown = Shown::default();
+        let test = LitmusTest::prepare(room, kind(filesystem), litmus)?;
+        for pressure in self.pressures {
+            if is_without_timer(filesystem, *pressure) {
+                continue;
+            }
+            let setting = Setting {
+                pressure: *pressure,
+                delay: self.delay,
+            };
+            for _ in 0..self.repeats {
+                test.run(room, &ground.server, setting, self.budget, &mut shown)?;
+            }
+        }
+        Ok(shown)
+    }
+
+    fn result(
+        self,
+        rows: Vec<LitmusRow>,
+        interrupted: Option<Interrupted>,
+        scratch: &Path,
+    ) -> Result<CalibrateResult, Failure> {
+        let environment = machine::environment(scratch, Backend::None);
+        let is_whole = interrupted.is_none() && rows.iter().all(|row| row.skipped_epochs == 0);
+        Ok(CalibrateResult {
+            schema: CALIBRATE_SCHEMA.to_owned(),
+            environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
+            settings: CalibrateSettings {
+                pressures: self.pressures.to_vec(),
+                repeats: self.repeats,
+                delay_s: self.delay.as_secs_f64(),
+                images: self.budget.images,
+                seed: self.budget.subsets.seed,
+            },
+            interrupted_by: interrupted.map(Interrupted::name),
+            verdict: Soundness::of(&rows, is_whole),
+            rows,
+            missing: self.missing,
+        })
+    }
+}
