@@ -12,6 +12,7 @@ mod explore;
 mod fix;
 mod graph;
 mod history;
+mod kind;
 mod model;
 mod parts;
 mod result;
@@ -28,11 +29,12 @@ pub use builtin::{Builtin, Digest, Held};
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{History, Step};
+pub use kind::FaultKind;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording,
-    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
+    BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording, RecoveredRow, SCHEMA,
+    Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
 pub use search::{Check, Fault, Found, Kind, Seen, search};
 pub use told::{FileRow, FileState, Left, Moment};

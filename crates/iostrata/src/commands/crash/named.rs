@@ -234,7 +234,13 @@ fn git(path: &Path) -> Result<(), String> {
         git.args(["-c", "safe.directory=*", "-C"]).arg(path);
         output(git.args(arguments))
     };
-    let (is_fine, said) = run(&["fsck", "--full", "--strict", "--no-progress"])?;
+    let (is_fine, said) = run(&[
+        "fsck",
+        "--full",
+        "--strict",
+        "--no-dangling",
+        "--no-progress",
+    ])?;
     if !is_fine {
         return Err(format!("git fsck: {}", first_line(&said)));
     }

@@ -11,6 +11,7 @@ use crate::place::{Place, run};
 mod checkers;
 mod ended;
 mod named;
+mod proven;
 mod states;
 
 /// A directory with one file, and a result of crash in it.
