@@ -10,6 +10,7 @@ use crate::place::{Place, run};
 
 mod checkers;
 mod ended;
+mod machines;
 mod named;
 mod proven;
 mod states;
