@@ -10,8 +10,10 @@ use crate::place::{Place, run};
 
 mod checkers;
 mod ended;
+mod guide;
 mod machines;
 mod named;
+mod programs;
 mod proven;
 mod states;
 
