@@ -84,13 +84,6 @@ impl Recorded {
         pid
     }
 
-    fn done(&self, mut command: Command, arguments: &str) -> String {
-        command.args(arguments.split_whitespace());
-        let outcome = run(command);
-        assert_eq!(outcome.code, Some(0), "{arguments}: {}", outcome.stderr);
-        outcome.stdout
-    }
-
     /// What the parts come to is what one machine came to.
     fn assert_whole(&self) {
         let merged = self.path("whole.json");
@@ -111,6 +104,14 @@ impl Recorded {
         assert_eq!(states(&self.whole), states(&merged));
         assert_eq!(merged["parts"].as_array().unwrap().len(), PARTS);
     }
+}
+
+/// What a program prints that has to succeed.
+fn done(mut command: Command, arguments: &str) -> String {
+    command.args(arguments.split_whitespace());
+    let outcome = run(command);
+    assert_eq!(outcome.code, Some(0), "{arguments}: {}", outcome.stderr);
+    outcome.stdout
 }
 
 impl Drop for Recorded {
@@ -171,7 +172,7 @@ fn a_slurm_array_finds_what_one_machine_finds() {
     recorded.recipe("part.sh", |text| text);
     fs::write(recorded.path("slurm.conf"), slurm_conf(&recorded)).unwrap();
     fs::create_dir(recorded.path("state")).unwrap();
-    recorded.done(recorded.program("mungekey"), "--create --keyfile munge.key");
+    done(recorded.program("mungekey"), "--create --keyfile munge.key");
     let mut munged = recorded.program("munged");
     let own = ["socket", "key-file", "pid-file", "log-file", "seed-file"];
     munged.arg("--foreground").args(own.map(|name| {
@@ -202,10 +203,10 @@ fn a_slurm_array_finds_what_one_machine_finds() {
         run(command).stdout.contains("idle 2").then_some(())
     });
     let submit = format!("--parsable --array=1-{PARTS} --output=out-%a part.sh");
-    let job = recorded.done(slurm(&recorded, "sbatch"), &submit);
+    let job = done(slurm(&recorded, "sbatch"), &submit);
     // `sbatch --wait` asks at intervals of up to ten seconds.
     until("the array has not ended", || {
-        let listed = recorded.done(
+        let listed = done(
             slurm(&recorded, "squeue"),
             "--noheader --states all --format %T",
         );
@@ -214,7 +215,7 @@ fn a_slurm_array_finds_what_one_machine_finds() {
             |state: &&str| !["PENDING", "RUNNING", "COMPLETING", "CONFIGURING"].contains(state);
         (states.len() == PARTS && states.iter().all(is_over)).then_some(())
     });
-    let states = recorded.done(
+    let states = done(
         slurm(&recorded, "squeue"),
         "--noheader --states all --format %T",
     );
@@ -268,10 +269,10 @@ fn joined(recorded: &mut Recorded) -> [u32; 2] {
     let machines = ["one", "two"].map(|name| machine(recorded, name));
     let [one, two] = machines;
     let veth = format!("link add one netns {one} type veth peer name two netns {two}");
-    recorded.done(recorded.program("ip"), &veth);
+    done(recorded.program("ip"), &veth);
     let interfaces = ["one", "two"].into_iter().zip(ADDRESSES).zip(machines);
     for ((interface, address), machine) in interfaces {
-        let ip = |arguments: String| recorded.done(inside(recorded, machine, &["ip"]), &arguments);
+        let ip = |arguments: String| done(inside(recorded, machine, &["ip"]), &arguments);
         ip(format!("address add {address}/24 dev {interface}"));
         ip(format!("link set {interface} up"));
     }
@@ -280,7 +281,7 @@ fn joined(recorded: &mut Recorded) -> [u32; 2] {
     for key in ["user", "host"] {
         let mut command = recorded.program("ssh-keygen");
         command.args(["-q", "-t", "ed25519", "-N", "", "-f", key]);
-        recorded.done(command, "");
+        done(command, "");
     }
     let iostrata = Path::new(env!("CARGO_BIN_EXE_iostrata")).parent().unwrap();
     let sshd = format!(
@@ -328,7 +329,7 @@ fn parallel_over_ssh_finds_what_one_machine_finds() {
     }
     let mut command = inside(&recorded, one, &["sh", "parts.sh"]);
     command.env("PARALLEL_SSH", format!("ssh -F {conf}"));
-    recorded.done(command, &PARTS.to_string());
+    done(command, &PARTS.to_string());
     recorded.assert_whole();
     let place = &recorded.path("");
     drop(recorded);

@@ -33,7 +33,8 @@ fn found(place: &Place, directory: &Path, words: &[&str], rule: &str) -> Value {
 
 #[test]
 fn the_command_of_a_finding_shows_it() {
-    let lines: String = (0..2000).map(|number| format!("{number}\n")).collect();
+    let lines: Vec<String> = (0..2000).map(|number| number.to_string()).collect();
+    let lines = lines.join("\n");
     let elsewhere = Path::new("/");
     for (rule, words, message, is_here) in [
         (

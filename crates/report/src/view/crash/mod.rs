@@ -61,6 +61,11 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     if let Some(why) = &result.fix_unknown_because {
         page.paragraph(0, &format!("No fix was looked for: {why}."));
     }
+    show_explored(page, result);
+}
+
+/// What was looked at, and what was not.
+fn show_explored(page: &mut Page, result: &CrashResult) {
     page.heading("explored", "explored");
     if let Some(partition) = &result.partition {
         page.bullet(
