@@ -98,7 +98,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
 fn proof(page: &mut Page, command: &str) {
     page.more(
         COLUMN,
-        "with the files as they were before, this shows what a crash can leave:",
+        "with the files as before, this shows it:",
     );
     page.command(command);
 }
