@@ -96,10 +96,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
 
 /// The command that shows what a crash leaves.
 fn proof(page: &mut Page, command: &str) {
-    page.more(
-        COLUMN,
-        "with the files as before, this shows it:",
-    );
+    page.more(COLUMN, "with the files as before, this shows it:");
     page.command(command);
 }
 
