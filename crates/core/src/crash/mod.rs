@@ -13,6 +13,7 @@ mod explore;
 mod fix;
 mod graph;
 mod history;
+mod kind;
 pub mod litmus;
 mod model;
 mod parts;
@@ -35,11 +36,12 @@ pub use calibrate::{
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{History, Step};
+pub use kind::FaultKind;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    BlockRow, CrashResult, FaultKind, Finding, FixRow, ModeRow, OperationRow, Recording,
-    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
+    BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording, RecoveredRow, SCHEMA,
+    Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
 pub use search::{Check, Fault, Found, Kind, Seen, search};
 pub use stacks::{CallStack, Stacks};

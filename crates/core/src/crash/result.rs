@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::block::Pressure;
 use super::fix::Added;
 use super::history::{History, Step};
+pub(super) use super::kind::FaultKind;
 use super::model::Model;
 use super::parts::PartRow;
 use super::search::{Fault, Found, Kind};
@@ -240,21 +241,6 @@ pub struct Finding {
 
 fn always() -> bool {
     true
-}
-
-/// How a crash breaks something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum FaultKind {
-    /// Something was reported and is lost.
-    LostAfterAck,
-    /// A later operation is on disk, an earlier one is not.
-    Ordering,
-    /// A part of an operation is on disk.
-    Atomicity,
-    /// Everything up to an operation is on disk, and that is not enough.
-    Prefix,
 }
 
 /// An operation of the program.

@@ -35,6 +35,7 @@ mod overwritten_in_place;
 mod pieces;
 mod preallocate_log;
 mod prefetch_wasted;
+mod proof;
 mod queue_depth_one;
 mod re_read;
 mod read_before_write;
@@ -61,6 +62,7 @@ mod write_amplification;
 use crate::halves;
 use crate::trace::{Basis, Draft, Finding, Replayed, TraceResult, worth_s};
 pub use bound::Bound;
+pub use proof::prove;
 pub use rule::Rule;
 
 /// All rules, by name.

@@ -94,6 +94,8 @@ impl Rule {
             saving_s: None,
             saving_basis: None,
             advice: self.advice.to_owned(),
+            crash_command: None,
+            no_crash_command_because: None,
         }
     }
 

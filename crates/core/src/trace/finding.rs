@@ -86,6 +86,12 @@ pub struct Finding {
     pub saving_basis: Option<Basis>,
     /// The remedy.
     pub advice: String,
+    /// The `iostrata crash` command line that shows it, for a shell; `null` for what is not about a crash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub crash_command: Option<String>,
+    /// Why no command shows a finding about a crash.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub no_crash_command_because: Option<String>,
 }
 
 /// The improved variant, which can be tried to measure a saving.

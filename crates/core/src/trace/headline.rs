@@ -248,6 +248,8 @@ mod tests {
             saving_s,
             saving_basis: saving_s.map(|_| Basis::Measured),
             advice: "sync less".to_owned(),
+            crash_command: None,
+            no_crash_command_because: None,
         }
     }
 

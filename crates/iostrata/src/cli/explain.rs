@@ -7,7 +7,7 @@ use crate::commands::explain::Ids;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// Experiment, rule or glossary term
+    /// Experiment, rule, kind of crash finding or glossary term
     #[arg(value_name = "ID", value_parser = Ids, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 }
@@ -17,4 +17,5 @@ Examples:
   iostrata explain
   iostrata explain sync
   iostrata explain rename-without-fsync
+  iostrata explain lost-after-ack
   iostrata explain write-amplification";

@@ -1,10 +1,11 @@
-//! `iostrata explain`: the page of an experiment or a rule, or the glossary's entry for a term,
-//! from docs/.
+//! `iostrata explain`: the page of an experiment, a rule or a kind of crash finding, or the glossary's entry
+//! for a term, from docs/.
 
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueEnum as _};
+use iostrata_core::crash::FaultKind;
 use iostrata_core::rules;
 use iostrata_core::suggest::nearest;
 use iostrata_report::terminal::document;
@@ -22,7 +23,10 @@ macro_rules! pages {
     };
 }
 
-/// Every page in docs/rules.
+/// The kinds of findings of `crash`, whose pages are in docs/rules too.
+const KINDS: &[(&str, &str)] = pages!["lost-after-ack", "ordering", "atomicity", "prefix"];
+
+/// Every rule's page in docs/rules.
 const RULES: &[(&str, &str)] = pages![
     "acknowledged-not-synced",
     "cache-thrash",
@@ -69,7 +73,7 @@ const RULES: &[(&str, &str)] = pages![
     "write-amplification",
 ];
 
-/// All names: experiments first, then rules, then terms.
+/// All names: experiments first, then rules, then kinds of crash findings, then terms.
 fn ids() -> impl Iterator<Item = &'static str> {
     let pages: Vec<&str> = pages().map(|(id, _)| id).collect();
     let terms = glossary::ids();
@@ -81,7 +85,7 @@ fn ids() -> impl Iterator<Item = &'static str> {
 fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     let experiments = ExperimentName::value_variants().iter();
     let experiments = experiments.map(|name| (name.as_str(), name.page()));
-    experiments.chain(RULES.iter().copied())
+    experiments.chain(RULES.iter().chain(KINDS).copied())
 }
 
 /// Columns without a terminal: as wide as a manual page.
@@ -152,6 +156,11 @@ fn list() -> String {
         let rule = rules::ALL.iter().find(|rule| rule.id == *id);
         text += &row(id, rule.map_or("", |rule| rule.looks_for));
     }
+    text += "\n";
+    text += &(row("crash finding", "a crash leaves") + "|---|---|\n");
+    for kind in FaultKind::ALL {
+        text += &row(kind.as_str(), kind.leaves());
+    }
     text + "\n**terms**\n\n" + &glossary::ids().join(", ") + "\n"
 }
 
@@ -171,10 +180,16 @@ mod tests {
             .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
             .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
             .collect();
-        let pages: BTreeSet<String> = RULES.iter().map(|(id, _)| (*id).to_owned()).collect();
-        assert_eq!(pages, files, "the list in {}", file!());
+        let names = |pages: &[(&str, &str)]| -> BTreeSet<String> {
+            pages.iter().map(|(id, _)| (*id).to_owned()).collect()
+        };
+        let (of_rules, of_kinds) = (names(RULES), names(KINDS));
+        let pages: BTreeSet<String> = of_rules.union(&of_kinds).cloned().collect();
+        assert_eq!(pages, files, "the lists in {}", file!());
         let rules: BTreeSet<String> = rules::ALL.iter().map(|rule| rule.id.to_owned()).collect();
-        assert_eq!(pages, rules);
+        assert_eq!(of_rules, rules);
+        let kinds = FaultKind::ALL.iter().map(|kind| kind.as_str().to_owned());
+        assert_eq!(of_kinds, kinds.collect());
     }
 
     /// Markdown without its marks and the targets of its links.

@@ -151,6 +151,8 @@ fn finding(rule: &str, file: &str, cost_s: f64) -> Finding {
         saving_s: None,
         saving_basis: None,
         advice: String::new(),
+        crash_command: None,
+        no_crash_command_because: None,
     }
 }
 

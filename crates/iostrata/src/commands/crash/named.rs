@@ -234,9 +234,17 @@ fn git(path: &Path) -> Result<(), String> {
         git.args(["-c", "safe.directory=*", "-C"]).arg(path);
         output(git.args(arguments))
     };
-    let (is_fine, said) = run(&["fsck", "--full", "--strict", "--no-progress"])?;
+    let (is_fine, said) = run(&[
+        "fsck",
+        "--full",
+        "--strict",
+        "--no-dangling",
+        "--no-progress",
+    ])?;
     if !is_fine {
-        return Err(format!("git fsck: {}", first_line(&said)));
+        // Notices come first, and are none of what is wrong.
+        let wrong = said.lines().find(|line| !line.starts_with("notice: "));
+        return Err(format!("git fsck: {}", first_line(wrong.unwrap_or(&said))));
     }
     let (is_fine, said) = run(&["rev-parse", "--verify", "HEAD^{tree}"])?;
     if is_fine {

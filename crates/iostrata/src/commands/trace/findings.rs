@@ -124,6 +124,8 @@ pub(super) fn find(
     let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, &bound));
     result.findings = settled.collect();
     rules::sort(&mut result.findings);
+    let home = std::env::var("HOME").ok();
+    rules::prove(result, home.as_deref());
 }
 
 /// The file system of the finding's file: measured elsewhere, a saving means

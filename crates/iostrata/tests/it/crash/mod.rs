@@ -10,7 +10,11 @@ use crate::place::{Place, run};
 
 mod checkers;
 mod ended;
+mod guide;
+mod machines;
 mod named;
+mod programs;
+mod proven;
 mod stacks;
 mod states;
 

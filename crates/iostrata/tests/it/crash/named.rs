@@ -30,7 +30,7 @@ fn said(place: &Place, kind: &str, path: &str) -> Result<(), String> {
 }
 
 /// Whether these programs are installed; otherwise says why the test is skipped.
-fn have(programs: &[&str]) -> bool {
+pub(super) fn have(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap();
     let is_there =
         |program: &&&str| std::env::split_paths(&path).any(|at| at.join(program).is_file());

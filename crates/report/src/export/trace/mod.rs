@@ -117,6 +117,10 @@ fn finding<'a>() -> Fields<'a, &'a Finding> {
         .real("saving_s", |finding| finding.saving_s)
         .named("saving_basis", |finding| finding.saving_basis)
         .text("advice", |finding| &finding.advice)
+        .maybe_text("crash_command", |finding| finding.crash_command.as_deref())
+        .maybe_text("no_crash_command_because", |finding| {
+            finding.no_crash_command_because.as_deref()
+        })
 }
 
 fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {

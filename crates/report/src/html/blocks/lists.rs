@@ -2,7 +2,9 @@
 
 use super::{Body, FINDINGS, class};
 use crate::format::counted;
+use crate::html::Markup;
 use crate::html::ahead::entries;
+use crate::html::scope::Scope;
 use crate::view::page::{Block, Entry};
 
 /// The list that is open, and how deep.
@@ -69,6 +71,25 @@ impl Body<'_> {
 
     /// Below an entry that had no room there is none either.
     pub(super) fn more(&mut self, text: &str, rows: &[usize]) {
+        let class = text.starts_with('→').then_some(("class", "advice"));
+        self.beneath(text, class.as_slice(), |markup, scope| {
+            markup.prose(text);
+            scope.cite(markup, rows);
+        });
+    }
+
+    /// A line for a shell, to be copied as it is.
+    pub(super) fn command(&mut self, line: &str) {
+        self.beneath(line, &[], |markup, _| markup.element("code", &[], line));
+    }
+
+    /// A paragraph about the last entry.
+    fn beneath(
+        &mut self,
+        text: &str,
+        attributes: &[(&'static str, &str)],
+        fill: impl FnOnce(&mut Markup, &Scope),
+    ) {
         if self.is_full() {
             return;
         }
@@ -81,13 +102,8 @@ impl Body<'_> {
         if matches!(self.list, List::Leads | List::BulletsOfEntry) {
             self.list = List::Texts;
         }
-        if text.starts_with('→') {
-            self.markup.open("p", &[("class", "advice")]);
-        } else {
-            self.markup.open("p", &[]);
-        }
-        self.markup.prose(text);
-        self.scope.cite(self.markup, rows);
+        self.markup.open("p", attributes);
+        fill(self.markup, &self.scope);
         self.markup.close("p");
     }
 

@@ -135,7 +135,7 @@ impl Body<'_> {
                 self.more(&text, &answered.rows);
             }
             Block::More { text, rows, .. } => self.more(text, rows),
-            Block::Command(line) => self.more(line, &[]),
+            Block::Command(line) => self.command(line),
             Block::Bullet { text, .. } => self.bullet(text),
             Block::Table(table) => self.table(table),
         }

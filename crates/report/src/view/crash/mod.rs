@@ -47,12 +47,25 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
             &format!("{} more; --json has them.", counted(more as u64, "finding")),
         );
     }
+    if let Some(first) = result.findings.first() {
+        let kind = first.kind.as_str();
+        page.blank();
+        page.paragraph(
+            0,
+            &format!("`iostrata explain {kind}` prints the page of a kind"),
+        );
+    }
     if !page.is_endless() {
         show_fix(page, result);
     }
     if let Some(why) = &result.fix_unknown_because {
         page.paragraph(0, &format!("No fix was looked for: {why}."));
     }
+    show_explored(page, result);
+}
+
+/// What was looked at, and what was not.
+fn show_explored(page: &mut Page, result: &CrashResult) {
     page.heading("explored", "explored");
     if let Some(partition) = &result.partition {
         page.bullet(
@@ -148,7 +161,8 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
 fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let mut facts = vec![
-        on.collect::<Vec<_>>().join(", "),
+        finding.kind.as_str().to_owned(),
+        format!("possible on {}", on.collect::<Vec<_>>().join(", ")),
         counted(finding.states, "state"),
     ];
     if let Some(number) = finding.state {
@@ -163,11 +177,7 @@ fn show_finding(page: &mut Page, finding: &Finding) {
             "The exploration was ended before this state was made smaller.",
         );
     }
-    page.styled(
-        2,
-        &format!("Possible on: {}", facts.join(SEPARATOR)),
-        Tone::Quiet,
-    );
+    page.styled(2, &facts.join(SEPARATOR), Tone::Quiet);
     if !finding.recovered.is_empty() {
         let rows = finding.recovered.iter().map(recovered);
         let rows = rows.collect::<Vec<_>>().join(SEPARATOR);

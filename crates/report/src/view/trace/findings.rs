@@ -38,6 +38,7 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
         groups.iter().take(most).map(|group| group.first),
     );
     let mut given = HashSet::new();
+    let mut proven = HashSet::new();
     for group in groups.iter().take(most) {
         let finding = group.first;
         head(page, finding, &names, group.others);
@@ -48,6 +49,10 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
             "as above"
         };
         page.more(COLUMN, &format!("→ {advice}"));
+        let command = finding.crash_command.as_deref();
+        if let Some(command) = command.filter(|command| proven.insert(*command)) {
+            proof(page, command);
+        }
     }
     let shown = groups.iter().take(most);
     let shown: usize = shown.map(|group| 1 + group.others).sum();
@@ -74,6 +79,11 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         head(page, finding, &names, 0);
         page.more(COLUMN, &sentence(finding));
         page.more(COLUMN, &format!("→ {}", finding.advice));
+        match (&finding.crash_command, &finding.no_crash_command_because) {
+            (Some(command), _) => proof(page, command),
+            (None, Some(why)) => page.more(COLUMN, &format!("no crash command: {why}")),
+            (None, None) => {}
+        }
         for cited in &finding.evidence {
             page.bullet(COLUMN, &citation(view, cited));
         }
@@ -82,6 +92,12 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         page.blank();
         page.paragraph(0, "`iostrata explain RULE` prints the page of a rule");
     }
+}
+
+/// The command that shows what a crash leaves.
+fn proof(page: &mut Page, command: &str) {
+    page.more(COLUMN, "with the files as before, this shows it:");
+    page.command(command);
 }
 
 /// Why the rules did not judge the run, if so.

@@ -225,6 +225,8 @@ pub(super) fn finding(rule: &str, severity: Severity, file: &str) -> Finding {
         saving_s: None,
         saving_basis: None,
         advice: "do it otherwise".to_owned(),
+        crash_command: None,
+        no_crash_command_because: None,
     }
 }
 
@@ -289,17 +291,21 @@ fn findings() -> Vec<Finding> {
             title: "a crash can leave it empty".to_owned(),
             advice: "call fsync before rename".to_owned(),
             confidence: Confidence::Likely,
+            crash_command: Some("iostrata crash --dir /srv/app -- ./save 'a b'".to_owned()),
             ..finding(
                 "rename-without-fsync",
                 Severity::High,
                 "/srv/app/config.json",
             )
         },
-        finding(
-            "rename-without-fsync",
-            Severity::High,
-            "/srv/app/other.json",
-        ),
+        Finding {
+            no_crash_command_because: Some("iostrata did not start the program".to_owned()),
+            ..finding(
+                "rename-without-fsync",
+                Severity::High,
+                "/srv/app/other.json",
+            )
+        },
         Finding {
             title: "10,000 writes of 1 B".to_owned(),
             cost_s: Some(0.31),
@@ -382,6 +388,7 @@ pub(crate) fn hostile() -> TraceResult {
         finding.file = Some(name.clone());
         finding.title.clone_from(&name);
         finding.advice.clone_from(&name);
+        finding.crash_command = Some(name.clone());
         finding.evidence[0].what.clone_from(&name);
         finding.evidence[0].call = Some(name.clone());
     }
