@@ -23,6 +23,11 @@ enum Look {
 fn look(run: &TraceResult, finding: &Finding) -> Option<Result<Look, String>> {
     let said = |why: &str| Err(why.to_owned());
     Some(match finding.rule.as_str() {
+        "unlink-before-durable" if files(run, finding).any(|file| file.renamed_to.is_some()) => {
+            said(
+                "the program itself leaves a moment without the file, and without --check crash accepts that",
+            )
+        }
         "acknowledged-not-synced"
         | "close-without-sync"
         | "overwritten-in-place"
@@ -289,10 +294,18 @@ mod tests {
 
     /// The command for a rename of these files by a program in `/work/app`.
     fn said_of(rule: &str, files: &[&str], words: &[&str]) -> Result<String, String> {
-        let rows = files
-            .iter()
-            .map(|path| changed(path, FileHistory::default()));
-        let mut run = run(rows.collect());
+        let rows = files.iter();
+        let rows = rows.map(|path| changed(path, FileHistory::default()));
+        said_of_rows(rule, rows.collect(), files, words)
+    }
+
+    fn said_of_rows(
+        rule: &str,
+        rows: Vec<FileRow>,
+        files: &[&str],
+        words: &[&str],
+    ) -> Result<String, String> {
+        let mut run = run(rows);
         run.environment.target.path = "/work/app".to_owned();
         run.command = words.iter().map(|word| (*word).to_owned()).collect();
         let cited = files.iter().map(|path| Cited {
@@ -383,6 +396,17 @@ mod tests {
         assert!(why("ignored-fsync-error").contains("no sync fail"));
         assert!(why("directory-not-synced").contains("reported nothing"));
         assert_eq!(why("small-writes"), "nothing");
+        let gone = FileRow {
+            renamed_to: Some("/work/app/x".to_owned()),
+            ..changed("/work/app/new", FileHistory::default())
+        };
+        let removed = said_of_rows(
+            "unlink-before-durable",
+            vec![gone],
+            &["/work/app/x"],
+            &["save"],
+        );
+        assert!(removed.unwrap_err().contains("without --check"));
         let mapped = said_of("mapped-not-synced", &["/work/app/x"], &["save"]).unwrap();
         assert_eq!(
             mapped,
