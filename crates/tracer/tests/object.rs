@@ -165,7 +165,7 @@ fn layouts_of_events() -> Vec<String> {
         }
         "site_event" SiteEvent {
             kind: u32, nr: u32, process: u32, parent: u32, execs: u64, file: FileKey,
-            spent_ns: u64, ip: u64, sp: u64, bp: u64, bytes: u32, pad: u32,
+            spent_ns: u64, ip: u64, sp: u64, bp: u64, ended_ns: u64, thread: u32, bytes: u32,
         }
         "task_event" TaskEvent {
             kind: u32, thread: u32, process: u32, parent: u32, started_ns: u64, ended_ns: u64,
