@@ -1,5 +1,7 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
+use std::iter;
+
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, RecoveredRow, Verdict,
@@ -68,6 +70,10 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     }
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
+        let recording = mode.recording.as_ref();
+        if let Some(what) = recording.and_then(|row| row.stands_in.as_deref()) {
+            page.bullet(4, what);
+        }
     }
     for gap in &result.missing {
         page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
@@ -174,7 +180,9 @@ fn show_finding(page: &mut Page, finding: &Finding) {
         page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
     }
     page.paragraph(2, &finding.advice);
-    if let Some(proof) = &finding.proof {
+    let recovered = finding.recovered.iter().map(|row| &row.proof);
+    let recovered = recovered.filter(|proof| **proof != finding.proof);
+    for proof in iter::once(&finding.proof).chain(recovered).flatten() {
         page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
     }
 }
