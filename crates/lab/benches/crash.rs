@@ -117,8 +117,15 @@ fn images(room: &Room<'_>, server: &Server, foundation: &Foundation) -> f64 {
     };
     let begun = Instant::now();
     let look = |_: Recovered<'_>, _| Ok::<_, BlockError>(None);
-    let explored = explore(room, &recording, budget, |_| 0, look).unwrap();
-    explored.images as f64 / begun.elapsed().as_secs_f64()
+    let explored = explore(room, &recording, budget, |_| 0, look, |_| {}).unwrap();
+    let rate = explored.images as f64 / begun.elapsed().as_secs_f64();
+    println!(
+        "{}: {} images of {} states",
+        foundation.kind(),
+        explored.images,
+        explored.states
+    );
+    rate
 }
 
 fn replace(work: &Path, number: u32) {

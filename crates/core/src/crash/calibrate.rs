@@ -8,7 +8,6 @@ use super::block::Pressure;
 use super::litmus::{Litmus, Seen};
 use super::model::Model;
 use crate::Environment;
-use crate::op::Gap;
 
 /// Name and version of the format.
 pub const SCHEMA: &str = "iostrata.calibrate/1";
@@ -27,8 +26,6 @@ pub struct CalibrateResult {
     pub interrupted_by: Option<String>,
     /// One for each litmus program and file system.
     pub rows: Vec<LitmusRow>,
-    /// What was asked for and not run.
-    pub missing: Vec<Gap>,
     /// Whether a model denies what a file system left.
     pub verdict: Soundness,
 }

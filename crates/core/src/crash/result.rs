@@ -136,6 +136,9 @@ pub struct BlockRow {
     pub delay_s: f64,
     /// Options of the mount besides the file system's defaults; empty for none.
     pub mount_options: String,
+    /// What was done in place of a timer that the run must not set; `null` for nothing, and in results of earlier versions.
+    #[serde(default)]
+    pub stands_in: Option<String>,
     /// Images that were recovered by mounting them; equal ones once.
     pub images: u64,
     /// What the device got between two flushes, during the run.
@@ -151,7 +154,7 @@ pub struct BlockRow {
 }
 
 /// Recoveries that show a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RecoveredRow {
     /// The file system.
@@ -160,6 +163,9 @@ pub struct RecoveredRow {
     pub pressure: Pressure,
     /// States that show it.
     pub states: u64,
+    /// Where one of them was kept; `null` where it was not, and in results of earlier versions.
+    #[serde(default)]
+    pub proof: Option<String>,
 }
 
 impl ModeRow {

@@ -78,6 +78,10 @@ pub(crate) struct Trace {
     #[arg(long, hide = true, value_name = "FILE", requires = "record")]
     pub(crate) stacks: Option<PathBuf>,
 
+    /// Seconds that processes are waited for which the command leaves running; for crash
+    #[arg(long, hide = true, value_name = "SECONDS", requires = "record")]
+    pub(crate) others: Option<u64>,
+
     /// Most bytes of file contents to store for --record-before, over all files
     #[arg(long, value_name = "SIZE", value_parser = bytes::parse, default_value = "64MiB",
         requires = "record_before")]

@@ -101,10 +101,6 @@ fn what_makes_no_sense_is_refused() {
         ),
         ("crash --calibrate --dir .", "cannot be used with"),
         ("crash --calibrate -- true", "cannot be used with"),
-        (
-            "crash --calibrate --fs xfs --pressure timer",
-            "xfs has one timer",
-        ),
     ] {
         let outcome = run(place.iostrata(arguments)).expect(2);
         assert!(

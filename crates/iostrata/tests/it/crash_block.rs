@@ -140,6 +140,22 @@ fn a_rename_without_a_sync() {
 }
 
 #[test]
+fn the_timer_of_xfs_has_a_stand_in() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let script = format!("{NEW} > t; mv t f; sleep 1.5; echo saved");
+    let xfs = case.crash(("xfs", "timer"), &[], &script, 1);
+    let mode = &xfs["modes"][0]["recording"];
+    assert_eq!(mode["mount_options"], "");
+    let stands_in = mode["stands_in"].as_str().unwrap();
+    assert!(stands_in.contains("synced every second"), "{stands_in}");
+    // The log has the rename, the data is still in memory.
+    assert_has(&xfs, "prefix", "f is empty", "rename");
+}
+
+#[test]
 fn a_rename_with_the_syncs_that_it_needs() {
     if !is_root("block mode") {
         return;
@@ -160,6 +176,70 @@ fn a_rename_with_the_syncs_that_it_needs() {
             assert!(mode["states"]["distinct"].as_u64() > Some(1), "{mode}");
         }
     }
+}
+
+#[test]
+fn what_was_recovered_is_kept() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let keep = case.place.path("kept");
+    let script = format!("{NEW} > t; mv t f; echo saved");
+    let options = ["--keep", keep.to_str().unwrap()];
+    let result = case.crash(("ext4", "fsync"), &options, &script, 1);
+    let findings = result["findings"].as_array().unwrap().iter();
+    let zeros = findings
+        .filter(|finding| finding["message"] == "f holds nothing but zeros")
+        .collect::<Vec<_>>();
+    assert_eq!(zeros.len(), 1);
+    let proof = PathBuf::from(zeros[0]["proof"].as_str().unwrap());
+    assert_eq!(zeros[0]["recovered"][0]["proof"], zeros[0]["proof"]);
+    assert_eq!(fs::read(proof.join("f")).unwrap(), [0; 6000]);
+    let beside = |name: &str| fs::read_to_string(proof.parent().unwrap().join(name)).unwrap();
+    assert_eq!(
+        beside("printed"),
+        "",
+        "it breaks before anything is reported"
+    );
+    assert!(beside("story.txt").contains("ext4 recovers this"));
+    let all: BTreeSet<_> = result["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| finding["proof"].as_str().unwrap().to_owned())
+        .collect();
+    let count = result["findings"].as_array().unwrap().len();
+    assert_eq!(
+        (all.len(), fs::read_dir(&keep).unwrap().count()),
+        (count, count)
+    );
+    case.place.assert_nothing_left();
+}
+
+#[test]
+fn what_the_program_leaves_running_is_ended_and_reported() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let pid = case.place.path("pid");
+    let script = format!(
+        "setsid sh -c 'exec > log 2>&1 < /dev/null; echo $$ > {}; exec sleep 600' & sync f",
+        pid.display()
+    );
+    for pressure in ["fsync", "none"] {
+        let result = case.crash(("ext4", pressure), &[], &script, 3);
+        assert_eq!(result["verdict"], "incomplete");
+        let why = &result["modes"][0]["incomplete_because"];
+        assert!(
+            why.to_string().contains("the program is still running"),
+            "{why}"
+        );
+        let left = fs::read_to_string(&pid).unwrap();
+        assert!(!fs::exists(format!("/proc/{}", left.trim())).unwrap());
+    }
+    case.place.assert_nothing_left();
 }
 
 #[test]
@@ -293,13 +373,13 @@ fn options_of_the_other_mode_and_users_without_privilege_are_refused() {
             .stderr
             .contains("--fs needs --mode block or both")
     );
-    let mut command = case.command(&["--keep", "somewhere"], "true");
+    let mut command = case.command(&["--state", "1"], "true");
     command.env("PATH", "/usr/bin:/bin");
     assert!(
         run(command)
             .expect(2)
             .stderr
-            .contains("--keep needs --mode syscall")
+            .contains("--state needs --mode syscall")
     );
     let mut command = case.place.iostrata_of_nobody("crash --mode block --dir");
     command.arg(&case.dir).args(["--", "true"]);

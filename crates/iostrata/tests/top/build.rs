@@ -57,7 +57,7 @@ impl Build {
 impl Drop for Build {
     fn drop(&mut self) {
         if matches!(self.0.try_wait(), Ok(None)) {
-            drop(kill_process_group(Pid::from_child(&self.0), Signal::KILL));
+            _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             drop(self.0.wait());
         }
     }

@@ -45,6 +45,8 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
     let mut passed_on: Option<Instant> = None;
     loop {
         if let Some(status) = child.try_wait()? {
+            // What the program has left running must not keep its files busy, or change them.
+            end_all(&mut child);
             return Ok(status
                 .code()
                 .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));

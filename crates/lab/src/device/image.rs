@@ -11,6 +11,9 @@ use rustix::io::Errno;
 /// How much is copied at a time.
 const PART_BYTES: usize = 1 << 20;
 
+/// What is compared at a time.
+const BLOCK_BYTES: usize = 4096;
+
 /// A sparse file in memory without a name: it is gone with its last descriptor.
 #[derive(Debug)]
 pub struct DiskImage {
@@ -50,14 +53,51 @@ impl DiskImage {
         Ok(copy)
     }
 
-    /// Makes another one of the same size hold this content.
+    /// Makes another one of the same size hold this content; only what differs is written.
     ///
     /// # Errors
     /// When there is no memory.
     pub fn copy_to(&self, other: &Self) -> io::Result<()> {
-        ftruncate(&other.file, 0)?;
-        ftruncate(&other.file, self.size_bytes)?;
-        self.each_part(|part, offset| other.file.write_all_at(part, offset))
+        let mut at = 0;
+        while let Some((begin, end)) = other.next_data(at)? {
+            self.zero_holes_in(other, begin, end)?;
+            at = end;
+        }
+        let mut held = vec![0; PART_BYTES];
+        self.each_part(|part, offset| {
+            let held = &mut held[..part.len()];
+            other.file.read_exact_at(held, offset)?;
+            let mut at = 0;
+            for (wanted, is) in part.chunks(BLOCK_BYTES).zip(held.chunks(BLOCK_BYTES)) {
+                if wanted != is {
+                    other.file.write_all_at(wanted, offset + at)?;
+                }
+                at += wanted.len() as u64;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes the content to an empty file; holes stay holes.
+    ///
+    /// # Errors
+    /// When there is no room.
+    pub fn write_to(&self, file: &File) -> io::Result<()> {
+        ftruncate(file, self.size_bytes)?;
+        self.each_part(|part, offset| file.write_all_at(part, offset))
+    }
+
+    /// Empties what another one has in a range where this one has holes.
+    fn zero_holes_in(&self, other: &Self, begin: u64, end: u64) -> io::Result<()> {
+        let mut at = begin;
+        while at < end {
+            let (data, next) = self.next_data(at)?.unwrap_or((end, end));
+            if data > at {
+                other.zero(at, data.min(end) - at)?;
+            }
+            at = next;
+        }
+        Ok(())
     }
 
     /// Reads all that holds more than holes, from its begin to its end, with the offset of each part.
@@ -92,13 +132,16 @@ impl DiskImage {
     /// # Errors
     /// When it cannot be read.
     pub fn drop_zeros(&self) -> io::Result<()> {
-        const BLOCK_BYTES: usize = 4096;
         self.each_part(|part, offset| {
-            for (number, block) in part.chunks(BLOCK_BYTES).enumerate() {
-                if block.iter().all(|byte| *byte == 0) {
-                    let offset = offset + (number * BLOCK_BYTES) as u64;
-                    self.zero(offset, block.len() as u64)?;
+            let blocks: Vec<&[u8]> = part.chunks(BLOCK_BYTES).collect();
+            let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
+            let mut at = offset;
+            for run in blocks.chunk_by(|one, other| is_zero(one) == is_zero(other)) {
+                let bytes = run.iter().map(|block| block.len() as u64).sum();
+                if is_zero(run[0]) {
+                    self.zero(at, bytes)?;
                 }
+                at += bytes;
             }
             Ok(())
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use iostrata_core::crash::Held;
@@ -49,7 +50,8 @@ fn contents(
         });
         let setting = Setting {
             pressure,
-            delay: Duration::ZERO,
+            // As by default: data is on its way when the metadata is committed.
+            delay: Duration::from_millis(2),
         };
         let run = |work: &Path, press: Option<&Path>| -> Result<(), BlockError> {
             let mut presser = press.map(|path| Presser::open(path).unwrap());
@@ -63,17 +65,18 @@ fn contents(
         };
         let recording = record(&room, &server, &foundation.unwrap(), setting, run).unwrap();
         assert!(!recording.is_cut);
-        let mut seen = BTreeSet::new();
+        let seen = Mutex::new(BTreeSet::new());
         let look = |recovered: Recovered<'_>, _| -> Result<Option<String>, BlockError> {
             assert_eq!(recovered.observed.unreadable, None);
-            seen.insert(match recovered.observed.files.get(b"f".as_slice()) {
+            let contents = match recovered.observed.files.get(b"f".as_slice()) {
                 Some(Held::Bytes { .. }) => told(&fs::read(recovered.work.join("f")).unwrap()),
                 other => format!("{other:?}"),
-            });
+            };
+            seen.lock().unwrap().insert(contents);
             Ok(None)
         };
-        let explored = explore(&room, &recording, BUDGET, |_| 0, look).unwrap();
-        (seen, explored)
+        let explored = explore(&room, &recording, BUDGET, |_| 0, look, |_| {}).unwrap();
+        (seen.into_inner().unwrap(), explored)
     })
     .join()
     .unwrap()

@@ -28,6 +28,9 @@ const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 
+/// `_IOW(0x12, 113, size_t)`, include/uapi/linux/fs.h; the argument is an `int`.
+const BLKBSZSET: libc::Ioctl = 0x4008_1271;
+
 /// `struct loop_info64`, whose fields all begin with `lo_`.
 #[repr(C)]
 struct LoopInfo64 {
@@ -210,6 +213,26 @@ impl LoopDevice {
         self.numbers
     }
 
+    /// Drops what the kernel has cached of the device, so that its image may be changed from outside. Fails with
+    /// `EBUSY` while a file system is mounted from it, in whatever namespace.
+    ///
+    /// A change of the block size of the cache truncates it (`set_blocksize`, block/bdev.c), unlike `BLKFLSBUF`, which
+    /// leaves what is in use. It needs the device for itself, as a mount does (`blkdev_bszset`, block/ioctl.c).
+    pub fn forget(&self) -> io::Result<()> {
+        for size_bytes in [BLOCK_SIZE_BYTES, 2 * BLOCK_SIZE_BYTES] {
+            let size_bytes = size_bytes.cast_signed();
+            // SAFETY: the kernel reads one `int` from the pointer and keeps no reference to it.
+            super::outcome(unsafe {
+                libc::ioctl(
+                    self.device.as_raw_fd(),
+                    BLKBSZSET,
+                    ptr::from_ref(&size_bytes),
+                )
+            })?;
+        }
+        Ok(())
+    }
+
     /// Whether the kernel uses direct I/O for the image. It silently ignores the request where the
     /// image's file system does not support it or has larger blocks than the device
     /// (`loop_update_dio`, `drivers/block/loop.c`).
@@ -271,6 +294,8 @@ mod tests {
     use crate::kernel::private_mounts;
     use rustix::mount::{MountFlags, mount};
     use std::fs;
+    use std::os::unix::fs::FileExt as _;
+    use std::process::Command;
     use std::time::Instant;
 
     fn backing_file(name: &str) -> Option<String> {
@@ -300,6 +325,43 @@ mod tests {
             assert!(Instant::now() < deadline, "{name} is still attached");
             thread::sleep(PAUSE);
         }
+    }
+
+    #[test]
+    fn what_is_cached_is_forgotten_unless_the_device_is_mounted() {
+        if !rustix::process::geteuid().is_root() {
+            crate::skip::skip("loop devices need root");
+            return;
+        }
+        let image = tempfile::tempfile_in("/var/tmp").unwrap();
+        image.set_len(16 << 20).unwrap();
+        let device = LoopDevice::attach(image.as_fd()).unwrap();
+        let mut first = [1; 4096];
+        let mut read = || {
+            let disk = fs::File::open(device.path()).unwrap();
+            disk.read_exact_at(&mut first, 0).unwrap();
+            first[0]
+        };
+        assert_eq!(read(), 0);
+        image.write_all_at(&[7; 4096], 0).unwrap();
+        assert_eq!(read(), 0, "cached");
+        device.forget().unwrap();
+        assert_eq!(read(), 7);
+        let made = Command::new("mkfs.ext4")
+            .arg("-q")
+            .arg(device.path())
+            .status();
+        assert!(made.unwrap().success());
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        thread::spawn(move || {
+            private_mounts().unwrap();
+            mount(device.path(), &path, "ext4", MountFlags::empty(), None).unwrap();
+            let refused = device.forget().unwrap_err();
+            assert_eq!(refused.raw_os_error(), Some(libc::EBUSY));
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -30,6 +30,8 @@ pub struct Failure {
     pub blocks: usize,
     /// States that fail so.
     pub states: u64,
+    /// Where the example was kept.
+    pub proof: Option<String>,
 }
 
 /// Where a recording was made.
@@ -82,13 +84,14 @@ pub fn block_findings(
                 filesystem: on.filesystem,
                 pressure: on.pressure,
                 states: failure.states,
+                proof: failure.proof.clone(),
             }],
             states: failure.states,
             state: None,
             is_smallest: false,
             timeline: Vec::new(),
             files: Vec::new(),
-            proof: None,
+            proof: failure.proof.clone(),
         })
     });
     findings.collect()
@@ -179,7 +182,8 @@ pub fn join(findings: &mut Vec<Finding>, recovered: Vec<Finding>) {
 }
 
 fn add(known: &mut Finding, finding: &Finding) {
-    known.recovered.extend(finding.recovered.iter().copied());
+    known.recovered.extend(finding.recovered.iter().cloned());
+    known.proof = known.proof.take().or_else(|| finding.proof.clone());
     known.states += finding.states;
     for model in &finding.possible_on {
         if !known.possible_on.contains(model) {

@@ -2,19 +2,30 @@
 //!
 //! Recovery replays a transaction when its commit block is there and its checksums fit
 //! (`do_one_pass`, fs/jbd2/recovery.c). So of an epoch that wrote to the journal alone, any subset of
-//! the blocks leads to the same tree as none of them or all of them.
+//! the blocks leads to the same tree as none of them or all of them. And as long as no commit block and no superblock of
+//! the journal follows, it makes no difference what else is in the journal: a transaction is written only where
+//! the journal on disk is known to be free (`__jbd2_update_log_tail`, fs/jbd2/journal.c).
 
 use std::ops::Range;
 
 use super::epoch::Epoch;
 use crate::crash::effect::BLOCK_BYTES;
 
-/// `JBD2_MAGIC_NUMBER`, include/linux/jbd2.h: the first word of every block that describes a transaction.
+/// `struct journal_header_s`, include/linux/jbd2.h: every block that describes a transaction begins with
+/// `JBD2_MAGIC_NUMBER` and its type. Copies of other blocks that begin so are changed (`JBD2_FLAG_ESCAPE`).
 const JBD2_MAGIC: [u8; 4] = [0xc0, 0x3b, 0x39, 0x98];
+const JBD2_DESCRIPTOR_BLOCK: u8 = 1;
+const JBD2_REVOKE_BLOCK: u8 = 5;
+
+/// The begin of a block of the journal.
+pub const JOURNAL_HEADER_BYTES: usize = 8;
 
 /// `struct ext4_super_block` begins here (fs/ext4/ext4.h); its fields by their places in it.
 const SUPERBLOCK_BYTES: usize = 1024;
 const MAGIC: usize = 0x38;
+const FEATURE_COMPAT: usize = 0x5C;
+/// Such a journal has blocks of another form at its end.
+const COMPAT_FAST_COMMIT: u32 = 0x400;
 const LOG_BLOCK_SIZE: usize = 0x18;
 const JOURNAL_BACKUP_TYPE: usize = 0xFD;
 const JOURNAL_BLOCKS: usize = 0x10C;
@@ -42,6 +53,9 @@ impl Journal {
         if !is_ext4 || u32_at(superblock, LOG_BLOCK_SIZE)? != 2 {
             return None;
         }
+        if u32_at(superblock, FEATURE_COMPAT)? & COMPAT_FAST_COMMIT != 0 {
+            return None;
+        }
         if *superblock.get(JOURNAL_BACKUP_TYPE)? != 1 {
             return None;
         }
@@ -65,20 +79,48 @@ impl Journal {
         Some(Self { ranges })
     }
 
-    /// Whether an epoch wrote blocks of the journal and nothing else, one of them a jbd2 block. `bytes` gives
-    /// the first bytes of a block that the log has.
-    pub fn has_all_of(&self, epoch: &Epoch, bytes: impl Fn(u64) -> Option<[u8; 4]>) -> bool {
-        let is_inside = |offset: u64, bytes: u64| {
-            let mut ranges = self.ranges.iter();
-            ranges.any(|range| range.start <= offset && offset.saturating_add(bytes) <= range.end)
-        };
-        let describes = |at: Option<u64>| at.and_then(&bytes) == Some(JBD2_MAGIC);
-        epoch
-            .blocks
-            .iter()
-            .all(|block| is_inside(block.offset, block.bytes))
-            && epoch.blocks.iter().any(|block| describes(block.at))
+    /// What each block of an epoch is to the journal. `begin` gives the first bytes of a block that the log has.
+    pub fn places(
+        &self,
+        epoch: &Epoch,
+        begin: impl Fn(u64) -> Option<[u8; JOURNAL_HEADER_BYTES]>,
+    ) -> Vec<Place> {
+        let blocks = epoch.blocks.iter();
+        let places = blocks.map(|block| {
+            if !self.overlaps(block.offset, block.bytes) {
+                return Place::Outside;
+            }
+            // The type is the second word, in big-endian order.
+            match block.at.map(&begin) {
+                _ if block.bytes != BLOCK_BYTES => Place::Deciding,
+                Some(Some([a, b, c, d, _, _, _, kind])) if [a, b, c, d] == JBD2_MAGIC => match kind
+                {
+                    JBD2_DESCRIPTOR_BLOCK | JBD2_REVOKE_BLOCK => Place::Log,
+                    _ => Place::Deciding,
+                },
+                Some(Some(_)) => Place::Log,
+                Some(None) | None => Place::Deciding,
+            }
+        });
+        places.collect()
     }
+
+    fn overlaps(&self, offset: u64, bytes: u64) -> bool {
+        let end = offset.saturating_add(bytes);
+        let mut ranges = self.ranges.iter();
+        ranges.any(|range| offset < range.end && range.start < end)
+    }
+}
+
+/// What a block is to the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing: it is elsewhere.
+    Outside,
+    /// A part of a transaction, which counts once its commit block is there.
+    Log,
+    /// A commit block, the superblock of the journal, or what is not known: it decides what is recovered.
+    Deciding,
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

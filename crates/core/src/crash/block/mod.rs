@@ -19,7 +19,7 @@ mod tests;
 pub use content::{Content, ContentHash};
 pub use epoch::{Block, Epoch, epochs};
 pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
-pub use journal::Journal;
+pub use journal::{JOURNAL_HEADER_BYTES, Journal, Place};
 pub use pressure::Pressure;
 pub use request::{Action, Request};
 pub use subset::{SubsetBudget, Subsets, subsets};

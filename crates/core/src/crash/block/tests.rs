@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::{Action, Block, Content, Epoch, Journal, Request, SubsetBudget, epochs, subsets};
+use super::{
+    Action, Block, Content, Epoch, Journal, Place, Request, SubsetBudget, epochs, subsets,
+};
 
 const BLOCK: u64 = 4096;
 
@@ -118,44 +120,55 @@ fn superblock() -> Vec<u8> {
 }
 
 #[test]
-fn an_epoch_of_the_journal_alone_is_told_from_others() {
+fn what_decides_about_a_transaction_is_told_from_what_is_in_it() {
+    use Place::{Deciding, Log, Outside};
     let journal = Journal::of(&superblock()).unwrap();
-    let epoch = |blocks: &[u64]| Epoch {
-        blocks: blocks
-            .iter()
-            .map(|number| Block {
-                offset: number * BLOCK,
-                bytes: BLOCK,
-                at: Some(number * 10_000),
+    // Of each block its number, and what it begins with: a descriptor, a commit, a superblock, revoked blocks, others.
+    let places = |blocks: &[(u64, Option<u8>)]| {
+        let epoch = Epoch {
+            blocks: (0_u64..)
+                .zip(blocks)
+                .map(|(at, (number, _))| Block {
+                    offset: number * BLOCK,
+                    bytes: BLOCK,
+                    at: Some(at),
+                })
+                .collect(),
+            ended_ns: 0,
+        };
+        journal.places(&epoch, |at| {
+            Some(match blocks[usize::try_from(at).unwrap()].1 {
+                Some(kind) => [0xc0, 0x3b, 0x39, 0x98, 0, 0, 0, kind],
+                None => [7; 8],
             })
-            .collect(),
-        ended_ns: 0,
-    };
-    let descriptor = |at| {
-        Some(if at == 3_010_000 {
-            [0xc0, 0x3b, 0x39, 0x98]
-        } else {
-            [0; 4]
         })
     };
-    assert!(journal.has_all_of(&epoch(&[301, 302, 1323]), descriptor));
-    assert!(
-        !journal.has_all_of(&epoch(&[301, 302, 1324]), descriptor),
-        "behind the journal"
-    );
-    assert!(
-        !journal.has_all_of(&epoch(&[299, 301]), descriptor),
-        "before the journal"
-    );
-    assert!(
-        !journal.has_all_of(&epoch(&[302, 303]), descriptor),
-        "no jbd2 block"
-    );
+    let transaction = [(299, None), (301, Some(1)), (302, None), (303, Some(5))];
+    assert_eq!(places(&transaction), [Outside, Log, Log, Log]);
+    let ends = [(300, Some(4)), (1323, Some(2)), (1324, Some(2))];
+    assert_eq!(places(&ends), [Deciding, Deciding, Outside]);
+    let of = |offset: u64, bytes: u64, at: Option<u64>| {
+        let blocks = vec![Block { offset, bytes, at }];
+        let epoch = Epoch {
+            blocks,
+            ended_ns: 0,
+        };
+        journal.places(&epoch, |_| None)
+    };
+    assert_eq!(of(301 * BLOCK, BLOCK, None), [Deciding], "discarded");
+    assert_eq!(of(301 * BLOCK, 512, Some(0)), [Deciding], "not a block");
+    assert_eq!(of(0, 301 * BLOCK, None), [Deciding], "the begin of it");
+    assert_eq!(of(301 * BLOCK, BLOCK, Some(0)), [Deciding], "not read");
     assert_eq!(Journal::of(&vec![0; 4096]), None);
     assert_eq!(Journal::of(&[]), None);
-    let mut other = superblock();
-    other[1024 + 0x10C + 6] = 1;
-    assert_eq!(Journal::of(&other), None, "a tree of extents is not read");
+    for (at, byte, why) in [
+        (0x10C + 6, 1, "a tree of extents is not read"),
+        (0x5D, 4, "fast commits"),
+    ] {
+        let mut other = superblock();
+        other[1024 + at] = byte;
+        assert_eq!(Journal::of(&other), None, "{why}");
+    }
 }
 
 /// The content of an image: of each sector of 512 bytes which byte of the log it begins with.

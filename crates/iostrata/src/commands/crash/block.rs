@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::block::{On, Pressure, SubsetBudget, block_findings};
+use iostrata_core::crash::block::{On, SubsetBudget, block_findings};
 use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, Stacks, States};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
@@ -20,6 +20,7 @@ use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use iostrata_lab::scratch::{ImageKind, isolate};
 use iostrata_tracer::kernel::PrivateMounts;
 
+use super::keep;
 use super::look::{Hashed, locked};
 use super::place::{self, Press};
 use super::{cannot, failure};
@@ -27,6 +28,7 @@ use crate::DEVICE;
 use crate::cli::{Crash, PressureName, RealName};
 use crate::error::Failure;
 use crate::progress::Bar;
+use crate::ui;
 
 /// Images of one run at most, unless told otherwise.
 pub(super) const IMAGES: u64 = 600;
@@ -63,15 +65,10 @@ impl Ground {
     }
 }
 
-/// Why xfs does not run with the timer.
-pub(super) const XFS_TIMER: &str = "xfs has one timer for all of its file systems (fs.xfs.xfssyncd_centisecs), which a run does not \
-                         change";
-
 /// What came of all runs.
 #[derive(Default)]
 pub(super) struct Runs {
     pub(super) modes: Vec<ModeRow>,
-    pub(super) missing: Vec<Gap>,
     pub(super) findings: Vec<Finding>,
     pub(super) kept_in: Option<&'static str>,
     pub(super) interrupted: Option<Interrupted>,
@@ -86,6 +83,8 @@ struct Run<'a> {
     room: &'a Room<'a>,
     on: On,
     directory: PathBuf,
+    /// Where a state of each finding is kept.
+    keep: Option<&'a Path>,
     /// Whether the program's output is passed on.
     is_first: bool,
 }
@@ -95,7 +94,7 @@ impl Runs {
     pub(super) fn all(
         options: &Crash,
         check: Option<&str>,
-        (ground, scratch): (&Ground, &Path),
+        (ground, scratch, keep): (&Ground, &Path, Option<&Path>),
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         if let Some(dir) = &options.dir {
@@ -127,18 +126,9 @@ impl Runs {
                         pressure: *pressure,
                     },
                     directory: scratch.join(name),
+                    keep,
                     is_first: runs.modes.is_empty() && options.mode == crate::cli::CrashMode::Block,
                 };
-                if is_without_timer(*filesystem, *pressure) {
-                    if pressures.len() > 1 {
-                        runs.missing
-                            .push(Gap::new("xfs, pressure timer", XFS_TIMER));
-                        continue;
-                    }
-                    return Err(Failure::Usage(format!(
-                        "--pressure timer: {XFS_TIMER}; use --pressure fsync or none for xfs"
-                    )));
-                }
                 match runs.add(&run, &foundation) {
                     Ok(()) => {}
                     Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
@@ -159,9 +149,16 @@ impl Runs {
             let log = locked(&log);
             (log.history.clone(), log.directory.clone())
         };
-        let (explored, kept_in) = run.explore(&recording, &log)?;
+        let (mut explored, kept_in) = run.explore(&recording, &log)?;
         self.kept_in = kept_in;
+        if let Some(into) = run.keep
+            // What was found is worth more than a copy of it.
+            && let Err(Failure::Cannot(why)) = run.keep(into, &recording, &mut explored, &log)
+        {
+            ui::say(&format!("warning: not all states are kept: {why}"));
+        }
         let findings = block_findings(&history, &explored.failures, run.on, &directory);
+        keep::stories(&findings);
         iostrata_core::crash::block::join(&mut self.findings, findings);
         let seconds = begun.elapsed().as_secs_f64();
         self.modes
@@ -209,7 +206,7 @@ impl Run<'_> {
             let log = locked(log);
             (told_at(&log.history), log.tree_bytes())
         };
-        let mut look = self.look(log, bytes)?;
+        let look = self.look(log, bytes)?;
         let kept_in = look.kept_in;
         let budget = ExploreBudget {
             images: self.options.images.unwrap_or(IMAGES),
@@ -219,22 +216,25 @@ impl Run<'_> {
                 ..SubsetBudget::default()
             },
         };
-        let mut bar = Bar::counting("crash", "states");
+        let bar = Mutex::new(Bar::counting("crash", "images"));
         let label = format!(
             "recovering {}, pressure {}",
             self.on.filesystem.as_str(),
             self.on.pressure.as_str()
         );
-        let mut looked = 0;
-        let explored = explore(self.room, recording, budget, told_at, |recovered, told| {
-            looked += 1;
+        let begun = Instant::now();
+        let progress = |recovered: u64| {
+            let each_s = recovered as f64 / begun.elapsed().as_secs_f64().max(0.001);
+            let mut bar = bar.lock().unwrap_or_else(PoisonError::into_inner);
             bar.step(&Step {
-                done: looked,
+                done: usize::try_from(recovered).unwrap_or(usize::MAX),
                 total: 0,
-                label: &label,
+                label: &format!("{label}: {each_s:.0} images/s"),
             });
-            look.at(recovered, told)
-        });
+        };
+        let look_at = |recovered: Recovered<'_>, told| look.at(recovered, told);
+        let explored = explore(self.room, recording, budget, told_at, look_at, progress);
+        let mut bar = bar.into_inner().unwrap_or_else(PoisonError::into_inner);
         bar.finished();
         let explored = explored.map_err(|Refused(failure)| failure)?;
         let refused = [
@@ -252,13 +252,38 @@ impl Run<'_> {
         Ok((explored, kept_in))
     }
 
+    /// An example of each failure, with what had been printed.
+    fn keep(
+        &self,
+        into: &Path,
+        recording: &Recording,
+        explored: &mut Explored,
+        log: &SharedLog,
+    ) -> Result<(), Failure> {
+        let examples = explored.failures.iter_mut().zip(&explored.examples);
+        for (number, (failure, image)) in examples.enumerate() {
+            let (filesystem, pressure) = (self.on.filesystem.as_str(), self.on.pressure.as_str());
+            let place = into.join(format!("{filesystem}-{pressure}-{}", number + 1));
+            fs::create_dir(&place).map_err(|error| cannot("make a directory", &error))?;
+            let printed = locked(log).printed(failure.told).map_err(super::failure)?;
+            let written = fs::write(place.join("printed"), printed);
+            written.map_err(|error| cannot("write printed", &error))?;
+            let kept = iostrata_lab::crash::block::keep(self.room, recording, image, &place);
+            let kept = kept.map_err(block_failure)?;
+            failure.proof = Some(kept.to_string_lossy().into_owned());
+        }
+        Ok(())
+    }
+
     fn look(&self, log: &SharedLog, bytes: u64) -> Result<Look, Failure> {
         let Some(command) = self.check else {
             let history = locked(log).history.clone();
             let hashes = SharedLog::clone(log);
             let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
             return Ok(Look {
-                by: By::Builtin(Builtin::new(&history, hashed).map_err(failure)?),
+                by: By::Builtin(Box::new(Mutex::new(
+                    Builtin::new(&history, hashed).map_err(failure)?,
+                ))),
                 log: SharedLog::clone(log),
                 kept_in: None,
             });
@@ -270,7 +295,8 @@ impl Run<'_> {
             patience: Duration::from_secs_f64(self.options.check_timeout),
             sandbox,
         };
-        let checking = Checking::start(&checker, &self.directory, bytes, self.room.interrupt);
+        let limits = (bytes, self.room.interrupt);
+        let checking = Checking::start(self.options.jobs(), &checker, &self.directory, limits);
         Ok(Look {
             by: By::Command(checking.map_err(block_failure)?),
             log: SharedLog::clone(log),
@@ -282,7 +308,7 @@ impl Run<'_> {
 /// Who looks at a recovered tree.
 enum By {
     Command(Checking),
-    Builtin(Builtin<Hashed>),
+    Builtin(Box<Mutex<Builtin<Hashed>>>),
 }
 
 struct Look {
@@ -292,9 +318,12 @@ struct Look {
 }
 
 impl Look {
-    fn at(&mut self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
+    fn at(&self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
         match &self.by {
-            By::Builtin(builtin) => Ok(builtin.check_files(&recovered.observed.files, told)),
+            By::Builtin(builtin) => {
+                let builtin = builtin.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(builtin.check_files(&recovered.observed.files, told))
+            }
             By::Command(checking) => {
                 let printed = locked(&self.log).printed(told).map_err(failure);
                 let said = checking.check(recovered.work, printed.map_err(Refused)?);
@@ -326,10 +355,6 @@ pub(super) fn kind(filesystem: Model) -> ImageKind {
         Model::Btrfs => ImageKind::Btrfs,
         Model::Ext4 | Model::Posix => ImageKind::Ext4,
     }
-}
-
-pub(super) fn is_without_timer(filesystem: Model, pressure: Pressure) -> bool {
-    filesystem == Model::Xfs && pressure == Pressure::Timer
 }
 
 fn prepare(options: &Crash, work: &Path) -> Result<(), BlockError> {
@@ -377,6 +402,7 @@ fn row(
             pressure: run.on.pressure,
             delay_s: recording.setting.delay.as_secs_f64(),
             mount_options: recording.mount_options.clone(),
+            stands_in: recording.stands_in.map(str::to_owned),
             images: explored.images,
             epochs: explored.epochs,
             journal_epochs: explored.journal_epochs,

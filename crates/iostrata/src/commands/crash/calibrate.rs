@@ -10,16 +10,13 @@ use iostrata_core::crash::{
     CALIBRATE_SCHEMA, CalibrateResult, CalibrateSettings, LitmusRow, Model, Shown, Soundness,
 };
 use iostrata_core::environment::Backend;
-use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{BlockError, ExploreBudget, LitmusTest, Room, Setting};
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
-use super::block::{
-    DELAY_MS, Ground, IMAGES, SUBSETS, XFS_TIMER, block_failure, is_without_timer, kind,
-};
+use super::block::{DELAY_MS, Ground, IMAGES, SUBSETS, block_failure, kind};
 use crate::cli::{Crash, PressureName, RealName};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -28,7 +25,7 @@ use crate::ui::Canvas;
 
 /// Runs the litmus programs; gives the exit code.
 pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
-    let calibration = Calibration::of(options)?;
+    let calibration = Calibration::of(options);
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let (guard, scratch) = super::scratch()?;
     let ground = Ground::prepare()?;
@@ -71,33 +68,17 @@ struct Calibration {
     repeats: u32,
     delay: Duration,
     budget: ExploreBudget,
-    missing: Vec<Gap>,
 }
 
 impl Calibration {
-    fn of(options: &Crash) -> Result<Self, Failure> {
+    fn of(options: &Crash) -> Self {
         let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
         let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
-        let mut missing = Vec::new();
-        for filesystem in filesystems {
-            let mut run = pressures.iter();
-            if run.all(|pressure| is_without_timer(*filesystem, *pressure)) {
-                return Err(Failure::Usage(format!(
-                    "--pressure timer: {XFS_TIMER}; use --fs ext4 or btrfs, or another pressure"
-                )));
-            }
-            if pressures
-                .iter()
-                .any(|pressure| is_without_timer(*filesystem, *pressure))
-            {
-                missing.push(Gap::new("xfs, pressure timer", XFS_TIMER));
-            }
-        }
         let mut programs = options.litmus.clone();
         if programs.is_empty() {
             programs = ALL.iter().collect();
         }
-        Ok(Self {
+        Self {
             programs,
             filesystems,
             pressures,
@@ -111,8 +92,7 @@ impl Calibration {
                     ..SubsetBudget::default()
                 },
             },
-            missing,
-        })
+        }
     }
 
     /// Rows that are complete, and who ended it before its end.
@@ -159,9 +139,6 @@ impl Calibration {
         let mut shown = Shown::default();
         let test = LitmusTest::prepare(room, kind(filesystem), litmus)?;
         for pressure in self.pressures {
-            if is_without_timer(filesystem, *pressure) {
-                continue;
-            }
             let setting = Setting {
                 pressure: *pressure,
                 delay: self.delay,
@@ -194,7 +171,6 @@ impl Calibration {
             interrupted_by: interrupted.map(Interrupted::name),
             verdict: Soundness::of(&rows, is_whole),
             rows,
-            missing: self.missing,
         })
     }
 }

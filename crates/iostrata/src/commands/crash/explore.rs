@@ -172,7 +172,6 @@ pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Exp
 pub(super) fn join(explored: &mut Explored, runs: Runs) {
     let result = &mut explored.result;
     result.modes.extend(runs.modes);
-    result.missing.extend(runs.missing);
     block::join(&mut result.findings, runs.findings);
     result.check_kept_in = result
         .check_kept_in

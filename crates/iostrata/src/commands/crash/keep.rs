@@ -11,6 +11,10 @@ use iostrata_report::terminal;
 
 use super::{cannot, failure};
 use crate::error::Failure;
+use crate::ui;
+
+/// How a kept state came about.
+const STORY: &str = "story.txt";
 
 /// A directory for them; new or empty.
 pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
@@ -41,11 +45,26 @@ pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Res
         let place = into.join((number + 1).to_string());
         state(log, &tree, printed, &place)?;
         let story = terminal::crash::story(&told.finding);
-        let written = fs::write(place.join("story.txt"), story);
+        let written = fs::write(place.join(STORY), story);
         written.map_err(|error| cannot("write story.txt", &error))?;
         proven(&mut told.finding, &place);
     }
     Ok(())
+}
+
+/// Says beside each kept state how it came about.
+pub(super) fn stories(findings: &[Finding]) {
+    for finding in findings {
+        let place = finding
+            .proof
+            .as_deref()
+            .and_then(|proof| Path::new(proof).parent());
+        if let Some(place) = place
+            && let Err(error) = fs::write(place.join(STORY), terminal::crash::story(finding))
+        {
+            ui::say(&format!("warning: {STORY} is not written: {error}"));
+        }
+    }
 }
 
 fn proven(finding: &mut Finding, place: &Path) {

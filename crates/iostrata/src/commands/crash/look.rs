@@ -16,7 +16,7 @@ use crate::error::Failure;
 use crate::progress::Bar;
 
 /// Hashes contents by the log that has their bytes.
-pub(super) type Hashed = Box<dyn FnMut(&Contents) -> Result<Digest, LogError>>;
+pub(super) type Hashed = Box<dyn FnMut(&Contents) -> Result<Digest, LogError> + Send>;
 
 enum Look {
     Command {

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     if let (Some(ground), CrashMode::Block) = (&ground, options.mode) {
         let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
         let check = command(options, named.as_ref(), |path| began_with(options, path))?;
-        let place = (ground, scratch.path());
+        let place = (ground, scratch.path(), keep.as_deref());
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
         let explored = explore::of_runs(options, scratch.path(), runs)?;
         drop((scratch, guard));
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     if let Some(ground) = &ground
         && explored.interrupted.is_none()
     {
-        let place = (ground, scratch.path());
+        let place = (ground, scratch.path(), keep.as_deref());
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
         explore::join(&mut explored, runs);
     }
@@ -180,10 +180,6 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         ("--record", options.record.is_some()),
         ("--partition", options.partition.is_some()),
         ("--state", options.state.is_some()),
-        (
-            "--keep",
-            options.keep.is_some() && options.mode == CrashMode::Block,
-        ),
     ];
     let of_calibrate = [
         ("--litmus", !options.litmus.is_empty()),

@@ -26,6 +26,10 @@ pub(super) struct Recorded {
     pub(super) stacks: Stacks,
 }
 
+/// How long processes may run on that the program leaves behind, seconds: a shell's background jobs are often done then,
+/// a server never is.
+const OTHERS_S: u64 = 10;
+
 /// Names in the directory that `--record` makes.
 const LOG: &str = "log";
 const PRINTED: &str = "printed";
@@ -237,6 +241,7 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::
             "--record",
         ])
         .arg(log)
+        .args(["--others", &OTHERS_S.to_string()])
         .arg("--record-before")
         .arg(work);
     command.arg("--stacks").arg(log.with_file_name(STACKS));

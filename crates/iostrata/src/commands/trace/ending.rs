@@ -126,24 +126,30 @@ fn pass_on(pid: u32, signal: i32) {
     }
 }
 
-/// Processes started by the program may outlive it: waits for them too. Returns whether any
-/// did.
+/// Processes started by the program may outlive it: waits for them too, for a limited time if there is a limit. Returns
+/// whether any did.
 pub(super) fn wait_for_others<E>(
     ending: &Ending,
+    limit: Option<Duration>,
     mut alive: impl FnMut() -> Result<u64, E>,
 ) -> Result<bool, E> {
     let mut waited = 0_u32;
+    let begun = Instant::now();
     loop {
         failure::stage("main.others");
         let alive = alive()?;
-        if alive == 0 || ending.is_asked_for() {
+        let is_over = limit.is_some_and(|limit| begun.elapsed() >= limit);
+        if alive == 0 || is_over || ending.is_asked_for() {
             return Ok(waited > 0);
         }
         waited += 1;
         if waited == 100 {
+            let until = match limit {
+                Some(limit) => format!("they are ended after {} s", limit.as_secs()),
+                None => "Ctrl-C ends the observation".to_owned(),
+            };
             ui::say(&format!(
-                "the program has ended; still running: {} that it started; \
-                 Ctrl-C ends the observation",
+                "the program has ended; still running: {} that it started; {until}",
                 counted(alive, "thread")
             ));
         }

@@ -57,7 +57,7 @@ pub(super) fn start(
         ending.program_has_ended();
         let alive = || observer.alive();
         let waited = or_missing(LATER, &mut failed, || {
-            ending::wait_for_others(&ending, alive)
+            ending::wait_for_others(&ending, options.others.map(Duration::from_secs), alive)
         });
         if waited == Some(true) {
             ended_ns = now_ns();

@@ -128,7 +128,6 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let ending = run.ending.clone();
     let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
-    recording::stacks(options, run.observation.seen.as_ref())?;
     let mut result = result::assemble(options, run, target.as_ref(), &mut failed)?;
     result.missing.extend(gap);
     result.missing.extend(held_back(options, result.backend));

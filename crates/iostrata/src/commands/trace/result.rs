@@ -12,6 +12,7 @@ use iostrata_tracer::{aftermath, machine};
 
 use super::Run;
 use super::attaching::Attachment;
+use super::recording;
 use crate::cli::Trace;
 use crate::error::Failure;
 
@@ -24,6 +25,7 @@ pub(super) fn assemble(
     target: Option<&Attachment>,
     failed: &mut Vec<Gap>,
 ) -> Result<TraceResult, Failure> {
+    recording::stacks(options, run.observation.seen.as_ref())?;
     let raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
     let cache = raw.cache.as_deref().unwrap_or(&[]);

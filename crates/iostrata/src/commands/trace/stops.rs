@@ -65,10 +65,22 @@ pub(super) fn start(
     if session.status().is_some() {
         let alive = || Ok::<_, Infallible>(session.alive());
         or_missing(LATER, &mut failed, || {
-            ending::wait_for_others(&ending, alive)
+            ending::wait_for_others(&ending, options.others.map(Duration::from_secs), alive)
         });
     }
-    finish(session, ending, started_ns, failed)
+    let others = match options.others {
+        None => Others::RunOn,
+        Some(_) => Others::End,
+    };
+    finish(session, ending, (started_ns, failed), others)
+}
+
+/// What becomes of processes that are still running after the observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Others {
+    RunOn,
+    /// They die with their tracer.
+    End,
 }
 
 /// Waits until the program has ended, or the user ends the observation.
@@ -98,21 +110,21 @@ pub(super) fn adopt(
     or_missing(LATER, &mut failed, || {
         ending::wait_until_enough(target, &ending, limit, alive)
     });
-    finish(session, ending, started_ns, failed)
+    finish(session, ending, (started_ns, failed), Others::RunOn)
 }
 
 fn finish(
     session: Session,
     ending: Ending,
-    started_ns: u64,
-    failed: Vec<Gap>,
+    (started_ns, failed): (u64, Vec<Gap>),
+    others: Others,
 ) -> Result<Run, Failure> {
     let stopped_ns = now_ns();
     let (mut outcome, rest) = session.stop().map_err(failure_of)?;
     ending.program_has_ended();
     outcome.observation.failed.extend(failed);
     let mut run = run_of(outcome, ending, started_ns, stopped_ns);
-    if !rest.is_empty() {
+    if !rest.is_empty() && others == Others::RunOn {
         ui::say(
             "the observation has ended; iostrata stays until the program ends, because the \
              program cannot make system calls without its tracer",

@@ -1,10 +1,12 @@
-//! A checker that looks at recovered trees, in a thread of its own: what keeps it from the rest of the machine holds for
-//! a thread.
+//! Checkers that look at recovered trees, each in a thread of its own: what keeps one from the rest of the machine holds
+//! for a thread.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::BlockError;
@@ -12,50 +14,59 @@ use super::copy::copy_directory;
 use crate::crash::checker::{CheckError, Checker, Stage};
 use crate::interrupt::Interrupt;
 
-/// What had been printed before the power failed, and where the answer goes.
-type Job = (Vec<u8>, Sender<Result<Option<String>, BlockError>>);
+/// A copy of a tree, and what had been printed before the power failed.
+struct Job {
+    tree: PathBuf,
+    printed: Vec<u8>,
+    answer: Sender<Result<Option<String>, BlockError>>,
+}
 
-/// A checker, and the copy of a tree that it is given.
+/// Checkers, and where the copies are that they are given.
 #[derive(Debug)]
 pub struct Checking {
     /// `None` at the end.
     jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
-    copied: PathBuf,
+    threads: Vec<JoinHandle<()>>,
+    directory: PathBuf,
+    copies: AtomicU64,
 }
 
 impl Checking {
-    /// In a directory that somebody else removes, for trees of at most so many bytes. Nothing may be mounted in it then:
-    /// the checker's own mounts would keep it.
+    /// So many, in a directory that somebody else removes, for trees of at most so many bytes. Nothing may be mounted in
+    /// it then: the checkers' own mounts would keep it.
     ///
     /// # Errors
     /// When a thread or a directory cannot be made.
     pub fn start(
+        count: usize,
         checker: &Checker,
         directory: &Path,
-        tree_bytes: u64,
-        interrupt: &Interrupt,
+        (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> Result<Self, BlockError> {
-        let stage = directory.join("stage");
-        fs::create_dir(&stage).map_err(BlockError::io("make a directory"))?;
-        let copied = directory.join("copied");
-        let (jobs, receiver) = mpsc::channel();
-        let (checker, interrupt, from) = (checker.clone(), interrupt.clone(), copied.clone());
-        let thread = thread::Builder::new().name("checker".to_owned());
-        let work = move || {
-            let stage = Stage::enter(stage, checker.sandbox, tree_bytes);
-            answer_all(&receiver, stage.as_ref(), |stage, printed| {
-                look(stage, &checker, (&from, printed), &interrupt)
-            });
+        let (sender, jobs) = mpsc::channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        let mut checking = Self {
+            jobs: Some(sender),
+            threads: Vec::new(),
+            directory: directory.to_owned(),
+            copies: AtomicU64::new(0),
         };
-        let thread = thread
-            .spawn(work)
-            .map_err(BlockError::io("start a thread"))?;
-        Ok(Self {
-            jobs: Some(jobs),
-            thread: Some(thread),
-            copied,
-        })
+        for number in 0..count {
+            let stage = directory.join(format!("stage-{number}"));
+            fs::create_dir(&stage).map_err(BlockError::io("make a directory"))?;
+            let (checker, interrupt, jobs) =
+                (checker.clone(), interrupt.clone(), Arc::clone(&jobs));
+            let thread = thread::Builder::new().name("checker".to_owned());
+            let thread = thread.spawn(move || {
+                let stage = Stage::enter(stage, checker.sandbox, tree_bytes);
+                answer_all(&jobs, stage.as_ref(), |stage, job| {
+                    look(stage, &checker, job, &interrupt)
+                });
+            });
+            let thread = thread.map_err(BlockError::io("start a thread"))?;
+            checking.threads.push(thread);
+        }
+        Ok(checking)
     }
 
     /// Has a copy of a tree looked at; gives what is broken in it.
@@ -64,26 +75,32 @@ impl Checking {
     /// When it cannot be copied, the checker not be run, or an end was asked for.
     pub fn check(&self, tree: &Path, printed: Vec<u8>) -> Result<Option<String>, BlockError> {
         // The checker may be in a namespace that does not have the recovered file system.
-        if self.copied.exists() {
-            fs::remove_dir_all(&self.copied).map_err(BlockError::io("remove a copy"))?;
-        }
-        copy_directory(tree, &self.copied)?;
+        let number = self.copies.fetch_add(1, Ordering::Relaxed);
+        let copy = self.directory.join(format!("copy-{number}"));
+        copy_directory(tree, &copy)?;
         let (answer, answers) = mpsc::channel();
         if let Some(jobs) = &self.jobs {
+            let job = Job {
+                tree: copy.clone(),
+                printed,
+                answer,
+            };
             // Without a receiver no answer comes, which is noticed below.
-            jobs.send((printed, answer)).ok();
+            jobs.send(job).ok();
         }
         let ended = || io::Error::other("its thread failed");
-        answers
+        let said = answers
             .recv()
-            .unwrap_or_else(|_| Err(BlockError::io("run the checker")(ended())))
+            .unwrap_or_else(|_| Err(BlockError::io("run the checker")(ended())));
+        fs::remove_dir_all(&copy).map_err(BlockError::io("remove a copy"))?;
+        said
     }
 }
 
 impl Drop for Checking {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             // One that has panicked has answered nothing, and that was noticed.
             thread.join().ok();
         }
@@ -91,34 +108,35 @@ impl Drop for Checking {
 }
 
 fn answer_all(
-    jobs: &Receiver<Job>,
+    jobs: &Mutex<Receiver<Job>>,
     stage: Result<&Stage, &io::Error>,
-    look: impl Fn(&Stage, &[u8]) -> Result<Option<String>, BlockError>,
+    look: impl Fn(&Stage, &Job) -> Result<Option<String>, BlockError>,
 ) {
-    while let Ok((printed, answer)) = jobs.recv() {
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(job) = next() {
         let said = match stage {
-            Ok(stage) => look(stage, &printed),
+            Ok(stage) => look(stage, &job),
             Err(error) => {
                 let error = io::Error::new(error.kind(), error.to_string());
                 Err(BlockError::io("make a room for the checker")(error))
             }
         };
         // Whoever asked may have stopped waiting.
-        answer.send(said).ok();
+        job.answer.send(said).ok();
     }
 }
 
 fn look(
     stage: &Stage,
     checker: &Checker,
-    (tree, printed): (&Path, &[u8]),
+    job: &Job,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, BlockError> {
     stage
         .renew()
         .map_err(BlockError::io("empty the room of the checker"))?;
-    fs::write(stage.printed(), printed).map_err(BlockError::io("write what was printed"))?;
-    copy_directory(tree, &stage.tree())?;
+    fs::write(stage.printed(), &job.printed).map_err(BlockError::io("write what was printed"))?;
+    copy_directory(&job.tree, &stage.tree())?;
     checker
         .check(stage, interrupt)
         .map_err(|error| match error {

@@ -3,10 +3,14 @@
 //!
 //! Everything is in memory and in a private mount namespace; all is gone with the process.
 
+mod alike;
 mod checking;
 mod copy;
+mod crew;
 mod explore;
 mod foundation;
+mod images;
+mod keep;
 mod litmus;
 mod record;
 mod recover;
@@ -14,18 +18,20 @@ mod tree;
 
 pub use checking::Checking;
 pub use copy::copy_directory;
-pub use explore::{ExploreBudget, Explored, Look, Recovered, explore};
+pub use crew::{Look, Recovered};
+pub use explore::{ExploreBudget, Explored, explore};
 pub use foundation::{Foundation, Room};
+pub use images::Image;
+pub use keep::keep;
 pub use litmus::LitmusTest;
 pub use record::{Recording, Setting, record};
-pub use recover::{MountPoint, Recovery};
 pub use tree::{Observed, observe};
 
 use std::io;
 
 use crate::device::DeviceError;
 use crate::interrupt::Interrupted;
-use crate::scratch::ScratchError;
+use crate::scratch::{Leftover, ScratchError};
 use iostrata_tracer::kernel::LoopError;
 
 /// Why block mode cannot go on.
@@ -40,6 +46,12 @@ pub enum BlockError {
     /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    /// A process is left that uses the file system under test.
+    #[error(
+        "the program has left {} in use: {}; end what it has started before it ends",
+        .0.path.display(), .0.cause
+    )]
+    Busy(Leftover),
     /// Not enough memory.
     #[error(
         "block mode needs {needed_mib} MiB of memory for the disks of this run, and {free_mib} MiB are available; \

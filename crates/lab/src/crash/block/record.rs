@@ -1,11 +1,13 @@
 //! A run on a file system whose device is recorded.
 
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{Epoch, Pressure, epochs};
 use iostrata_tracer::clock::now_ns;
+use iostrata_tracer::record::Presser;
 use rustix::fs::fsync;
 
 use super::BlockError;
@@ -31,6 +33,13 @@ const TIMER_WAIT: Duration = Duration::from_millis(2_200);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// As often as `commit=1` commits.
+const TIMER: Duration = Duration::from_secs(1);
+
+/// [`with_timer`], for the result.
+const STAND_IN: &str = "another file is changed and synced every second in place of the timer, which xfs has for the \
+                        whole machine (fs.xfs.xfssyncd_centisecs)";
+
 /// What a device got during a run.
 #[derive(Debug)]
 pub struct Recording {
@@ -48,6 +57,8 @@ pub struct Recording {
     pub log: RequestLog,
     /// Whether the log had no room for the last requests.
     pub is_cut: bool,
+    /// What was done in place of a timer, in words.
+    pub stands_in: Option<&'static str>,
 }
 
 /// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
@@ -77,22 +88,29 @@ pub fn record<E: From<BlockError>>(
     // Whatever was written so far is durable: the device has been flushed.
     fsync(recorder.device()).map_err(BlockError::io("flush the device"))?;
     let begun_ns = now_ns();
-    let press = at.join(PRESSER);
-    let press = (setting.pressure == Pressure::Fsync).then_some(press.as_path());
-    let ran = run(&at.join(WORK), press);
-    // With `commit=1` the last commit comes later.
-    let settled = match options {
-        Some(_) => wait(TIMER_WAIT, room.interrupt),
-        None => Ok(()),
-    };
+    let presser = at.join(PRESSER);
+    let press = (setting.pressure == Pressure::Fsync).then_some(presser.as_path());
+    let stands_in = setting.pressure == Pressure::Timer && options.is_none();
+    let (ran, settled) = with_timer(stands_in.then_some(presser.as_path()), || {
+        let ran = run(&at.join(WORK), press);
+        // The last commit comes later.
+        let settled = match setting.pressure {
+            Pressure::Timer => wait(TIMER_WAIT, room.interrupt),
+            Pressure::Fsync | Pressure::None => Ok(()),
+        };
+        (ran, settled)
+    })?;
     let synced = sync(&at);
     let ended_ns = now_ns();
     // Unmounted before the device goes, whatever happened.
-    drop(mounted);
-    let (log, _) = recorder.close();
+    let disk = mounted.close();
+    let (log, device) = recorder.close();
     ran?;
     settled?;
     synced?;
+    if let Some(left) = disk.err().or(device) {
+        return Err(BlockError::Busy(left).into());
+    }
     let requests = log
         .requests()
         .map_err(BlockError::io("read the log of the device"))?;
@@ -103,7 +121,7 @@ pub fn record<E: From<BlockError>>(
         .partition(|request| request.done_ns < begun_ns);
     for epoch in epochs(&before, begun_ns) {
         for block in &epoch.blocks {
-            super::explore::apply(&base, &log, block)?;
+            super::images::apply(&base, &log, block)?;
         }
     }
     Ok(Recording {
@@ -116,6 +134,31 @@ pub fn record<E: From<BlockError>>(
         epochs: epochs(&during, ended_ns),
         log,
         is_cut: requests.is_cut,
+        stands_in: stands_in.then_some(STAND_IN),
+    })
+}
+
+/// Changes and syncs a file every second while something runs. As the timer of xfs does, that writes the log with all
+/// changes so far and no data (`xfs_log_worker`, `fs/xfs/xfs_log.c`).
+fn with_timer<R>(file: Option<&Path>, run: impl FnOnce() -> R) -> Result<R, BlockError> {
+    let Some(file) = file else { return Ok(run()) };
+    let mut presser = Presser::open(file).map_err(BlockError::io("make a file to sync"))?;
+    let (over, is_over) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let timer = scope.spawn(move || {
+            while is_over.recv_timeout(TIMER) == Err(RecvTimeoutError::Timeout) {
+                presser.press()?;
+            }
+            Ok(())
+        });
+        let came = run();
+        drop(over);
+        let pressed: std::io::Result<()> = match timer.join() {
+            Ok(pressed) => pressed,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        pressed.map_err(BlockError::io("sync a file every second"))?;
+        Ok(came)
     })
 }
 

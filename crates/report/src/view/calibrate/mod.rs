@@ -238,7 +238,4 @@ fn show_runs(page: &mut Page, result: &CalibrateResult) {
         }
         page.bullet(2, &facts.join("; "));
     }
-    for gap in &result.missing {
-        page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
-    }
 }

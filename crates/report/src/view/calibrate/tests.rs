@@ -40,7 +40,6 @@ fn result(rows: Vec<LitmusRow>) -> CalibrateResult {
         interrupted_by: None,
         verdict: Soundness::of(&rows, true),
         rows,
-        missing: Vec::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
+use std::iter;
+
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
@@ -81,6 +83,10 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     }
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
+        let recording = mode.recording.as_ref();
+        if let Some(what) = recording.and_then(|row| row.stands_in.as_deref()) {
+            page.bullet(4, what);
+        }
     }
     for gap in &result.missing {
         page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
@@ -188,7 +194,9 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     if !place.stack.is_empty() {
         page.styled(2, &called(place), Tone::Quiet);
     }
-    if let Some(proof) = &finding.proof {
+    let recovered = finding.recovered.iter().map(|row| &row.proof);
+    let recovered = recovered.filter(|proof| **proof != finding.proof);
+    for proof in iter::once(&finding.proof).chain(recovered).flatten() {
         page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
     }
 }

@@ -3,9 +3,11 @@
 mod perform;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use iostrata_core::crash::Shown;
@@ -13,7 +15,8 @@ use iostrata_core::crash::litmus::{Left, Litmus, Seen, outcome, runs};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::record::Presser;
 
-use super::explore::{ExploreBudget, Recovered, explore};
+use super::crew::Recovered;
+use super::explore::{ExploreBudget, explore};
 use super::record::{Recording, Setting, record};
 use super::{BlockError, Foundation, Room};
 use crate::device::Server;
@@ -80,9 +83,11 @@ impl LitmusTest {
             return Err(BlockError::io("record a litmus program")(cut));
         }
         let pressure = recording.setting.pressure;
-        let mut add = |files: String, ended: bool| {
-            let seen = Seen { files, ended };
-            shown.outcomes.entry(seen).or_default().insert(pressure);
+        // Several threads look.
+        let found = Mutex::new(BTreeSet::new());
+        let add = |files: String, ended: bool| {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.insert(Seen { files, ended });
         };
         let told_at = |now_ns| usize::from(now_ns >= ended_ns);
         let look = |recovered: Recovered<'_>, told: usize| -> Result<Option<String>, BlockError> {
@@ -93,10 +98,13 @@ impl LitmusTest {
             );
             Ok(None)
         };
-        let explored = explore(room, recording, budget, told_at, look)?;
+        let explored = explore(room, recording, budget, told_at, look, |_| ())?;
         // What cannot be mounted or read is an outcome that no model allows.
         for failure in explored.failures {
             add(failure.message, failure.told > 0);
+        }
+        for seen in found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            shown.outcomes.entry(seen).or_default().insert(pressure);
         }
         shown.images += explored.images;
         shown.sampled_epochs += explored.sampled_epochs;

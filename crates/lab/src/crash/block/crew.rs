@@ -1,0 +1,313 @@
+//! Recovers images side by side: most of the time of a mount and its end is waiting, for threads of the kernel to start
+//! and for RCU grace periods.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use blake3::Hash;
+use iostrata_core::crash::block::ContentHash;
+
+use super::BlockError;
+use super::foundation::Room;
+use super::images::{Image, Images};
+use super::record::Recording;
+use super::recover::{Bay, Mountable};
+use super::tree::{Observed, observe};
+use crate::interrupt::Interrupt;
+use crate::scratch::ImageKind;
+
+/// Images that are recovered at the same time.
+const BAYS: usize = 16;
+
+/// An image to recover.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) image: Image,
+    pub(super) content: ContentHash,
+    /// By how many steps that had told somebody something its tree is looked at.
+    pub(super) told: BTreeSet<usize>,
+}
+
+/// A recovered tree.
+#[derive(Debug, Clone, Copy)]
+pub struct Recovered<'a> {
+    /// The directory, on the recovered file system.
+    pub work: &'a Path,
+    /// What is in it.
+    pub observed: &'a Observed,
+}
+
+/// Looks at a tree, and at how many steps had told somebody something; gives what is broken. Several threads call it.
+pub trait Look<E>: Fn(Recovered<'_>, usize) -> Result<Option<String>, E> + Sync {}
+impl<E, F: Fn(Recovered<'_>, usize) -> Result<Option<String>, E> + Sync> Look<E> for F {}
+
+/// What is known of a tree at some time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Verdict {
+    pub(super) message: Option<String>,
+    pub(super) is_lost_after_ack: bool,
+}
+
+/// Verdicts by tree and by how many steps had told somebody something.
+pub(super) type Verdicts = HashMap<(Hash, usize), Verdict>;
+
+/// Places where images are recovered, and what is known of them.
+pub(super) struct Crew<'r, L> {
+    interrupt: Interrupt,
+    bays: Vec<Slot>,
+    images: Mutex<Images<'r>>,
+    look: L,
+    /// Those under way included.
+    verdicts: Mutex<Verdicts>,
+    recovered: AtomicU64,
+}
+
+impl<'r, L> Crew<'r, L> {
+    pub(super) fn new(
+        room: &Room<'_>,
+        recording: &'r Recording,
+        look: L,
+    ) -> Result<Self, BlockError> {
+        let bays = (0..bays(recording.kind)).map(|number| {
+            Ok(Slot {
+                path: room.place(&format!("recovered-{number}"))?,
+                kind: recording.kind,
+                size_bytes: recording.base.size_bytes(),
+                bay: None,
+            })
+        });
+        Ok(Self {
+            interrupt: room.interrupt.clone(),
+            bays: bays.collect::<Result<_, BlockError>>()?,
+            images: Mutex::new(Images::new(recording)?),
+            look,
+            verdicts: Mutex::default(),
+            recovered: AtomicU64::new(0),
+        })
+    }
+
+    /// What is known so far.
+    pub(super) fn verdicts(&mut self) -> &Verdicts {
+        self.verdicts
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many images were recovered.
+    pub(super) fn recovered(&self) -> u64 {
+        self.recovered.load(Ordering::Relaxed)
+    }
+
+    /// Recovers these images, in this order, and has their trees looked at; gives the tree of each.
+    pub(super) fn recover<E: From<BlockError> + Send>(
+        &mut self,
+        jobs: Vec<Job>,
+        progress: &(impl Fn(u64) + Sync),
+    ) -> Result<Vec<(ContentHash, Hash)>, E>
+    where
+        L: Look<E>,
+    {
+        let count = jobs.len();
+        let mut bays = std::mem::take(&mut self.bays);
+        let work = Work {
+            crew: self,
+            jobs: Mutex::new(jobs.into()),
+            is_over: AtomicBool::new(false),
+            progress,
+        };
+        let done: Vec<Result<Vec<_>, E>> = thread::scope(|scope| {
+            let threads = bays.iter_mut().take(count);
+            let threads = threads.map(|slot| scope.spawn(|| work.all(slot)));
+            let threads: Vec<_> = threads.collect();
+            let done = threads.into_iter().map(|thread| match thread.join() {
+                Ok(done) => done,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            done.collect()
+        });
+        self.bays = bays;
+        let mut trees = Vec::with_capacity(count);
+        for one in done {
+            trees.extend(one?);
+        }
+        Ok(trees)
+    }
+}
+
+impl<L> Drop for Crew<'_, L> {
+    fn drop(&mut self) {
+        // The end of a loop device waits too.
+        thread::scope(|scope| {
+            for slot in self.bays.drain(..) {
+                scope.spawn(|| drop(slot));
+            }
+        });
+    }
+}
+
+/// Room for a bay, which the thread makes that works there: the begin of a loop device is a wait.
+struct Slot {
+    path: PathBuf,
+    kind: ImageKind,
+    size_bytes: u64,
+    bay: Option<Bay>,
+}
+
+impl Slot {
+    fn bay(&mut self) -> Result<&mut Bay, BlockError> {
+        let bay = match self.bay.take() {
+            Some(bay) => bay,
+            None => Bay::new(self.path.clone(), self.kind, self.size_bytes)?,
+        };
+        Ok(self.bay.insert(bay))
+    }
+}
+
+/// The images that a crew recovers now.
+struct Work<'c, 'r, L, P> {
+    crew: &'c Crew<'r, L>,
+    jobs: Mutex<VecDeque<Job>>,
+    /// One of them failed.
+    is_over: AtomicBool,
+    progress: &'c P,
+}
+
+impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
+    /// One image after the other, until there is none.
+    fn all<E: From<BlockError>>(&self, slot: &mut Slot) -> Result<Vec<(ContentHash, Hash)>, E>
+    where
+        L: Look<E>,
+    {
+        let bay = slot.bay()?;
+        let mut trees = Vec::new();
+        while !self.is_over.load(Ordering::Relaxed) {
+            match self.one(bay) {
+                Ok(Some(tree)) => trees.push(tree),
+                Ok(None) => break,
+                Err(error) => {
+                    self.is_over.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(trees)
+    }
+
+    fn one<E: From<BlockError>>(&self, bay: &mut Bay) -> Result<Option<(ContentHash, Hash)>, E>
+    where
+        L: Look<E>,
+    {
+        self.crew.interrupt.check().map_err(BlockError::from)?;
+        let Some((job, mountable)) = self.next(bay)? else {
+            return Ok(None);
+        };
+        let recovery = mountable.mount()?;
+        (self.progress)(self.crew.recovered.fetch_add(1, Ordering::Relaxed) + 1);
+        let tree = match &recovery {
+            Ok(recovery) => {
+                let observed = observe(recovery.work());
+                let recovered = Recovered {
+                    work: recovery.work(),
+                    observed: &observed,
+                };
+                for told in job.told {
+                    self.look(recovered, told)?;
+                }
+                observed.hash
+            }
+            Err(error) => self.refused(error, &job.told),
+        };
+        Ok(Some((job.content, tree)))
+    }
+
+    /// The next image, on a disk. Images are made in their order: that costs least.
+    fn next<'b>(&self, bay: &'b mut Bay) -> Result<Option<(Job, Mountable<'b>)>, BlockError> {
+        let mountable = bay.ready()?;
+        let mut images = locked(&self.crew.images);
+        let Some(job) = locked(&self.jobs).pop_front() else {
+            return Ok(None);
+        };
+        images.make(&job.image, mountable.disk())?;
+        Ok(Some((job, mountable)))
+    }
+
+    /// Has a tree looked at, unless somebody does or did.
+    fn look<E>(&self, recovered: Recovered<'_>, told: usize) -> Result<(), E>
+    where
+        L: Look<E>,
+    {
+        let key = (recovered.observed.hash, told);
+        if !self.claims(key, Verdict::default()) {
+            return Ok(());
+        }
+        let verdict = if let Some((path, error)) = &recovered.observed.unreadable {
+            Verdict {
+                message: Some(format!(
+                    "{} cannot be read after recovery: {error}",
+                    shown(path)
+                )),
+                is_lost_after_ack: false,
+            }
+        } else {
+            let look = &self.crew.look;
+            let message = look(recovered, told)?;
+            let is_broken = message.is_some();
+            Verdict {
+                message,
+                is_lost_after_ack: is_broken && told > 0 && look(recovered, 0)?.is_none(),
+            }
+        };
+        locked(&self.crew.verdicts).insert(key, verdict);
+        Ok(())
+    }
+
+    fn refused(&self, error: &io::Error, told: &BTreeSet<usize>) -> Hash {
+        let message = format!("the file system cannot be mounted: {error}");
+        let tree = blake3::hash(message.as_bytes());
+        for told in told {
+            let verdict = Verdict {
+                message: Some(message.clone()),
+                is_lost_after_ack: false,
+            };
+            self.claims((tree, *told), verdict);
+        }
+        tree
+    }
+
+    /// Whether nobody was there before.
+    fn claims(&self, key: (Hash, usize), verdict: Verdict) -> bool {
+        let mut verdicts = locked(&self.crew.verdicts);
+        let is_new = !verdicts.contains_key(&key);
+        if is_new {
+            verdicts.insert(key, verdict);
+        }
+        is_new
+    }
+}
+
+/// btrfs mounts a second file system with the same number since Linux 6.7 only (`find_fsid_by_device`,
+/// fs/btrfs/volumes.c).
+fn bays(kind: ImageKind) -> usize {
+    let has_temporary_numbers = || fs::exists("/sys/fs/btrfs/features/temp_fsid").unwrap_or(false);
+    match kind {
+        ImageKind::Btrfs if !has_temporary_numbers() => 1,
+        _ => BAYS,
+    }
+}
+
+fn shown(path: &[u8]) -> String {
+    match path {
+        b"" => "the directory".to_owned(),
+        path => String::from_utf8_lossy(path).into_owned(),
+    }
+}
+
+/// A thread that panicked ends all of them.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

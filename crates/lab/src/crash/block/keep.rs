@@ -1,0 +1,42 @@
+//! A recovered image for somebody to look at.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::BlockError;
+use super::copy::copy_directory;
+use super::foundation::Room;
+use super::images::{Image, Images};
+use super::record::Recording;
+use super::recover::Bay;
+
+/// Recovers an image again and copies its tree to `tree` in a directory that exists; of one that cannot be mounted, the image
+/// itself to `image`. Gives the path.
+///
+/// # Errors
+/// When the image cannot be made, or there is no room for the copy.
+pub fn keep(
+    room: &Room<'_>,
+    recording: &Recording,
+    image: &Image,
+    into: &Path,
+) -> Result<PathBuf, BlockError> {
+    let at = room.place("kept")?;
+    let mut bay = Bay::new(at, recording.kind, recording.base.size_bytes())?;
+    let mut images = Images::new(recording)?;
+    let mountable = bay.ready()?;
+    images.make(image, mountable.disk())?;
+    if let Ok(recovery) = mountable.mount()? {
+        let tree = into.join("tree");
+        copy_directory(recovery.work(), &tree)?;
+        return Ok(tree);
+    }
+    // As it was before the kernel tried.
+    let mountable = bay.ready()?;
+    images.make(image, mountable.disk())?;
+    let path = into.join("image");
+    let file = File::create_new(&path);
+    let written = file.and_then(|file| mountable.disk().write_to(&file));
+    written.map_err(BlockError::io(format!("write {}", path.display())))?;
+    Ok(path)
+}
