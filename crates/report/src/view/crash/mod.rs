@@ -191,8 +191,8 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     }
     page.paragraph(2, &finding.advice);
     let place = finding.before.as_ref().unwrap_or(&finding.culprit);
-    if !place.stack.is_empty() {
-        page.styled(2, &called(place), Tone::Quiet);
+    if let Some(called) = called(place) {
+        page.styled(2, &called, Tone::Quiet);
     }
     let recovered = finding.recovered.iter().map(|row| &row.proof);
     let recovered = recovered.filter(|proof| **proof != finding.proof);
@@ -204,29 +204,26 @@ fn show_finding(page: &mut Page, finding: &Finding) {
 /// Functions that are told of a call: those above them are seldom the program's.
 const FUNCTIONS: usize = 6;
 
-/// `The rename was called by commit (app) ← main (app)`: without the C library around the program.
-fn called(row: &OperationRow) -> String {
+/// `The rename was called by commit (app) ← main (app)`: without the C library around the program. Nothing where the
+/// caller has no name, as in programs without symbols; the JSON has all.
+fn called(row: &OperationRow) -> Option<String> {
     let is_of_program =
-        |function: &&String| !function.ends_with("(libc.so.6)") && !function.starts_with("_start ");
-    let own: Vec<&str> = row
-        .stack
-        .iter()
-        .filter(is_of_program)
-        .map(String::as_str)
-        .collect();
-    let all = || row.stack.iter().map(String::as_str).collect();
-    let functions = if own.is_empty() { all() } else { own };
-    let more = if functions.len() > FUNCTIONS {
+        |function: &&str| !function.ends_with("(libc.so.6)") && !function.starts_with("_start ");
+    let functions = row.stack.iter().map(String::as_str);
+    let own: Vec<&str> = functions.filter(is_of_program).collect();
+    if own.first()?.contains("+0x") {
+        return None;
+    }
+    let more = if own.len() > FUNCTIONS {
         " ← …"
     } else {
         ""
     };
-    let functions = &functions[..functions.len().min(FUNCTIONS)];
-    format!(
-        "The {} was called by {}{more}",
-        row.syscall,
-        functions.join(" ← ")
-    )
+    let functions = own[..own.len().min(FUNCTIONS)].join(" ← ");
+    Some(format!(
+        "The {} was called by {functions}{more}",
+        row.syscall
+    ))
 }
 
 /// `ext4, pressure fsync: 3 states`.
