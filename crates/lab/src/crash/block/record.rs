@@ -62,7 +62,7 @@ pub struct Recording {
 }
 
 /// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
-/// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`](iostrata_tracer::record::Presser), to be
+/// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`], to be
 /// synced after each change.
 ///
 /// # Errors
