@@ -16,6 +16,15 @@ pub struct FileId {
 }
 
 impl FileId {
+    /// No file has it.
+    pub const NONE: Self = Self {
+        device: 0,
+        inode: 0,
+        generation: 0,
+    };
+}
+
+impl FileId {
     /// The kernel's `dev_t` for a user-space `st_dev` (which has another encoding).
     pub fn kernel_device(major: u32, minor: u32) -> u32 {
         (major << 20) | (minor & 0xf_ffff)

@@ -19,13 +19,6 @@ const O_SYNC_BIT: u32 = 0o4_000_000;
 const RWF_DSYNC: u32 = 0x2;
 const RWF_SYNC: u32 = 0x4;
 
-/// No file has this number.
-const NOWHERE: FileId = FileId {
-    device: 0,
-    inode: 0,
-    generation: 0,
-};
-
 /// Makes a history of the operations of a log.
 #[derive(Debug)]
 pub struct Builder {
@@ -47,7 +40,7 @@ impl Builder {
         Self {
             history: History {
                 base: Tree::default(),
-                root: NOWHERE,
+                root: FileId::NONE,
                 steps: Vec::new(),
                 effects: Vec::new(),
                 is_whole: false,

@@ -194,7 +194,7 @@ pub(super) fn take(record: &[u8], events: &mut Events) {
         EVENT_TOUCHED => events.history.touched(record),
         EVENT_ASKED => events.history.asked(record),
         EVENT_REPORT => events.history.report(record),
-        EVENT_SITE => site(record, &mut events.sites),
+        EVENT_SITE => site(record, events),
         _ => history(kind, record, events),
     }
 }
@@ -243,23 +243,15 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
     }
 }
 
-/// A call on names.
-const NO_FILE: FileId = FileId {
-    device: 0,
-    inode: 0,
-    generation: 0,
-};
-
-fn site(record: &[u8], sites: &mut Sites) {
+fn site(record: &[u8], events: &mut Events) {
     let Ok((event, stack)) = wire::SiteEvent::read_from_prefix(record) else {
         return;
     };
     let stack = stack.get(..event.bytes as usize).unwrap_or(stack);
-    sites.add(&Sample {
+    events.sites.add(&Sample {
         call: calls::name(event.nr),
-        file: file_id(&event.file).unwrap_or(NO_FILE),
-        thread: event.thread,
-        ended_ns: event.ended_ns,
+        file: file_id(&event.file).unwrap_or(FileId::NONE),
+        ended: events.settles.then_some((event.thread, event.ended_ns)),
         process: event.process,
         parent: event.parent,
         execs: event.execs,

@@ -67,11 +67,13 @@ pub(super) fn has_no_new_privileges(process: u32) -> bool {
     status.is_ok_and(|status| number(&status, b"NoNewPrivs:") == Some(1_u32))
 }
 
-/// The number after its name in a file of lines `name: number`.
+/// The number after its name in a file of lines `name: number` or `name: number kB`.
 pub(super) fn number<T: std::str::FromStr>(text: &[u8], name: &[u8]) -> Option<T> {
     let mut lines = text.split(|byte| *byte == b'\n');
     let value = lines.find_map(|line| line.strip_prefix(name))?;
-    std::str::from_utf8(value.trim_ascii()).ok()?.parse().ok()
+    let value = value.trim_ascii();
+    let value = value.strip_suffix(b" kB").unwrap_or(value);
+    std::str::from_utf8(value).ok()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -113,9 +113,9 @@ impl Collector {
             samples: 1,
             spent_ns: sample.spent_ns,
         });
-        if self.calls < MOST_CALLS {
+        if let Some(call) = sample.ended.filter(|_| self.calls < MOST_CALLS) {
             self.calls += 1;
-            ended.push((sample.thread, sample.ended_ns));
+            ended.push(call);
         }
     }
 

@@ -54,9 +54,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Sample<'a> {
     pub(crate) call: &'static str,
     pub(crate) file: FileId,
-    pub(crate) thread: u32,
-    /// When the call ended, nanoseconds of `CLOCK_MONOTONIC`.
-    pub(crate) ended_ns: u64,
+    /// Which call it was, where each one counts: its thread, and its end in nanoseconds of `CLOCK_MONOTONIC`.
+    pub(crate) ended: Option<(u32, u64)>,
     pub(crate) process: u32,
     /// The process of the stack.
     pub(crate) parent: u32,
@@ -72,8 +71,7 @@ impl Sample<'_> {
         Sample {
             call: self.call,
             file: self.file,
-            thread: self.thread,
-            ended_ns: self.ended_ns,
+            ended: self.ended,
             process: self.process,
             parent: self.parent,
             execs: self.execs,
@@ -277,8 +275,7 @@ mod tests {
         let sample = Sample {
             call: "write",
             file: FILE,
-            thread: 1,
-            ended_ns: 1,
+            ended: None,
             process: u32::MAX,
             parent: u32::MAX,
             execs: 1,

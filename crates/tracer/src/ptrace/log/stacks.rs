@@ -6,6 +6,7 @@ use std::fs;
 use iostrata_core::op::{Call, FileId};
 use iostrata_core::trace::SiteRow;
 
+use super::super::usage::number;
 use super::super::{memory, request};
 use crate::sites::{Registers, Sample, Sites};
 
@@ -14,19 +15,9 @@ const STACK_BYTES: usize = 16_384;
 
 /// Executable memory of libraries (`proc_pid_status(5)`).
 fn libraries_kib(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let mut lines = status.lines();
-    let libraries = lines.find_map(|line| line.strip_prefix("VmLib:"));
-    let kib = libraries.and_then(|line| line.split_whitespace().next());
-    kib.and_then(|kib| kib.parse().ok()).unwrap_or(0)
+    let status = fs::read(format!("/proc/{process}/status")).unwrap_or_default();
+    number(&status, b"VmLib:").unwrap_or(0)
 }
-
-/// A call on names.
-const NO_FILE: FileId = FileId {
-    device: 0,
-    inode: 0,
-    generation: 0,
-};
 
 /// The stacks of all calls of the log.
 #[derive(Debug, Default)]
@@ -51,9 +42,8 @@ impl Stacks {
         memory::append(call.thread, sp, &mut stack, STACK_BYTES);
         self.sites.add(&Sample {
             call: call.name,
-            file: file.unwrap_or(NO_FILE),
-            thread: call.thread,
-            ended_ns: call.ended_ns,
+            file: file.unwrap_or(FileId::NONE),
+            ended: Some((call.thread, call.ended_ns)),
             process: call.process,
             parent: call.process,
             execs: self.program_of(call.process),
