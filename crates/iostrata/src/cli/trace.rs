@@ -74,7 +74,7 @@ pub(crate) struct Trace {
     #[arg(long, hide = true, value_name = "FILE", requires = "record")]
     pub(crate) press: Option<PathBuf>,
 
-    /// Also write where each call that changes something came from, with eBPF; for crash
+    /// Also write where each call that changes something came from; for crash
     #[arg(long, hide = true, value_name = "FILE", requires = "record")]
     pub(crate) stacks: Option<PathBuf>,
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, SubsetBudget, block_findings};
-use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, Stacks, States};
+use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, States};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
     BlockError, Checking, ExploreBudget, Explored, Foundation, Recording, Recovered, Room, Setting,
@@ -31,15 +31,31 @@ use crate::progress::Bar;
 use crate::ui;
 
 /// Images of one run at most, unless told otherwise.
-pub(super) const IMAGES: u64 = 600;
+const IMAGES: u64 = 600;
 
-/// Time that a request takes, unless told otherwise, milliseconds: a
-/// busy machine commits within it. Data that is on its way when the
-/// metadata is committed is what many programs lose.
-pub(super) const DELAY_MS: f64 = 2.0;
+/// Time that a request takes, unless told otherwise, milliseconds: a busy machine commits within it. Data that is on its
+/// way when the metadata is committed is what many programs lose.
+const DELAY_MS: f64 = 2.0;
 
 /// Subsets of one epoch where it has many blocks.
-pub(super) const SUBSETS: usize = 40;
+const SUBSETS: usize = 40;
+
+/// How much is tried of each run.
+pub(super) fn budget(options: &Crash) -> ExploreBudget {
+    ExploreBudget {
+        images: options.images.unwrap_or(IMAGES),
+        subsets: SubsetBudget {
+            sampled: SUBSETS,
+            seed: options.seed,
+            ..SubsetBudget::default()
+        },
+    }
+}
+
+/// Time that a request takes.
+pub(super) fn delay(options: &Crash) -> Duration {
+    Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0)
+}
 
 /// What block mode needs from before the first thread is started.
 pub(super) struct Ground {
@@ -173,7 +189,7 @@ impl Run<'_> {
         fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
         let setting = Setting {
             pressure: self.on.pressure,
-            delay: Duration::from_secs_f64(self.options.delay.unwrap_or(DELAY_MS) / 1_000.0),
+            delay: delay(self.options),
         };
         let mut recorded = None;
         let (room, server) = (self.room, &self.ground.server);
@@ -181,6 +197,7 @@ impl Run<'_> {
             let press = Press {
                 file: press,
                 shows: self.is_first,
+                has_stacks: false,
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
             recorded = Some(program.map_err(Refused)?);
@@ -190,7 +207,7 @@ impl Run<'_> {
         let not_run = || Failure::Cannot("the program did not run".to_owned());
         let recorded = recorded.ok_or_else(not_run)?;
         let mut log =
-            Log::read(&recorded.log, Stacks::default(), room.interrupt.clone()).map_err(failure)?;
+            Log::read(&recorded.log, recorded.stacks, room.interrupt.clone()).map_err(failure)?;
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
@@ -208,14 +225,7 @@ impl Run<'_> {
         };
         let look = self.look(log, bytes)?;
         let kept_in = look.kept_in;
-        let budget = ExploreBudget {
-            images: self.options.images.unwrap_or(IMAGES),
-            subsets: SubsetBudget {
-                sampled: SUBSETS,
-                seed: self.options.seed,
-                ..SubsetBudget::default()
-            },
-        };
+        let budget = budget(self.options);
         let bar = Mutex::new(Bar::counting("crash", "images"));
         let label = format!(
             "recovering {}, pressure {}",

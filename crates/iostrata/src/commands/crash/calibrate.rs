@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use iostrata_core::crash::block::{Pressure, SubsetBudget};
+use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::{ALL, Litmus};
 use iostrata_core::crash::{
     CALIBRATE_SCHEMA, CalibrateResult, CalibrateSettings, LitmusRow, Model, Shown, Soundness,
@@ -16,7 +16,7 @@ use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
-use super::block::{DELAY_MS, Ground, IMAGES, SUBSETS, block_failure, kind};
+use super::block::{Ground, block_failure, budget, delay, kind};
 use crate::cli::{Crash, PressureName, RealName};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -83,15 +83,8 @@ impl Calibration {
             filesystems,
             pressures,
             repeats: options.repeats.unwrap_or(1),
-            delay: Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0),
-            budget: ExploreBudget {
-                images: options.images.unwrap_or(IMAGES),
-                subsets: SubsetBudget {
-                    sampled: SUBSETS,
-                    seed: options.seed,
-                    ..SubsetBudget::default()
-                },
-            },
+            delay: delay(options),
+            budget: budget(options),
         }
     }
 

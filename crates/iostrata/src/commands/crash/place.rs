@@ -89,6 +89,7 @@ pub(super) fn record(
     let press = Press {
         file: None,
         shows: true,
+        has_stacks: true,
     };
     let recorded =
         copied(options, scratch).and_then(|work| run(options, &work, &into, press, interrupt));
@@ -154,6 +155,8 @@ pub(super) struct Press<'a> {
     pub(super) file: Option<&'a Path>,
     /// Whether what the program prints is passed on.
     pub(super) shows: bool,
+    /// Whether the stack of each call that changes something is taken, which costs the program time.
+    pub(super) has_stacks: bool,
 }
 
 /// Runs the program under another process of iostrata, which writes the log. It ends when this process is
@@ -169,8 +172,8 @@ pub(super) fn run(
         .canonicalize()
         .map_err(|error| cannot("find the recording", &error))?;
     let log = into.join(LOG);
-    let mut child = start(options, work, &log, press.file)
-        .map_err(|error| cannot("run the program", &error))?;
+    let mut child =
+        start(options, work, &log, press).map_err(|error| cannot("run the program", &error))?;
     let pipe = child.stdout.take();
     let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
     let passes_on = press.shows
@@ -226,7 +229,7 @@ pub(super) fn run(
 }
 
 /// The recorder, and a process between it and this one.
-fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::Result<Child> {
+fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Result<Child> {
     let itself = "/proc/self/exe";
     let mut command = Command::new(itself);
     command
@@ -244,8 +247,10 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Option<&Path>) -> io::
         .args(["--others", &OTHERS_S.to_string()])
         .arg("--record-before")
         .arg(work);
-    command.arg("--stacks").arg(log.with_file_name(STACKS));
-    if let Some(file) = press {
+    if press.has_stacks {
+        command.arg("--stacks").arg(log.with_file_name(STACKS));
+    }
+    if let Some(file) = press.file {
         command.args(["--backend", "ptrace", "--press"]).arg(file);
     }
     command
