@@ -50,9 +50,6 @@ pub struct CrashResult {
     pub verdicts: Vec<Said>,
     /// One for each model, and one for each run on a real file system.
     pub modes: Vec<ModeRow>,
-    /// What was asked for and not run.
-    #[serde(default)]
-    pub missing: Vec<Gap>,
     /// What breaks, the most important first.
     pub findings: Vec<Finding>,
     /// Syncs with which no explored state breaks anything; `null` where there are none.

@@ -113,7 +113,6 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         parts: Vec::new(),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
         modes: modes(task, &searched, &gaps),
-        missing: Vec::new(),
         verdict: match (findings.is_empty(), is_whole) {
             (false, _) => Verdict::Failing,
             (true, false) => Verdict::Incomplete,
@@ -148,7 +147,6 @@ pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Exp
         parts: Vec::new(),
         verdicts: Vec::new(),
         modes: Vec::new(),
-        missing: Vec::new(),
         verdict: Verdict::Clean,
         findings: Vec::new(),
         fix: None,

@@ -88,9 +88,6 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
             page.bullet(4, what);
         }
     }
-    for gap in &result.missing {
-        page.bullet(2, &format!("not run: {}: {}", gap.what, gap.why));
-    }
     let mut told = Vec::new();
     for gap in result
         .modes
