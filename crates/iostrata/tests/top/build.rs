@@ -1,16 +1,13 @@
 //! Beside a build that never ends: short processes, new files, all the time.
 
-use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use iostrata_core::top::Interval;
-use rustix::process::{Pid, Signal, geteuid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 
-use crate::watched::iostrata;
+use crate::watched::Watch;
 
 /// An hour by `IOSTRATA_TOP_SECONDS=3600`, which docs/top.md has the figures of.
 fn seconds() -> u64 {
@@ -63,26 +60,6 @@ impl Drop for Build {
     }
 }
 
-/// Killed when a test fails.
-struct Top(Child);
-
-impl Drop for Top {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
-/// Its own memory, without that of its files (`RssAnon`, `proc_pid_status(5)`).
-fn resident_bytes(pid: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.unwrap().split_whitespace().next().unwrap();
-    kib.parse::<u64>().unwrap() << 10
-}
-
 #[test]
 fn memory_is_flat_and_no_process_is_missed_unsaid() {
     if !geteuid().is_root() {
@@ -91,29 +68,20 @@ fn memory_is_flat_and_no_process_is_missed_unsaid() {
     }
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let log = dir.path().join("log");
-    let mut command = iostrata(&["--json"]);
-    let mut top = Top(command.stdout(Stdio::piped()).spawn().unwrap());
-    let pid = top.0.id();
-    let mut lines = BufReader::new(top.0.stdout.take().unwrap()).lines();
-    let mut next = || -> Option<Interval> {
-        let line = lines.next()?.unwrap();
-        Some(serde_json::from_str(&line).unwrap())
-    };
-    assert!(next().is_some(), "it counts");
-
+    let mut watch = Watch::begin();
     let mut build = Some(Build::begin(dir.path()));
     let begun = Instant::now();
     let (mut counted, mut lost) = (0, 0);
-    let mut resident = VecDeque::new();
+    let mut resident = Vec::new();
     let mut left = 2;
-    while let Some(interval) = next() {
+    while let Some(interval) = watch.take() {
         let rows = interval.files.iter();
         let rows = rows.filter(|row| row.path.as_deref() == log.to_str());
         let writes = rows.map(|row| row.work.calls.unwrap().writes.count);
         counted += writes.sum::<u64>();
         lost += interval.lost_events;
         if begun.elapsed() < Duration::from_secs(seconds()) {
-            resident.push_back(resident_bytes(pid));
+            resident.push(watch.own_bytes());
             continue;
         }
         if let Some(build) = build.take() {
@@ -122,10 +90,10 @@ fn memory_is_flat_and_no_process_is_missed_unsaid() {
         // The interval in which the build ended, and one more.
         left -= 1;
         if left == 0 {
-            kill_process(Pid::from_child(&top.0), Signal::INT).unwrap();
+            watch.interrupt();
         }
     }
-    assert!(top.0.wait().unwrap().success());
+    assert!(watch.succeeded());
 
     let objects = fs::metadata(&log).unwrap().len();
     assert!(objects >= SOURCES as u64, "{objects} objects");

@@ -61,12 +61,34 @@ impl Watch {
     /// Resident pages of the program's own text: without optimisation there are several times as many as in a
     /// release build, and they say nothing about what it keeps (`RssFile`, `proc_pid_status(5)`).
     pub(crate) fn text_bytes(&self) -> u64 {
+        self.status_bytes("RssFile:")
+    }
+
+    /// What it keeps itself, now.
+    pub(crate) fn own_bytes(&self) -> u64 {
+        self.status_bytes("RssAnon:")
+    }
+
+    fn status_bytes(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssFile:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.unwrap().split_whitespace().next().unwrap();
         kib.parse::<u64>().unwrap() << 10
+    }
+
+    /// The next interval, which is not kept: an hour has many.
+    pub(crate) fn take(&mut self) -> Option<Interval> {
+        self.next().then(|| self.intervals.pop())?
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// After its last interval.
+    pub(crate) fn succeeded(&mut self) -> bool {
+        self.child.wait().unwrap().success()
     }
 
     fn next(&mut self) -> bool {
@@ -81,10 +103,9 @@ impl Watch {
     /// Ctrl-C, when this interval and one more are over.
     pub(crate) fn end(mut self) -> Vec<Interval> {
         assert!(self.next() && self.next());
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, Signal::INT).unwrap();
+        self.interrupt();
         while self.next() {}
-        assert!(self.child.wait().unwrap().success());
+        assert!(self.succeeded());
         std::mem::take(&mut self.intervals)
     }
 }
