@@ -215,7 +215,7 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	if (HISTORY)
 		prepare_history(state, regs);
 #ifdef TOP
-	if (!is_kept(state))
+	if (!is_kept(state, regs->r9))
 		return 0;
 #endif
 	state->entered_ns = bpf_ktime_get_ns();

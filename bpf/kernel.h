@@ -72,6 +72,10 @@ enum {
 /* include/linux/fs.h: mounted where no path leads */
 #define SB_NOUSER (1UL << 31)
 
+/* include/linux/fs.h: mounted with `sync`, or chattr +S (IS_SYNC) */
+#define SB_SYNCHRONOUS (1UL << 4)
+#define S_SYNC 1
+
 /* include/linux/fs.h */
 #define FMODE_WRITE 0x2
 #define FMODE_CREATED 0x100000
@@ -135,6 +139,7 @@ struct hlist_bl_node {
 };
 struct inode {
 	__u16 i_mode;
+	unsigned int i_flags;
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	__u32 i_generation;

@@ -8,6 +8,7 @@
  * waits until no program is under way that has seen the one before, and takes its entries out. */
 #pragma once
 #ifdef TOP
+#include "durable.h"
 #include "moments.h"
 #include "names.h"
 #include "numbers.h"
@@ -208,8 +209,21 @@ static __always_inline bool is_kept_mode(__u32 mode)
 	return is_stored(mode) || (mode & S_IFMT) == S_IFDIR;
 }
 
+/* Of a write: whether it syncs what it writes (iocb_is_dsync, include/linux/fs.h). */
+static __always_inline bool is_synchronous(struct task_state *state)
+{
+	struct file *file = (struct file *)state->open_file;
+	struct inode *inode;
+
+	if (is_durable(state))
+		return 1;
+	inode = READ(file, f_inode);
+	return (READ(inode, i_flags) & S_SYNC) ||
+	       (READ(inode, i_sb, s_flags) & SB_SYNCHRONOUS);
+}
+
 /* Whether the call that has begun is to be counted: on what it works is known, unless it opens. */
-static __always_inline bool is_kept(struct task_state *state)
+static __always_inline bool is_kept(struct task_state *state, __u32 flags)
 {
 	state->source.inode = 0;
 	state->source.device = 0;
@@ -223,20 +237,29 @@ static __always_inline bool is_kept(struct task_state *state)
 	}
 	if (state->open_file && (state->call & CALL_CLOSES)) /* afterwards it is gone */
 		share_of(state, &state->file, state->open_file, 0, LOSS_CALLS);
+	state->is_synchronous = 0;
+	if (state->open_file && (state->call & CALL_WRITES)) {
+		state->call_flags = state->call & CALL_FLAGS ? flags : 0;
+		state->is_synchronous = is_synchronous(state);
+	}
 	return 1;
 }
 
-static __always_inline void add_to_share(struct share_value *share, __u32 purpose, __s64 result,
-					 __u64 bytes, __u64 took_ns)
+static __always_inline void add_to_sum(struct share_sum *sum, __s64 result, __u64 bytes,
+				       __u64 took_ns)
 {
-	struct share_sum *sum = &share->of[(purpose - 1) & (PURPOSES - 1)];
-
 	sum->count++;
 	sum->errors += result < 0;
 	sum->bytes += bytes;
 	sum->time_ns += took_ns;
 	if (sum->longest_ns < took_ns)
 		sum->longest_ns = took_ns;
+}
+
+static __always_inline void add_to_share(struct share_value *share, __u32 purpose, __s64 result,
+					 __u64 bytes, __u64 took_ns)
+{
+	add_to_sum(&share->of[(purpose - 1) & (PURPOSES - 1)], result, bytes, took_ns);
 }
 
 /* The call that ends. */
@@ -256,6 +279,9 @@ static __always_inline int add_to_shares(struct task_state *state, __s64 result,
 		share = share_of(state, &state->file, open_file, 0, LOSS_CALLS);
 		if (share)
 			add_to_share(share, purpose, result, bytes, took_ns);
+		/* One that writes nothing syncs nothing (generic_write_sync, include/linux/fs.h). */
+		if (share && purpose == PURPOSE_WRITE && state->is_synchronous && result > 0)
+			add_to_sum(&share->synchronous, result, bytes, took_ns);
 	}
 	if (result < 0 || !is_stored(state->source_mode))
 		return 0;

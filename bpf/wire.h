@@ -217,6 +217,7 @@ struct share_sum {
 
 struct share_value {
 	struct share_sum of[PURPOSES];
+	struct share_sum synchronous; /* of the writes, those that were durable when they returned */
 	struct cache_value cache;
 };
 
@@ -712,7 +713,7 @@ ASSERT_SIZE(cache_value, 32);
 ASSERT_SIZE(block_key, 32);
 ASSERT_SIZE(block_value, 40);
 ASSERT_SIZE(share_key, 32);
-ASSERT_SIZE(share_value, 192);
+ASSERT_SIZE(share_value, 232);
 ASSERT_SIZE(actor_key, 8);
 ASSERT_SIZE(actor_value, 32);
 ASSERT_SIZE(use_key, 8);

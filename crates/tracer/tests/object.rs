@@ -102,7 +102,7 @@ fn layouts_of_tables() -> Vec<String> {
             count: u64, errors: u64, bytes: u64, time_ns: u64, longest_ns: u64,
         }
         "share_value" ShareValue {
-            of: [wire::ShareSum; wire::PURPOSES], cache: wire::CacheValue,
+            of: [wire::ShareSum; wire::PURPOSES], synchronous: wire::ShareSum, cache: wire::CacheValue,
         }
         "actor_key" ActorKey { process: u32, interval: u32 }
         "actor_value" ActorValue { cgroup: u64, parent: u32, pad: u32, name: [u8; 16] }

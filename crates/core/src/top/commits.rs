@@ -13,7 +13,7 @@ const MOST_PARTS: usize = 20;
 /// A transaction of a journal: the file system's `s_dev`, and its number there.
 pub type Transaction = (u32, u32);
 
-/// Syncs of a process on a file that waited for one commit.
+/// Syncs and synchronous writes of a process on a file that waited for one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitWait {
     /// The process.
@@ -52,7 +52,7 @@ pub struct Commits {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Awaited {
-    /// Syncs during which the transaction with the last change of their file was committed.
+    /// Syncs and synchronous writes during which the transaction with the last change of their file was committed.
     pub syncs: u64,
     /// These transactions.
     pub commits: u64,

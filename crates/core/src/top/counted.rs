@@ -64,6 +64,8 @@ pub struct Share {
     pub syncs: CallSum,
     /// Calls on names and attributes.
     pub metadata: CallSum,
+    /// Of the calls that write, those that sync what they write.
+    pub synchronous: CallSum,
     /// Page cache.
     pub pages: PageSum,
 }

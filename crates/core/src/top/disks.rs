@@ -52,12 +52,14 @@ pub(super) fn syncs(
     devices: &BTreeMap<u32, Device>,
 ) -> Vec<SyncWait> {
     let changing = changing(counted);
-    let mut by: BTreeMap<(u32, Option<FileId>), CallFigures> = BTreeMap::new();
-    for share in counted.shares.iter().filter(|share| share.syncs.count > 0) {
-        let sum = by.entry((share.process, share.file)).or_default();
-        *sum += (&share.syncs).into();
+    let mut by: BTreeMap<(u32, Option<FileId>), [CallFigures; 2]> = BTreeMap::new();
+    let shares = counted.shares.iter();
+    for share in shares.filter(|share| share.syncs.count + share.synchronous.count > 0) {
+        let [syncs, writes] = by.entry((share.process, share.file)).or_default();
+        *syncs += (&share.syncs).into();
+        *writes += (&share.synchronous).into();
     }
-    let row = |((pid, file), syncs): ((u32, Option<FileId>), CallFigures)| {
+    let row = |((pid, file), [syncs, synchronous_writes]): ((u32, Option<FileId>), [_; 2])| {
         let named = file.and_then(|file| counted.names.get(&file));
         let disk = file.and_then(|file| pairs.disk(file, counted));
         let of_disk = |cause| {
@@ -78,6 +80,7 @@ pub(super) fn syncs(
                 .and_then(|actor| actor.name.clone()),
             path: named.map(|named| text(&named.path)),
             syncs,
+            synchronous_writes: Some(synchronous_writes),
             disk: disk.map(|disk| disk_name(counted, disk)),
             commits: of_disk(Cause::Commit),
             flushes: of_disk(Cause::Flush),
@@ -89,7 +92,7 @@ pub(super) fn syncs(
         }
     };
     let mut rows: Vec<SyncWait> = by.into_iter().map(row).collect();
-    rows.sort_by(|one, other| other.syncs.time_s.total_cmp(&one.syncs.time_s));
+    rows.sort_by(|one, other| other.time_s().total_cmp(&one.time_s()));
     rows
 }
 

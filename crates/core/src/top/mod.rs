@@ -74,6 +74,19 @@ pub struct Interval {
     pub missing: Vec<Gap>,
 }
 
+impl SyncWait {
+    /// Time in syncs and in synchronous writes, seconds.
+    pub fn time_s(&self) -> f64 {
+        self.syncs.time_s + self.synchronous_writes.map_or(0.0, |writes| writes.time_s)
+    }
+
+    /// Syncs and synchronous writes.
+    pub fn count(&self) -> u64 {
+        let writes = self.synchronous_writes.map_or(0, |writes| writes.count);
+        self.syncs.count.saturating_add(writes)
+    }
+}
+
 impl Interval {
     /// So many in the interval, per second.
     pub fn per_second(&self, count: u64) -> f64 {
@@ -254,7 +267,7 @@ pub struct FileSystem {
     pub mounted_on: String,
 }
 
-/// A process that waited for syncs of a file.
+/// A process that waited for syncs of a file: in calls that sync, or in writes that do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncWait {
@@ -267,13 +280,18 @@ pub struct SyncWait {
     /// Its syncs.
     #[serde(flatten)]
     pub syncs: CallFigures,
+    /// Its synchronous writes: by a descriptor that was opened with `O_SYNC` or `O_DSYNC`, with `RWF_SYNC` or
+    /// `RWF_DSYNC`, to a file with the attribute `S` or a file system that is mounted with `sync`; `null` from
+    /// versions that did not tell them apart.
+    #[serde(default)]
+    pub synchronous_writes: Option<CallFigures>,
     /// The disk; `null` when unknown.
     pub disk: Option<String>,
     /// Commits of the journal on that disk in the interval; `null` when the disk is unknown.
     pub commits: Option<RequestFigures>,
     /// Flushes of that disk in the interval; `null` when the disk is unknown.
     pub flushes: Option<RequestFigures>,
-    /// The commits that these syncs waited for; `null` where that is not seen: on other file systems than
+    /// The commits that these syncs and synchronous writes waited for; `null` where that is not seen: on other file systems than
     /// ext4, or where the kernel does not tell it.
     #[serde(default)]
     pub commit: Option<Awaited>,

@@ -45,6 +45,8 @@ pub enum Sort {
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
+    /// What a row is: disks are chosen where they are the rows, and stay those of the machine elsewhere.
+    pub by: By,
     /// What rows are sorted by.
     pub sort: Sort,
     /// Rows whose name has this in it.
@@ -61,7 +63,9 @@ impl Selection {
         self.rows(&mut interval.directories);
         self.rows(&mut interval.cgroups);
         self.rows(&mut interval.containers);
-        self.rows(&mut interval.devices);
+        if self.by == By::Device {
+            self.rows(&mut interval.devices);
+        }
         if let Some(top) = self.top {
             interval.syncs.truncate(top);
         }

@@ -36,6 +36,7 @@ fn share(process: u32, inode: Option<u64>) -> Share {
         writes: CallSum::default(),
         syncs: CallSum::default(),
         metadata: CallSum::default(),
+        synchronous: CallSum::default(),
         pages: PageSum::default(),
     }
 }
@@ -272,6 +273,29 @@ fn a_sync_waits_beside_others_of_its_file_system() {
     );
 }
 
+/// The same commits are waited for by a write through a descriptor with `O_SYNC`.
+#[test]
+fn a_synchronous_write_waits_as_a_sync_does() {
+    let mut counted = counted();
+    let appender = &mut counted.shares[0];
+    appender.syncs = CallSum::default();
+    appender.writes = calls(10, 1000, 40_000_000);
+    appender.synchronous = calls(9, 900, 36_000_000);
+    counted.shares[1].syncs = calls(1, 0, 37_000_000);
+    let interval = assemble(&counted);
+    let pids: Vec<u32> = interval.syncs.iter().map(|wait| wait.pid).collect();
+    assert_eq!(pids, [42, 41], "most time first");
+    let wait = &interval.syncs[1];
+    assert_eq!(
+        (wait.syncs.count, wait.synchronous_writes.unwrap().count),
+        (0, 9)
+    );
+    assert_eq!(wait.count(), 9);
+    assert!((wait.time_s() - 0.036).abs() < 1e-12);
+    assert_eq!(wait.commit.as_ref().unwrap().syncs, 9);
+    assert_eq!(interval.totals.calls.unwrap().writes.count, 14, "once");
+}
+
 #[test]
 fn what_is_not_observed_is_null_and_a_file_without_a_name_is_told() {
     let mut counted = counted();
@@ -302,6 +326,13 @@ fn rows_are_chosen_and_sorted_by_what_is_asked_for() {
     by_name.apply(&mut interval);
     assert_eq!(interval.processes.len(), 1);
     assert_eq!(interval.totals, whole.totals);
+    assert_eq!(interval.devices, whole.devices, "requests to it were made");
+    let of_disks = Selection {
+        by: By::Device,
+        ..by_name
+    };
+    of_disks.apply(&mut interval);
+    assert_eq!(interval.devices, []);
     let sorts = [
         (Sort::Device, 41),
         (Sort::Time, 41),

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use iostrata_core::top::Part;
+use iostrata_core::top::{Part, SyncWait};
 use rustix::process::geteuid;
 
-use crate::image::{Image, text};
+use crate::image::{Image, done, text};
 use crate::watched::{Watch, workload};
 
 const APPENDS: u64 = 100;
@@ -95,4 +95,64 @@ fn a_sync_is_told_whose_changes_its_commits_had() {
         path.is_some_and(|path| path.starts_with(&elsewhere) || path.ends_with("/image"))
     };
     assert_eq!(parts.iter().find(is_elsewhere), None);
+}
+
+/// By a flag of the call, on a descriptor without.
+const WITH_RWF_DSYNC: &str = "
+import os, sys
+fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+for number in range(int(sys.argv[2])):
+    assert os.pwritev(fd, [b'x' * 100], number * 100, os.RWF_DSYNC) == 100
+    assert os.pwritev(fd, [b'x' * 100], number * 100) == 100
+";
+
+#[test]
+fn a_synchronous_write_is_told_what_it_waited_for() {
+    if !geteuid().is_root() {
+        crate::skip::skip("observing programs in the kernel needs root");
+        return;
+    }
+    let (image, synchronous) = (Image::new(), Image::new());
+    let mounted = text(&synchronous.path(""));
+    done("mount", &["-o", "remount,sync", &mounted]);
+    let of_image = |name: &str| text(&image.path(name));
+    let logs = [
+        of_image("descriptor"),
+        of_image("call"),
+        text(&synchronous.path("mount")),
+    ];
+    let (append, count) = (workload("append"), APPENDS.to_string());
+    let watch = Watch::begin();
+    done(&append, &[&logs[0], &count, "100", "o_dsync"]);
+    done("python3", &["-c", WITH_RWF_DSYNC, &logs[1], &count]);
+    done(&append, &[&logs[2], &count, "100", "none"]);
+    let unsynced = of_image("none");
+    done(&append, &[&unsynced, &count, "100", "none"]);
+    let intervals = watch.end();
+    let waits_on = |log: &String| -> Vec<&SyncWait> {
+        let waits = intervals.iter().flat_map(|interval| &interval.syncs);
+        waits
+            .filter(|wait| wait.path.as_ref() == Some(log))
+            .collect()
+    };
+    for log in &logs {
+        let waits = waits_on(log);
+        let sum = |of: &dyn Fn(&SyncWait) -> u64| waits.iter().map(|wait| of(wait)).sum::<u64>();
+        assert_eq!(
+            sum(&|wait| wait.synchronous_writes.unwrap().count),
+            APPENDS,
+            "{log}"
+        );
+        assert_eq!(
+            sum(&|wait| wait.synchronous_writes.unwrap().bytes),
+            100 * APPENDS
+        );
+        assert_eq!(sum(&|wait| wait.syncs.count), 0);
+        let commits = sum(&|wait| wait.commit.as_ref().map_or(0, |commit| commit.syncs));
+        assert!(
+            (APPENDS * 98 / 100..=APPENDS).contains(&commits),
+            "{log}: {commits}"
+        );
+    }
+    assert_eq!(waits_on(&unsynced), [] as [&SyncWait; 0]);
 }

@@ -9,23 +9,34 @@ const NOTHING_LATER: &str = "lazy_itable_init=0,lazy_journal_init=0";
 /// Unmounted and removed when the test ends.
 pub(crate) struct Image {
     root: tempfile::TempDir,
+    is_mounted: bool,
 }
 
 impl Image {
     pub(crate) fn new() -> Self {
+        let mut image = Self::unmounted();
+        done(
+            "mount",
+            &["-o", "loop", &text(&image.file()), &text(&image.path(""))],
+        );
+        image.is_mounted = true;
+        image
+    }
+
+    /// For a mount namespace of its own.
+    pub(crate) fn unmounted() -> Self {
         let mut root = tempfile::Builder::new();
         let root = root.prefix("iostrata-top-").tempdir_in("/var/tmp").unwrap();
-        let image = Self { root };
+        let image = Self {
+            root,
+            is_mounted: false,
+        };
         let file = std::fs::File::create(image.file()).unwrap();
         file.set_len(256 << 20).unwrap();
         std::fs::create_dir(image.path("")).unwrap();
         done(
             "mkfs.ext4",
             &["-q", "-F", "-E", NOTHING_LATER, &text(&image.file())],
-        );
-        done(
-            "mount",
-            &["-o", "loop", &text(&image.file()), &text(&image.path(""))],
         );
         image
     }
@@ -50,14 +61,16 @@ impl Image {
         source.trim().trim_start_matches("/dev/").to_owned()
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.root.path().join("image")
     }
 }
 
 impl Drop for Image {
     fn drop(&mut self) {
-        done("umount", &[&text(&self.path(""))]);
+        if self.is_mounted {
+            done("umount", &[&text(&self.path(""))]);
+        }
     }
 }
 

@@ -8,10 +8,12 @@ mod containers;
 mod endings;
 mod image;
 mod many;
+mod pictures;
 mod serve;
 mod side_by_side;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
+mod svg;
 mod terminal;
 mod unprivileged;
 mod watched;

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 
 /// For what is expected, on a slow machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A tmux server of its own, ended with the test.
-struct Terminal {
+pub(crate) struct Terminal {
     socket: PathBuf,
     _dir: tempfile::TempDir,
 }
 
 impl Terminal {
     /// Runs a command of the shell in 100 columns and 30 lines.
-    fn run(command: &str) -> Self {
+    pub(crate) fn run(command: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let terminal = Self {
             socket: dir.path().join("tmux"),
@@ -46,7 +46,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn press(&self, keys: &[&str]) {
+    pub(crate) fn press(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
@@ -54,8 +54,13 @@ impl Terminal {
         self.tmux(&["capture-pane", "-p"])
     }
 
+    /// The screen with its attributes, as escape sequences.
+    pub(crate) fn drawn(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-e"])
+    }
+
     /// Waits until the screen has this.
-    fn shows(&self, text: &str) -> String {
+    pub(crate) fn shows(&self, text: &str) -> String {
         let begun = Instant::now();
         loop {
             let screen = self.screen();
@@ -75,7 +80,7 @@ impl Drop for Terminal {
     }
 }
 
-fn skips() -> bool {
+pub(crate) fn skips() -> bool {
     if !geteuid().is_root() {
         crate::skip::skip("observing programs in the kernel needs root");
         return true;

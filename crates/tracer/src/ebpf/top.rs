@@ -365,6 +365,7 @@ fn share(((process, file), value): ((u32, super::wire::FileKey), ShareValue)) ->
         writes: calls(writes),
         syncs: calls(syncs),
         metadata: calls(metadata),
+        synchronous: calls(&value.synchronous),
         pages: PageSum {
             lookups_pages: value.cache.lookups_pages,
             missed_pages: value.cache.missed_pages,

@@ -252,7 +252,7 @@ wire! {
 }
 wire! {
     #[derive(Default)]
-    struct ShareValue(192) { of: [ShareSum; PURPOSES], cache: CacheValue }
+    struct ShareValue(232) { of: [ShareSum; PURPOSES], synchronous: ShareSum, cache: CacheValue }
 }
 wire! {
     struct CommitKey(32) { file: FileKey, device: u32, transaction: u32, process: u32, interval: u32 }
@@ -486,12 +486,19 @@ impl BlockValue {
 impl ShareValue {
     pub(super) fn add(&mut self, other: &Self) {
         for (sum, more) in self.of.iter_mut().zip(&other.of) {
-            add(&mut sum.count, more.count);
-            add(&mut sum.errors, more.errors);
-            add(&mut sum.bytes, more.bytes);
-            add(&mut sum.time_ns, more.time_ns);
-            sum.longest_ns = sum.longest_ns.max(more.longest_ns);
+            sum.add(more);
         }
+        self.synchronous.add(&other.synchronous);
         self.cache.add(&other.cache);
+    }
+}
+
+impl ShareSum {
+    fn add(&mut self, more: &Self) {
+        add(&mut self.count, more.count);
+        add(&mut self.errors, more.errors);
+        add(&mut self.bytes, more.bytes);
+        add(&mut self.time_ns, more.time_ns);
+        self.longest_ns = self.longest_ns.max(more.longest_ns);
     }
 }

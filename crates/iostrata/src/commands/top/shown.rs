@@ -24,6 +24,7 @@ impl Shown {
         let top = options.rows.map(|rows| rows as usize);
         Self {
             selection: Selection {
+                by: options.by.into(),
                 sort: options.sort.into(),
                 name: options.name.clone(),
                 top: top.or((!options.json).then_some(ROWS)),

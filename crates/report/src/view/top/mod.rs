@@ -69,7 +69,7 @@ pub(crate) fn below(page: &mut Page, interval: &Interval, level: Level) {
     if level == Level::Rows(By::Device) {
         devices::latency(page, interval);
     }
-    syncs::draw(page, interval);
+    syncs::draw(page, interval, syncs::MOST_ON_A_SCREEN);
     if interval.lost_events > 0 {
         gaps(page, interval);
     }
@@ -85,7 +85,7 @@ pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
         devices::latency(page, interval);
     }
     rows::draw(page, interval, style.by);
-    syncs::draw(page, interval);
+    syncs::draw(page, interval, syncs::MOST);
     if style.is_first || interval.lost_events > 0 {
         gaps(page, interval);
     }

@@ -7,19 +7,22 @@ use super::count_rate;
 use crate::format::{counted, time};
 use crate::view::page::{Page, Tone};
 
-/// Syncs that are shown, most time first.
-const MOST: usize = 5;
+/// Waits that are shown in lines, most time first.
+pub(super) const MOST: usize = 5;
 
-pub(super) fn draw(page: &mut Page, interval: &Interval) {
+/// Waits that a screen of them has room for.
+pub(super) const MOST_ON_A_SCREEN: usize = 50;
+
+pub(super) fn draw(page: &mut Page, interval: &Interval, most: usize) {
     if interval.syncs.is_empty() {
         return;
     }
     page.blank();
     page.styled(0, "waits for syncs", Tone::Strong);
-    for wait in interval.syncs.iter().take(MOST) {
+    for wait in interval.syncs.iter().take(most) {
         page.bullet(2, &told(interval, wait));
     }
-    let hidden = interval.syncs.len().saturating_sub(MOST);
+    let hidden = interval.syncs.len().saturating_sub(most);
     if hidden > 0 {
         page.paragraph(2, &format!("and {} more", counted(hidden, "file")));
     }
@@ -31,13 +34,26 @@ fn told(interval: &Interval, wait: &SyncWait) -> String {
         .path
         .as_deref()
         .unwrap_or("files whose path is not known");
-    let mean_s = wait.syncs.time_s / (wait.syncs.count as f64).max(1.0);
+    let calls = [
+        (Some(&wait.syncs), "syncs/s"),
+        (wait.synchronous_writes.as_ref(), "synchronous writes/s"),
+    ];
+    let calls: Vec<String> = calls
+        .iter()
+        .filter_map(|(calls, what)| Some((calls.filter(|calls| calls.count > 0)?, what)))
+        .map(|(calls, what)| {
+            format!(
+                "{} {what} of {}, the longest {}",
+                count_rate(interval, calls.count),
+                time(calls.time_s / calls.count as f64),
+                time(calls.longest_s)
+            )
+        })
+        .collect();
     let mut parts = vec![format!(
-        "{name} ({}) on {file}: {} syncs/s of {}, the longest {}",
+        "{name} ({}) on {file}: {}",
         wait.pid,
-        count_rate(interval, wait.syncs.count),
-        time(mean_s),
-        time(wait.syncs.longest_s),
+        calls.join("; ")
     )];
     if let (Some(disk), Some(commits), Some(flushes)) = (&wait.disk, &wait.commits, &wait.flushes) {
         let commits = count_rate(interval, commits.count);
@@ -67,7 +83,7 @@ fn committed(wait: &SyncWait, commit: &Awaited) -> String {
     let waited = format!(
         "{} of {} waited for {commits}",
         grouped(commit.syncs),
-        grouped(wait.syncs.count)
+        grouped(wait.count())
     );
     if commit.commits_known == 0 {
         return format!("{waited}, with changes from before this watch");

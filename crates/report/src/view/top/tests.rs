@@ -40,6 +40,7 @@ fn share(process: u32, inode: Option<u64>) -> Share {
         writes: CallSum::default(),
         syncs: CallSum::default(),
         metadata: CallSum::default(),
+        synchronous: CallSum::default(),
         pages: PageSum::default(),
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct State {
     pub(super) is_typing: bool,
     /// Whether later intervals are not shown.
     pub(super) is_frozen: bool,
+    /// Whether the waits for syncs have the place of the rows too.
+    pub(super) is_on_waits: bool,
     /// The chosen row. It stays chosen when rows change their order.
     chosen: Option<Scope>,
     interval: Option<Interval>,
@@ -73,6 +75,7 @@ impl State {
             filter: filter.unwrap_or_default().to_owned(),
             is_typing: false,
             is_frozen: false,
+            is_on_waits: false,
             chosen: None,
             interval: None,
         }
@@ -92,13 +95,14 @@ impl State {
             scope.narrow(&mut interval);
         }
         let level = self.level();
-        let selection = Selection {
-            sort: self.sort,
-            name: (!self.filter.is_empty()).then(|| self.filter.clone()),
-            top: Some(MOST_ROWS),
-        };
         let rows = match level {
             Level::Rows(by) => {
+                let selection = Selection {
+                    by,
+                    sort: self.sort,
+                    name: (!self.filter.is_empty()).then(|| self.filter.clone()),
+                    top: Some(MOST_ROWS),
+                };
                 selection.apply(&mut interval);
                 Scope::of_rows(&interval, by)
             }
@@ -129,6 +133,7 @@ impl State {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if is_control => return Asked::Quit,
+            KeyCode::Char(_) if is_control => {}
             _ if self.is_typing => self.typed(key.code),
             KeyCode::Char('q') => return Asked::Quit,
             code => self.command(code),
@@ -161,6 +166,7 @@ impl State {
                 self.sort = SORTS[(at.unwrap_or(0) + 1) % SORTS.len()].0;
             }
             KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('w') => self.is_on_waits = !self.is_on_waits,
             KeyCode::Char(' ') => self.is_frozen = !self.is_frozen,
             KeyCode::Up | KeyCode::Char('k') => self.choose(|at, _| at.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.choose(|at, _| at + 1),
@@ -176,6 +182,7 @@ impl State {
 
     fn turn_to(&mut self, kind: usize) {
         self.by = KINDS[kind].0;
+        self.is_on_waits = false;
         self.entered.clear();
         self.chosen = None;
     }
@@ -188,6 +195,9 @@ impl State {
     }
 
     fn enter(&mut self) {
+        if self.is_on_waits {
+            return;
+        }
         let Some(shown) = self.shown() else { return };
         let Some(scope) = shown.rows.get(shown.chosen) else {
             return;
@@ -200,6 +210,9 @@ impl State {
 
     /// Back to the row that was entered; without one, the filter goes.
     fn leave(&mut self) {
+        if std::mem::take(&mut self.is_on_waits) {
+            return;
+        }
         match self.entered.pop() {
             Some((scope, _)) => self.chosen = Some(scope),
             None => self.filter.clear(),

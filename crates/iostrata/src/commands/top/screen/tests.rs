@@ -119,6 +119,21 @@ fn a_chosen_row_stays_chosen_and_a_frozen_screen_stays() {
 }
 
 #[test]
+fn waits_have_the_whole_screen_if_asked() {
+    let mut state = state();
+    press(&mut state, &[KeyCode::Char('w')]);
+    insta::assert_snapshot!(drawn(&state));
+    press(
+        &mut state,
+        &[KeyCode::Esc, KeyCode::Char('6'), KeyCode::Enter],
+    );
+    press(&mut state, &[KeyCode::Char('w')]);
+    assert!(drawn(&state).contains("waits of disks > loop1"));
+    press(&mut state, &[KeyCode::Char('1')]);
+    assert_eq!(place(&state), "processes, by disk bytes");
+}
+
+#[test]
 fn q_and_ctrl_c_end_it() {
     let mut state = state();
     let quit = |state: &mut State, key, modifiers| state.key(KeyEvent::new(key, modifiers));
