@@ -88,7 +88,7 @@ fn make(path: &Path) -> File {
 #[track_caller]
 fn assert_hot(file: &File) {
     let stat = cachestat(file.as_fd(), 0..u64::MAX).unwrap();
-    let page = rustix::param::page_size() as u64;
+    let page = iostrata_tracer::kernel::page_size() as u64;
     assert_eq!(stat.cached_pages * page, FILE_BYTES, "evicted meanwhile");
     assert_eq!(stat.dirty_pages, 0);
 }

@@ -92,7 +92,7 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
         .filter(|row| row.dirtied_bytes > 0 && !row.metadata)
         .map(|row| (row.file, row.dirtied_bytes))
         .collect();
-    let page = rustix::param::page_size() as u64;
+    let page = crate::kernel::page_size() as u64;
     let renamed = &seen.followed.renamed_to;
     let dirty = |named: &&NamedFile| {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -1,6 +1,6 @@
 //! Options of `iostrata serve`.
 
-use std::net::SocketAddr;
+use std::net::{AddrParseError, SocketAddr};
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +11,7 @@ use super::top::every;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
     /// Address and port; all who reach them can read the metrics
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:9977")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address, default_value = "127.0.0.1:9977")]
     pub(crate) listen: SocketAddr,
 
     /// How often counts are taken from the kernel, such as 1s or 500ms; at least 100ms
@@ -25,6 +25,13 @@ pub(crate) struct Serve {
     /// Show paths of files, instead of device and inode number, to all who can read the metrics
     #[arg(long)]
     pub(crate) label_paths: bool,
+}
+
+/// No name: the distributed program can look none up (`scripts/dist`).
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_: AddrParseError| {
+        format!("`{text}` is no IP address with a port, such as 127.0.0.1:9977 or [::1]:9977")
+    })
 }
 
 /// More would burden every scrape and the database of metrics.

@@ -13,7 +13,7 @@ const COLUMNS: usize = 100;
 
 /// Each has the name of its argument, and a file system that nobody else sees. Their group is that of the
 /// terminal, and ends with it.
-const PROGRAMS: &str = r#"
+const PROGRAMS: &str = "
 import os, mmap, time, sys
 open('/proc/self/comm', 'w').write('shop-' + sys.argv[1])
 for group in sys.argv[2:]:
@@ -43,7 +43,7 @@ def backup():
         yield
 for _ in globals()[sys.argv[1]]():
     time.sleep(0.01)
-"#;
+";
 
 /// A mount namespace of its own has the file system at /mnt.
 const SHOP: &str = r#"
@@ -173,11 +173,7 @@ impl Drop for Shop {
         let pids = fs::read_to_string(self.dir.path().join("pids")).unwrap_or_default();
         let begun = Instant::now();
         let is_there = |pid: &&str| PathBuf::from("/proc").join(pid).exists();
-        while let Some(pid) = pids.lines().find(is_there) {
-            if begun.elapsed() > Duration::from_secs(30) {
-                eprintln!("{pid} does not end");
-                break;
-            }
+        while pids.lines().any(|pid| is_there(&pid)) && begun.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(20));
         }
     }

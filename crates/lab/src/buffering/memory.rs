@@ -24,7 +24,7 @@ pub(super) fn read(device: Option<&Path>) -> Option<Memory> {
 pub(super) fn resident_bytes(path: &Path) -> Option<u64> {
     let file = File::open(path).ok()?;
     let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?.cached_pages;
-    Some(pages * rustix::param::page_size() as u64)
+    Some(pages * iostrata_tracer::kernel::page_size() as u64)
 }
 
 fn parse(meminfo: &str) -> Option<Memory> {

@@ -54,7 +54,7 @@ impl YardstickTask {
 
     fn touch(&self) -> io::Result<()> {
         let mut fresh = AlignedBuffer::fresh(self.size)?;
-        let page = rustix::param::page_size();
+        let page = iostrata_tracer::kernel::page_size();
         for byte in fresh.iter_mut().step_by(page) {
             *byte = 1;
         }

@@ -75,7 +75,7 @@ impl Reading {
 impl Meter {
     /// Adds the interval between two readings.
     pub fn add(&mut self, before: &Reading, after: &Reading) {
-        let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+        let ticks_per_s = iostrata_tracer::kernel::clock_ticks_per_second() as f64;
         let seconds = |pick: fn(&MachineTicks) -> u64| {
             let (from, to) = (before.machine.as_ref()?, after.machine.as_ref()?);
             Some(pick(to).saturating_sub(pick(from)) as f64 / ticks_per_s)
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn own_time_is_not_interference() {
-        let ticks = rustix::param::clock_ticks_per_second();
+        let ticks = iostrata_tracer::kernel::clock_ticks_per_second();
         let mut meter = Meter::default();
         meter.add(&reading(0, 0, 1.0), &reading(3 * ticks, ticks, 3.0));
         let seen = meter.interference();

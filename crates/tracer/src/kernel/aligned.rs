@@ -53,8 +53,8 @@ impl DerefMut for AlignedBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::page_size;
     use rustix::fs::{Mode, OFlags, open};
-    use rustix::param::page_size;
     use std::fs;
 
     const PAGES: usize = 16;

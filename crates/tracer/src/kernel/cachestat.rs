@@ -81,7 +81,7 @@ mod tests {
     fn counts_the_pages_just_written_as_cached_and_dirty() {
         // /var/tmp, not /tmp: pages of a tmpfs stay dirty forever.
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
-        let page = rustix::param::page_size();
+        let page = crate::kernel::page_size();
         file.write_all(&vec![1; 3 * page]).unwrap();
         let whole = cachestat(file.as_fd(), 0..u64::MAX).unwrap();
         assert_eq!(whole.cached_pages, 3);

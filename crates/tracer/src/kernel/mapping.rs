@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_store_reaches_the_file_and_sync_cleans_its_page() {
-        let page = rustix::param::page_size();
+        let page = crate::kernel::page_size();
         let file = file_of(&vec![b'.'; 3 * page]);
         file.as_file().sync_all().unwrap();
         let mut mapping = MappingMut::of(file.as_file()).unwrap();
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn populating_for_write_dirties_every_page() {
-        let page = rustix::param::page_size();
+        let page = crate::kernel::page_size();
         let file = file_of(&vec![b'.'; 3 * page]);
         file.as_file().sync_all().unwrap();
         let mapping = MappingMut::of(file.as_file()).unwrap();

@@ -31,7 +31,7 @@ pub fn mincore(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<u64> {
 fn window(file: BorrowedFd<'_>, start: u64, length_bytes: u64) -> io::Result<u64> {
     let too_large = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
     let length = usize::try_from(length_bytes).map_err(too_large)?;
-    let pages = length.div_ceil(rustix::param::page_size());
+    let pages = length.div_ceil(crate::kernel::page_size());
     let mut told: Vec<u8> = vec![0; pages];
     let (protection, flags) = (ProtFlags::READ, MapFlags::SHARED);
     // SAFETY: a new mapping where the kernel finds room overlaps no other memory.
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn says_of_an_own_file_what_cachestat_says() {
         let file = tempfile::tempfile_in("/var/tmp").unwrap();
-        let page = rustix::param::page_size() as u64;
+        let page = crate::kernel::page_size() as u64;
         file.set_len(100 * page).unwrap();
         rustix::io::pwrite(&file, &[1; 10_000], 7 * page).unwrap();
         for range in [0..100 * page, 8 * page..9 * page, 20 * page..30 * page] {
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn windows_are_added_up() {
         let file = tempfile::tempfile_in("/var/tmp").unwrap();
-        let page = rustix::param::page_size() as u64;
+        let page = crate::kernel::page_size() as u64;
         file.set_len(2 * WINDOW_BYTES + page).unwrap();
         for at in [WINDOW_BYTES - page, WINDOW_BYTES, 2 * WINDOW_BYTES] {
             rustix::io::pwrite(&file, &[1; 1], at).unwrap();

@@ -19,6 +19,7 @@ mod secluded;
 mod shown;
 mod stdio;
 mod sync_file_range;
+mod sysconf;
 
 pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
@@ -34,6 +35,7 @@ pub use secluded::Secluded;
 pub use shown::Shown;
 pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};
+pub use sysconf::{clock_ticks_per_second, page_size};
 
 use std::io;
 

@@ -16,5 +16,5 @@ pub(crate) use page_out::page_outs;
 
 /// Bytes of a base page, the unit of all counts here, whatever the folio size.
 pub fn page_bytes() -> u64 {
-    rustix::param::page_size() as u64
+    crate::kernel::page_size() as u64
 }

@@ -76,7 +76,7 @@ fn open_again(path: Vec<u8>) -> Option<rustix::fd::OwnedFd> {
 }
 
 fn in_bytes(pages: u64) -> u64 {
-    pages.saturating_mul(rustix::param::page_size() as u64)
+    pages.saturating_mul(crate::kernel::page_size() as u64)
 }
 
 /// The kernel's accounting for a process so far.

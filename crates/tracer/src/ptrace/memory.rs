@@ -17,7 +17,7 @@ const LONGEST_PATH: usize = 4096;
 ///
 /// Reads up to page ends, since the next page may be unmapped.
 pub(super) fn string(tid: Tid, address: u64) -> Option<Vec<u8>> {
-    let page = rustix::param::page_size();
+    let page = crate::kernel::page_size();
     let mut at = usize::try_from(address).ok().filter(|at| *at != 0)?;
     let mut text = Vec::new();
     while text.len() < LONGEST_PATH {

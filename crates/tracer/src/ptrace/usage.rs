@@ -39,7 +39,7 @@ pub(super) fn parse_stat(stat: &[u8]) -> Option<Used> {
     let minor_faults = field(7)?;
     let major_faults = field(1)?;
     let ticks = field(1)?.saturating_add(field(0)?);
-    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let tick_ns = 1_000_000_000 / crate::kernel::clock_ticks_per_second().max(1);
     Some(Used {
         name: stat.get(open + 1..close)?.to_vec(),
         on_cpu_ns: ticks.saturating_mul(tick_ns),
@@ -86,7 +86,7 @@ mod tests {
         let used = parse_stat(stat).unwrap();
         assert_eq!(used.name, b"a) R 1");
         assert_eq!((used.minor_faults, used.major_faults), (21, 3));
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        let tick_ns = 1_000_000_000 / crate::kernel::clock_ticks_per_second();
         assert_eq!(used.on_cpu_ns, 56 * tick_ns);
         assert_eq!(parse_stat(b"7 (a"), None);
     }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::kernel::clock_ticks_per_second;
 use iostrata_core::top::{ProcessIo, Sample, Samples};
-use rustix::param::clock_ticks_per_second;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{dirty, own, since_1970_ns};

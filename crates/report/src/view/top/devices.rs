@@ -23,9 +23,17 @@ const HEADS: [(Cause, &str, u8); 8] = [
 
 pub(super) fn draw(page: &mut Page, interval: &Interval) {
     if interval.devices.is_empty() {
-        page.paragraph(0, "no requests to any disk");
+        page.paragraph(0, no_requests(interval));
     } else {
         table(interval).draw(page);
+    }
+}
+
+/// In place of disks.
+pub(super) fn no_requests(interval: &Interval) -> &'static str {
+    match interval.totals.requests {
+        Some(_) => "no requests to any disk",
+        None => "requests to disks are not observed",
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn count(interval: &Interval, level: Level) -> usize {
 pub(crate) fn rows(page: &mut Page, interval: &Interval, level: Level) {
     let table = table(interval, level);
     if table.rows() == 0 {
-        page.paragraph(0, rows::no_rows(level));
+        page.paragraph(0, rows::no_rows(interval, level));
     } else {
         table.draw(page);
     }

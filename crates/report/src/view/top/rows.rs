@@ -22,7 +22,7 @@ pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
     }
     let table = table(interval, by);
     if table.rows() == 0 {
-        page.paragraph(0, no_rows(Level::Rows(by)));
+        page.paragraph(0, no_rows(interval, Level::Rows(by)));
         return;
     }
     page.blank();
@@ -30,12 +30,23 @@ pub(super) fn draw(page: &mut Page, interval: &Interval, by: By) {
 }
 
 /// In place of rows.
-pub(super) fn no_rows(level: Level) -> &'static str {
-    match level {
-        Level::Rows(By::Container) => {
+pub(super) fn no_rows(interval: &Interval, level: Level) -> &'static str {
+    if level == Level::Rows(By::Device) {
+        return devices::no_requests(interval);
+    }
+    let is_seen = (
+        interval.totals.calls.is_some(),
+        interval.totals.requests.is_some(),
+    );
+    match (is_seen, level) {
+        ((true, true), Level::Rows(By::Container)) => {
             "no container used a file: no cgroup is named after the ID of one"
         }
-        _ => "no calls on files, and no requests for them",
+        ((true, true), _) => "no calls on files, and no requests for them",
+        ((true, false), _) => "no calls on files; requests to disks are not observed",
+        ((false, true), _) => "no requests for files; calls are not observed",
+        ((false, false), Level::Rows(By::Process)) => "no I/O of processes that can be looked at",
+        ((false, false), _) => "calls on files and requests for them are not observed",
     }
 }
 

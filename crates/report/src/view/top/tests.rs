@@ -276,16 +276,12 @@ fn of_proc() {
     assert_snapshot!(draw(&interval, 100, style(By::Process, true)));
 }
 
-#[test]
-fn nothing_at_all() {
-    let interval = assemble(&Counted {
+/// `strata` are observed, and nothing was done.
+fn idle(strata: Strata) -> Interval {
+    assemble(&Counted {
         started_ns: 0,
         length_ns: 1_000_000_000,
-        strata: Strata {
-            calls: true,
-            pages: true,
-            device: true,
-        },
+        strata,
         shares: Vec::new(),
         requests: Vec::new(),
         commits: Commits::default(),
@@ -297,6 +293,47 @@ fn nothing_at_all() {
         own: Own::default(),
         lost_events: 0,
         missing: Vec::new(),
+    })
+}
+
+#[test]
+fn nothing_at_all() {
+    let interval = idle(Strata {
+        calls: true,
+        pages: true,
+        device: true,
     });
     assert_snapshot!(draw(&interval, 100, style(By::Process, false)));
+}
+
+#[test]
+fn what_is_not_observed_is_not_said_to_be_nothing() {
+    let of = |calls, device| {
+        let interval = idle(Strata {
+            calls,
+            pages: true,
+            device,
+        });
+        draw(&interval, 100, style(By::File, false))
+    };
+    let (neither, calls, requests) = (of(false, false), of(true, false), of(false, true));
+    assert!(neither.contains("calls on files and requests for them are not observed"));
+    assert!(calls.contains("no calls on files; requests to disks are not observed"));
+    assert!(requests.contains("no requests for files; calls are not observed"));
+    for text in [&neither, &calls] {
+        assert!(
+            text.contains("requests to disks are not observed"),
+            "{text}"
+        );
+        assert!(!text.contains("no requests to any disk"), "{text}");
+    }
+    let of_proc = of_samples(&Samples::default(), &Samples::default(), "not permitted");
+    let text = [By::File, By::Device, By::Container]
+        .map(|by| draw(&of_proc, 100, style(by, false)))
+        .concat();
+    assert!(
+        !text.contains("no calls") && !text.contains("no requests"),
+        "{text}"
+    );
+    assert_eq!(text.matches("are not observed").count(), 3, "{text}");
 }
