@@ -29,8 +29,8 @@ pub(crate) struct Serve {
 
 /// No name: the distributed program can look none up (`scripts/dist`).
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_: AddrParseError| {
-        format!("`{text}` is no IP address with a port, such as 127.0.0.1:9977 or [::1]:9977")
+    text.parse().map_err(|error: AddrParseError| {
+        format!("{error}; give an IP address with a port, such as 127.0.0.1:9977 or [::1]:9977")
     })
 }
 

@@ -26,7 +26,7 @@ fn memory_is_bounded_and_every_call_is_counted() {
         return;
     }
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-    let watch = Watch::begin();
+    let watch = Watch::begin_alone();
     let mut python = Command::new("python3");
     python
         .args(["-c", MAKE])
@@ -81,7 +81,7 @@ fn short_processes_are_counted_and_memory_stays() {
     }
     let dir = tempfile::tempdir_in("/dev/shm").unwrap();
     let file = dir.path().join("file");
-    let watch = Watch::begin();
+    let watch = Watch::begin_alone();
     let mut bash = Command::new("bash");
     bash.args(["-c", FORK])
         .arg(&file)

@@ -114,6 +114,8 @@ fn keys_choose_what_is_shown() {
     terminal.press(&["s", "/", "x", "y"]);
     terminal.shows("files, by time in calls, filter: xy_");
     terminal.press(&["Escape"]);
+    // A key that comes with it would be one with Alt.
+    terminal.shows("files, by time in calls\n");
     terminal.press(&["Space"]);
     let frozen = terminal.shows("files, by time in calls, frozen");
     std::thread::sleep(Duration::from_secs(1));

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use iostrata_core::top::{Calls, FileRequests, Interval, Pages, Work};
 use rustix::process::{Pid, Signal, kill_process};
@@ -32,16 +32,41 @@ pub(crate) fn iostrata(arguments: &[&str]) -> Command {
     command
 }
 
+/// The tables of one watch have the files of all tests: where one uses more than there is room for, the calls of
+/// others lose their file too.
+static ROOM: RwLock<()> = RwLock::new(());
+
+/// Kept for its end.
+#[expect(dead_code, reason = "their end says that others may begin")]
+enum Room {
+    Shared(RwLockReadGuard<'static, ()>),
+    Own(RwLockWriteGuard<'static, ()>),
+}
+
 /// A watch that runs until Ctrl-C. Killed when a test fails.
 pub(crate) struct Watch {
     child: Child,
     lines: BufReader<ChildStdout>,
     intervals: Vec<Interval>,
+    _room: Room,
 }
 
 impl Watch {
     /// Returns when it counts.
     pub(crate) fn begin() -> Self {
+        Self::in_room(Room::Shared(
+            ROOM.read().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+
+    /// For a test that fills the tables: no other watch is under way.
+    pub(crate) fn begin_alone() -> Self {
+        Self::in_room(Room::Own(
+            ROOM.write().unwrap_or_else(PoisonError::into_inner),
+        ))
+    }
+
+    fn in_room(room: Room) -> Self {
         let mut command = iostrata(&["--json", "--every", "300ms"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
@@ -49,6 +74,7 @@ impl Watch {
             child,
             lines,
             intervals: Vec::new(),
+            _room: room,
         };
         assert!(watch.next(), "no interval");
         watch

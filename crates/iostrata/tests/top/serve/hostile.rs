@@ -111,7 +111,11 @@ fn refused(options: &[&str], code: i32, words: &str) {
 
 #[test]
 fn what_cannot_be_served_is_said_before_anything_is_observed() {
-    refused(&["--listen", "localhost"], 2, "no IP address with a port");
+    refused(
+        &["--listen", "localhost"],
+        2,
+        "give an IP address with a port",
+    );
     refused(&["--top", "0"], 2, "--top");
     refused(&["--top", "1001"], 2, "--top");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
