@@ -126,5 +126,9 @@ fn memory_is_flat_and_no_process_is_missed_unsaid() {
         resident[resident.len() - 1]
     );
     assert!(second <= 96 << 20, "{second} B");
-    assert!(second <= first + first / 8, "{first} B, then {second} B");
+    // An interval with more rows takes some MiB more; a leak would take more in an hour.
+    assert!(
+        second <= first + first / 8 + (16 << 20),
+        "{first} B, then {second} B"
+    );
 }

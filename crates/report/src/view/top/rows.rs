@@ -45,7 +45,7 @@ pub(super) fn no_rows(interval: &Interval, level: Level) -> &'static str {
         ((true, true), _) => "no calls on files, and no requests for them",
         ((true, false), _) => "no calls on files; requests to disks are not observed",
         ((false, true), _) => "no requests for files; calls are not observed",
-        ((false, false), Level::Rows(By::Process)) => "no I/O of processes that can be looked at",
+        ((false, false), Level::Rows(By::Process)) => "no I/O of the processes that /proc shows",
         ((false, false), _) => "calls on files and requests for them are not observed",
     }
 }
