@@ -138,9 +138,9 @@ impl Shop {
             let picture = svg::draw(&terminal.drawn(), title, COLUMNS);
             let now = svg::lines(&picture);
             // What is still typed is not the whole line.
-            let has = |line: &String, word: &str| match word.contains(", by ") {
-                true => line.trim_end() == word,
-                false => line.contains(word),
+            let has = |line: &String, word: &str| {
+                let is_place = word.contains(", by ");
+                line.contains(word) && (!is_place || line.trim_end() == word)
             };
             if words
                 .iter()

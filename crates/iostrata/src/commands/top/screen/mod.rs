@@ -87,19 +87,32 @@ enum Waited {
     Interrupted(Interrupted),
 }
 
-/// Waits for keys at most so long; whether the terminal is closed, which crossterm does not tell.
-fn is_gone_after(most: Duration) -> bool {
+/// What a wait for keys ended with.
+enum Input {
+    None,
+    /// A key, or a signal, which may be that of another size.
+    Some,
+    /// The terminal is closed, which crossterm does not tell.
+    Gone,
+}
+
+/// Waits for keys at most so long.
+fn input_within(most: Duration) -> Input {
     let most = Timespec::try_from(most).ok();
     let input = io::stdin();
     let mut keys = [PollFd::new(&input, PollFlags::IN)];
-    // A signal ends the wait, and is looked for by the caller.
-    _ = poll(&mut keys, most.as_ref());
-    keys[0]
-        .revents()
-        .intersects(PollFlags::HUP | PollFlags::ERR)
+    let ready = poll(&mut keys, most.as_ref());
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    match ready {
+        Ok(0) => Input::None,
+        _ if keys[0].revents().intersects(gone) => Input::Gone,
+        _ => Input::Some,
+    }
 }
 
 fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<Waited, Failure> {
+    // crossterm may have more keys than the one that it gave last.
+    let mut has_input = true;
     loop {
         if let Err(by) = watched.interrupt.check() {
             return Ok(Waited::Interrupted(by));
@@ -109,8 +122,12 @@ fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<
         if left.is_zero() {
             return Ok(Waited::Due);
         }
-        if is_gone_after(left.min(super::PAUSE)) {
-            return Ok(Waited::Quit);
+        if !std::mem::take(&mut has_input) {
+            match input_within(left.min(super::PAUSE)) {
+                Input::None => continue,
+                Input::Some => {}
+                Input::Gone => return Ok(Waited::Quit),
+            }
         }
         // With no time at all crossterm does not look.
         if !event::poll(Duration::from_millis(1)).map_err(|error| cannot(&error))? {
