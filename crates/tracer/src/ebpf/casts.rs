@@ -50,7 +50,7 @@ fn write_ids(resolved: &mut [u8], ids: &Ids) -> Option<()> {
     let index = Index::of(object.section_by_name(".BTF")?.data().ok()?)?;
     let (of_extension, _) = object.section_by_name(".BTF.ext")?.file_range()?;
     let extension = usize::try_from(of_extension).ok()?;
-    let field = |at: usize| Some(usize::try_from(word(&own, at)?).ok()?);
+    let field = |at: usize| usize::try_from(word(&own, at)?).ok();
     // `struct btf_ext_header`, tools/lib/bpf/libbpf_internal.h: offsets are from its end.
     let from = extension + field(extension + 4)? + field(extension + 24)?;
     let end = from + field(extension + 28)?;
