@@ -276,17 +276,21 @@ static __always_inline bool is_slot_of(const struct call_slot *slot, __u32 nr,
 /* The call's own slot, or the least recently used one. */
 APART int search_slots(struct task_state *state, __u32 nr, struct file_key *file)
 {
-	__u32 oldest = 0;
+	__u64 oldest = ~0ULL >> 1;
 
 	if (!state || !file)
 		return 0;
 	for (__u32 i = 0; i < SLOTS; i++) {
+		__s64 older;
+
 		if (is_slot_of(&state->slot[i], nr, file))
 			return i;
-		if (state->slot[i].used < state->slot[oldest].used)
-			oldest = i;
+		/* Without a branch, which the verifier would follow both ways in each round. */
+		older = (state->slot[i].used * SLOTS | i) - oldest;
+		oldest += older & older >> 63;
+		barrier_var(oldest);
 	}
-	return oldest;
+	return oldest & (SLOTS - 1);
 }
 
 /* The running sum of this call on this file. A few bits of both identify its last slot, so that

@@ -2,26 +2,41 @@
 #pragma once
 #include "kernel.h"
 
-/* The last eight bits come from a table: the verifier follows each path through branches, and
- * would reach the code that uses the result with 64 different powers. */
-static const __u8 LOG2[256] = {
-	[2 ... 3] = 1,	 [4 ... 7] = 2,	  [8 ... 15] = 3,    [16 ... 31] = 4,
-	[32 ... 63] = 5, [64 ... 127] = 6, [128 ... 255] = 7,
+/* By the six highest bits of the product with a de Bruijn sequence, which differ for each number of
+ * trailing ones (Leiserson, Prokop and Randall, Using de Bruijn Sequences to Index a 1 in a Computer
+ * Word). There are no branches: the verifier follows each path, and would reach the code that uses
+ * the result once for each power. */
+#define DE_BRUIJN 0x03f6eaf2cd271461ULL
+static const __u8 LOG2[64] = {
+	0, 58, 1, 59, 47, 53, 2, 60, 39, 48, 27, 54, 33, 42, 3, 61,
+	51, 37, 40, 49, 18, 28, 20, 55, 30, 34, 11, 43, 14, 22, 4, 62,
+	57, 46, 52, 38, 26, 32, 41, 50, 36, 17, 19, 29, 10, 13, 21, 56,
+	45, 25, 31, 35, 16, 9, 12, 44, 24, 15, 8, 23, 7, 6, 5, 63,
 };
 
 static __always_inline __u64 log2_of(__u64 value)
 {
-	__u64 power = 0;
+	__u64 power;
 
-	if (value >> 32) { power += 32; value >>= 32; }
-	if (value >> 16) { power += 16; value >>= 16; }
-	if (value >> 8) { power += 8; value >>= 8; }
-	return power + LOG2[value & 0xff];
+	value |= value >> 1;
+	value |= value >> 2;
+	value |= value >> 4;
+	value |= value >> 8;
+	value |= value >> 16;
+	value |= value >> 32;
+	power = LOG2[value * DE_BRUIJN >> 58];
+	/* The compiler knows the table; the verifier does not. */
+	barrier_var(power);
+	return power & 63;
 }
 
-static __always_inline __u64 bucket_of(__u64 value, __u64 buckets)
+/* The verifier knows of the result only that it is below the next power of two. */
+static __always_inline __u64 bucket_of(__u64 value, __u32 buckets)
 {
-	__u64 power = log2_of(value);
+	__u64 bucket = log2_of(value);
+	__s64 room = buckets - 1 - bucket;
 
-	return power < buckets ? power : buckets - 1;
+	bucket += room & room >> 63;
+	barrier_var(bucket);
+	return bucket & (buckets > 32 ? 63 : 31);
 }

@@ -88,7 +88,14 @@ pub(crate) fn by_requests<R: Judged, X>(
         }
         (Verdict::Refuted, true) => {
             let said = Said::fact("No: it makes the same device requests.", found.rows);
-            let as_fast = |figures| format!("It is {figures} as fast.");
+            let is_noise =
+                time.is_some_and(|time| time.is(Relation::LONGER) == Verdict::Inconclusive);
+            let end = if is_noise {
+                ", within noise"
+            } else {
+                " as fast"
+            };
+            let as_fast = |figures| format!("{figures}{end}.");
             said.because(figures.map_or_else(String::new, as_fast))
         }
         (Verdict::Refuted, false) => Said::fact(format!("No:{compared}."), found.rows),

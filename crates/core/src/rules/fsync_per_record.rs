@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     in_short: "batch several records per sync (SQLite: many statements in one transaction)",
     advice: "batch several records per sync: collect what arrives while a sync is in progress and \
              sync it together (group commit); SQLite: many statements in one transaction, or \
-             journal_mode=WAL with synchronous=NORMAL",
+             journal_mode=WAL with synchronous=NORMAL if a crash may undo the last transactions",
     at: Subject::SyncedNames(per_record),
 };
 

@@ -1,10 +1,11 @@
 //! The types that the programs need: about a hundred of the kernel's 120,000.
 //!
 //! Aya searches all types that it gets for each structure and each name. So it gets only the needed
-//! ones, under their own ids: an unnamed type replaces every other one, and the types after the
-//! last needed one are left out.
+//! ones: structures one after the other, since programs are told their fields' offsets alone;
+//! attachment points under their own ids, which the kernel is told. An unnamed type then replaces
+//! every other one, and the types after the last needed one are left out.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 
 use super::types::{Kind, Parts, TYPE_BYTES, description, word};
@@ -53,14 +54,14 @@ impl<'a> Index<'a> {
     }
 
     /// The name at an offset of the string section.
-    fn text(&self, offset: u32) -> &'a [u8] {
+    pub(super) fn text(&self, offset: u32) -> &'a [u8] {
         let from = usize::try_from(offset).ok();
         let rest = from.and_then(|from| self.parts.names.get(from..));
         let name = rest.and_then(|rest| CStr::from_bytes_until_nul(rest).ok());
         name.map_or(&[], CStr::to_bytes)
     }
 
-    fn name(&self, number: usize) -> &'a [u8] {
+    pub(super) fn name(&self, number: usize) -> &'a [u8] {
         self.text(word(self.bytes(number), 0).unwrap_or(0))
     }
 
@@ -115,41 +116,100 @@ impl<'a> Index<'a> {
         (0..self.starts.len()).map(is_wanted).collect()
     }
 
-    /// A BTF of these types alone.
+    /// A BTF of these types alone, under their own ids.
     pub(super) fn only(&self, kept: &[bool]) -> Option<Vec<u8>> {
         let placeholder: Vec<u8> = PLACEHOLDER.iter().flat_map(|w| w.to_ne_bytes()).collect();
         let count = kept
             .iter()
             .rposition(|kept| *kept)
             .map_or(0, |last| last + 1);
-        let mut types = Vec::with_capacity(count * TYPE_BYTES);
-        let mut names = vec![0];
+        let mut part = Part::with_room(count);
         for (number, kept) in kept.iter().enumerate().take(count).skip(1) {
-            if !kept {
-                types.extend(&placeholder);
-                continue;
-            }
-            let bytes = self.bytes(number);
-            let kind = Kind::at(bytes)?;
-            let start = types.len();
-            types.extend(bytes.get(..kind.bytes)?);
-            for at in kind.names() {
-                let name = self.text(word(bytes, at)?);
-                let offset = if name.is_empty() { 0 } else { names.len() };
-                let field = types.get_mut(start + at..start + at + 4)?;
-                field.copy_from_slice(&u32::try_from(offset).ok()?.to_ne_bytes());
-                if offset > 0 {
-                    names.extend(name);
-                    names.push(0);
-                }
+            if *kept {
+                part.add(self, number)?;
+            } else {
+                part.types.extend(&placeholder);
             }
         }
-        Some(description(&types, &names))
+        Some(description(&part.types, &part.names))
+    }
+
+    /// A BTF of these types alone, one id after the other. What is not among them is void.
+    pub(super) fn renumbered(&self, kept: &[bool]) -> Option<Vec<u8>> {
+        let kept: Vec<usize> = self.numbers().filter(|number| kept[*number]).collect();
+        let mut part = Part::with_room(kept.len());
+        for number in &kept {
+            let start = part.types.len();
+            let kind = part.add(self, *number)?;
+            for at in kind.types() {
+                let field = part.types.get_mut(start + at..start + at + 4)?;
+                let old = usize::try_from(word(field, 0)?).ok()?;
+                let new = kept.binary_search(&old).map_or(0, |place| place + 1);
+                field.copy_from_slice(&u32::try_from(new).ok()?.to_ne_bytes());
+            }
+        }
+        Some(description(&part.types, &part.names))
+    }
+
+    /// The ids of structures with these names; `None` where several have the name.
+    pub(super) fn ids(&self, names: &HashSet<Vec<u8>>) -> HashMap<Vec<u8>, Option<u32>> {
+        let mut ids = HashMap::new();
+        for number in self.numbers() {
+            let name = self.name(number);
+            if self.kind(number) == STRUCT && names.contains(name) {
+                ids.entry(name.to_vec())
+                    .and_modify(|id| *id = None)
+                    .or_insert_with(|| u32::try_from(number).ok());
+            }
+        }
+        ids
+    }
+
+    /// The id of a function of the kernel.
+    pub(super) fn function(&self, name: &str) -> Option<u32> {
+        let is_it =
+            |number: &usize| self.kind(*number) == FUNC && self.name(*number) == name.as_bytes();
+        let number = self.numbers().find(is_it);
+        number.and_then(|number| u32::try_from(number).ok())
+    }
+}
+
+/// Types and names that are being chosen.
+struct Part {
+    types: Vec<u8>,
+    names: Vec<u8>,
+}
+
+impl Part {
+    fn with_room(count: usize) -> Self {
+        Self {
+            types: Vec::with_capacity(count * TYPE_BYTES),
+            names: vec![0],
+        }
+    }
+
+    /// Adds a type with its names.
+    fn add(&mut self, of: &Index<'_>, number: usize) -> Option<Kind> {
+        let bytes = of.bytes(number);
+        let kind = Kind::at(bytes)?;
+        let start = self.types.len();
+        self.types.extend(bytes.get(..kind.bytes)?);
+        for at in kind.names() {
+            let name = of.text(word(bytes, at)?);
+            let offset = if name.is_empty() { 0 } else { self.names.len() };
+            let field = self.types.get_mut(start + at..start + at + 4)?;
+            field.copy_from_slice(&u32::try_from(offset).ok()?.to_ne_bytes());
+            if offset > 0 {
+                self.names.extend(name);
+                self.names.push(0);
+            }
+        }
+        Some(kind)
     }
 }
 
 /// One structure may be described in several forms, whose names differ after three underscores.
-fn flavourless(name: &[u8]) -> &[u8] {
+pub(super) fn flavourless(name: &[u8]) -> &[u8] {
     let end = name.windows(3).position(|three| three == b"___");
     &name[..end.unwrap_or(name.len())]
 }
@@ -188,18 +248,65 @@ mod tests {
                 .id_by_type_name_kind("vfs_unlink", BtfKind::Func)
                 .is_err()
         );
+        let vfs_rename = whole.id_by_type_name_kind("vfs_rename", BtfKind::Func);
+        assert_eq!(index.function("vfs_rename"), vfs_rename.ok());
+        assert_eq!(index.function("task_struct"), None);
+        let names = ["task_struct", "files_struct", "none_such"];
+        let ids = index.ids(&set(&names));
+        assert_eq!(ids.len(), 2);
+        for name in ["task_struct", "files_struct"] {
+            let number = whole.id_by_type_name_kind(name, BtfKind::Struct).unwrap();
+            assert_eq!(ids[name.as_bytes()], Some(number), "{name}");
+        }
+    }
+
+    /// The types of a structure and of what is inside it, as text.
+    fn described(index: &Index<'_>, number: usize, depth: usize) -> String {
+        let bytes = index.bytes(number);
+        let Some(kind) = Kind::at(bytes).filter(|_| number > 0) else {
+            return "void".to_owned();
+        };
+        let name = String::from_utf8_lossy(index.name(number));
+        let names = kind.names().into_iter().skip(1);
+        let names = names.map(|at| index.text(word(bytes, at).unwrap()).to_vec());
+        let names: Vec<Vec<u8>> = names.collect();
+        let size = word(bytes, 8).unwrap();
+        let inside = index.inside(number).into_iter();
+        let inside = inside.map(|number| match depth {
+            0 => String::new(),
+            depth => described(index, number, depth - 1),
+        });
+        let inside: Vec<String> = inside.collect();
+        let size = if matches!(kind.number, STRUCT | UNION) {
+            size
+        } else {
+            0
+        };
+        format!("{}:{name}:{size}:{names:?}{inside:?}", kind.number)
+    }
+
+    #[test]
+    fn renumbered_structures_are_the_same() {
+        let all = all();
+        let index = Index::of(&all).unwrap();
         let fields = index
-            .only(&index.structures(&set(&["task_struct"])))
+            .renumbered(&index.structures(&set(&["task_struct"])))
             .unwrap();
-        assert!(fields.len() < all.len() / 4);
-        let fields = Btf::parse(&fields, Endianness::default()).unwrap();
+        assert!(fields.len() < all.len() / 20);
+        let fields = Index::of(&fields).unwrap();
         // `sched_entity` lies inside it; `files_struct` is behind a pointer.
         for name in ["task_struct", "sched_entity"] {
-            let number = |btf: &Btf| btf.id_by_type_name_kind(name, BtfKind::Struct).unwrap();
-            assert_eq!(number(&fields), number(&whole), "{name}");
+            let number = |index: &Index<'_>| {
+                let id = index.ids(&set(&[name]))[name.as_bytes()];
+                usize::try_from(id.unwrap()).unwrap()
+            };
+            assert_eq!(
+                described(&fields, number(&fields), 6),
+                described(&index, number(&index), 6),
+                "{name}"
+            );
         }
-        let outside = fields.id_by_type_name_kind("files_struct", BtfKind::Struct);
-        assert!(outside.is_err());
+        assert!(fields.ids(&set(&["files_struct"])).is_empty());
     }
 
     #[test]

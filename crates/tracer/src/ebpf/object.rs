@@ -19,6 +19,7 @@ use super::ways::{Hook, Probe};
 use super::wire::{Config, END_IOS};
 use super::{Limits, symbols, types};
 use crate::failure;
+use crate::kernel::without_files;
 use crate::permission::filtered;
 
 /// The loaded object.
@@ -90,12 +91,14 @@ impl Object {
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
-        // Aya's loader reads all types even if it gets others, and freeing them takes time too.
         let loader = std::thread::Builder::new().spawn(|| {
-            let mut loader = EbpfLoader::new();
-            loader.btf(None);
             // It looks at what the kernel can do when it first has to know: now, not when all wait for it.
             aya::features();
+            // Aya's loader reads all types of the kernel, which take longer than everything else
+            // here, also where it is then given others. A thread without files gives it none.
+            let _seen = without_files();
+            let mut loader = EbpfLoader::new();
+            loader.btf(None);
             loader
         });
         let modules = types::loaded();

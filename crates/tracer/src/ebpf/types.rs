@@ -4,12 +4,14 @@
 //! and their names follow the kernel's (Documentation/bpf/btf.rst), so one BTF for everything is
 //! the modules' types appended to the kernel's.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use aya::{Btf, Endianness};
+use iostrata_core::halves::at_once;
 use object::{Object as _, ObjectSection as _};
 
+use super::casts;
 use super::needed::Index;
 use super::object::chain;
 use crate::kernel::Shown;
@@ -44,8 +46,17 @@ const DIRECTORY: &str = "/sys/kernel/btf";
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
-    /// Their attachment points, and functions they call.
+    /// Their attachment points.
     pub(super) hooks: Btf,
+    pub(super) ids: Ids,
+}
+
+/// The kernel's own ids.
+pub(super) struct Ids {
+    /// Of `bpf_rdonly_cast`, where the kernel has it.
+    pub(super) cast: Option<u32>,
+    /// Of the structures, by name; `None` where several have it.
+    pub(super) structures: HashMap<Vec<u8>, Option<u32>>,
 }
 
 /// The modules that are loaded.
@@ -87,9 +98,20 @@ fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, 
         Btf::parse(&bytes, Endianness::default()).map_err(|error| chain(&error))
     };
     let names = names_in(object).ok_or("the object has no types")?;
+    let (fields, (ids, hooks)) = at_once(
+        || parse(index.renumbered(&index.structures(&names))),
+        || {
+            let ids = Ids {
+                cast: index.function(casts::FUNCTION),
+                structures: index.ids(&names),
+            };
+            (ids, parse(index.only(&index.hooks(hooks))))
+        },
+    );
     Ok(Types {
-        fields: parse(index.only(&index.structures(&names)))?,
-        hooks: parse(index.only(&index.hooks(hooks)))?,
+        fields: fields?,
+        hooks: hooks?,
+        ids,
     })
 }
 

@@ -141,16 +141,14 @@ fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let mapped = plain(target, CopyMethod::MmapMemcpy)?;
     let pair = Pair::of(target, [article::whole(target)?, mapped])?;
     let [whole_s, mapped_s] = pair.time.median_s.map(duration);
-    let figures = format!("{mapped_s}; read and write take {}", times(&pair.time));
+    let slower = Pair::of(target, [mapped, article::whole(target)?])?;
+    let figures = format!("{mapped_s}, {} read and write", times(&slower.time));
     let rows = numbers(&pair.rows);
     let said = by_verdict(
         pair.time.is(Relation::LONGER),
         Said::fact(format!("Yes: {figures}."), rows.clone()),
         Said::fact(format!("No: {figures}."), rows.clone()),
-        Said::unclear(
-            &format!("{mapped_s}, read and write {}.", times(&pair.time)),
-            rows,
-        ),
+        Said::unclear(&format!("{figures}."), rows),
     );
     let faults = mapped.row.figures.faults.map(grouped);
     let faults = faults.map_or_else(String::new, |faults| format!("{faults} page faults; "));
@@ -189,7 +187,7 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
 
 fn durability(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = durable::pair(target, |row| row.case().durable)?;
-    let (longer, less) = ("{x}: {0}, without fsync {1}.", "Nothing: {x}.");
+    let (longer, less) = ("{x} the time: {0}, without {1}.", "Nothing: {x}.");
     Ok(by_time(&pair, longer, less).because(pair.words("With {name0}.")))
 }
 

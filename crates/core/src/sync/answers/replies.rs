@@ -3,7 +3,7 @@
 use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
 use crate::answer::Verdict;
 use crate::bytes::{grouped, short};
-use crate::judge::figures::{duration, number, rate as rate_text};
+use crate::judge::figures::{number, rate as rate_text};
 use crate::judge::{Missing, Pair, Relation, numbers};
 use crate::reply::{
     self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent, times,
@@ -37,7 +37,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         say: steady,
     },
     Question {
-        text: "Can 1 writer do 10,000?",
+        text: "10,000/s by one writer?",
         leads: true,
         say: ten_thousand,
     },
@@ -94,23 +94,13 @@ fn how_many(target: &TargetRows<'_>) -> Result<Said, Missing> {
         let rate = row.row.syncs_per_s.map(number);
         rate.ok_or_else(|| Missing::Evidence(format!("row {} has no timing run", row.number)))
     };
-    let tail = [
-        (lone.row.latency_s.p99, "p99"),
-        (lone.row.latency_s.p50, "p50"),
-    ];
-    let tail = tail
-        .iter()
-        .find_map(|(value, name)| Some((value.as_ref()?, name)));
-    let tail = tail.map_or_else(String::new, |(value, name)| {
-        format!(" {name} {}.", duration(*value))
-    });
     let mut answer = format!("{}, 1 writer ({})", syncs(&lone)?, runs(&lone)?);
     let mut rows = vec![lone.number];
     if let Ok([_, many]) = requests::lone_and_many(target) {
         answer = format!("{answer}; {} with {}", syncs(&many)?, many.case().writers);
         rows.push(many.number);
     }
-    let reason = format!("{} appends.{tail}", lone.size());
+    let reason = format!("fsync of {} appends.", lone.size());
     Ok(Said::fact(format!("{answer}."), rows).because(reason))
 }
 

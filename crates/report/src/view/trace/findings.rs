@@ -96,7 +96,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
 
 /// The command that shows what a crash leaves.
 fn proof(page: &mut Page, command: &str) {
-    page.more(COLUMN, "with the files as before, this shows it:");
+    page.more(COLUMN, "to see it, restore the files and run:");
     page.command(command);
 }
 
@@ -152,7 +152,11 @@ fn head(page: &mut Page, finding: &Finding, names: &Names<'_>, others: usize) {
     let name = finding.file.as_deref().and_then(|file| names.0.get(file));
     words.extend(name.cloned());
     if others > 0 {
-        words.push(format!("and {} more", bytes::grouped(others as u64)));
+        let more = match &finding.file {
+            Some(_) => format!("and {}", counted(others, "more file")),
+            None => format!("and {} more", bytes::grouped(others as u64)),
+        };
+        words.push(more);
     }
     let text = words.join(SEPARATOR);
     page.entry(&format!("  {severity}"), style, COLUMN, &text);

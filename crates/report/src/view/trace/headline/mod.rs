@@ -158,11 +158,11 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
             time_s,
             is_measured,
         } = saving;
-        let likely = match finding.confidence {
-            Confidence::Likely => "likely ",
-            Confidence::Certain => "",
+        let saves = match finding.confidence {
+            Confidence::Likely => "may save",
+            Confidence::Certain => "saves",
         };
-        format!(": {likely}saves {}", saved(time_s, is_measured))
+        format!(": {saves} {}", saved(time_s, is_measured))
     });
     let saves = match found.syncs.and(found.saving) {
         Some(_) => format!("{saves} of that"),

@@ -30,7 +30,7 @@ fn the_worst_finding_is_one_sentence() {
     );
     result.findings[0].saving_basis = Some(Basis::Computed);
     result.findings[0].confidence = Confidence::Likely;
-    assert!(said(&result).ends_with(": likely saves at most 2.50 s."));
+    assert!(said(&result).ends_with(": may save at most 2.50 s."));
     // It concerns only some of the syncs.
     result.files[2].syncs = Synced {
         count: 97,
@@ -40,7 +40,7 @@ fn the_worst_finding_is_one_sentence() {
         "81 % of 4.20 s was 1,000 syncs of 2 files, 2.90 s of it 903 fsync calls on \
          data/orders.db-journal; batch"
     ));
-    assert!(said(&result).ends_with(": likely saves at most 2.50 s of that."));
+    assert!(said(&result).ends_with(": may save at most 2.50 s of that."));
     result.files[2].syncs = Synced::default();
     // The calls are not its cost.
     result.findings[0].evidence[0].call = Some("write".to_owned());
