@@ -77,6 +77,7 @@ impl Drawn {
             Block::Command(line) => self.more(code(&line)),
             Block::Bullet { text, .. } => self.bullet(prose(text.trim())),
             Block::Table(table) => self.table(table),
+            Block::Drawing(_) => {}
         }
     }
 
