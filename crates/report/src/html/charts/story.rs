@@ -54,7 +54,9 @@ pub(super) fn draw(finding: &Finding, class: &str, width: f64) -> Option<Markup>
 pub(super) fn words(finding: &Finding) -> String {
     let timeline = &finding.timeline;
     let count = counted(timeline.len() as u64, "operation");
-    let mut words = format!("{count} until the power failed, in the order in which they ended.");
+    let mut words = vec![format!(
+        "{count} until the power failed, in the order in which they ended."
+    )];
     let gone: Vec<String> = timeline
         .iter()
         .filter(|moment| matches!(moment.left, Left::Lost | Left::Partly))
@@ -68,23 +70,23 @@ pub(super) fn words(finding: &Finding) -> String {
         } else {
             String::new()
         };
-        words.push_str(&format!(" Not all on disk: {named}{more}."));
+        words.push(format!("Not all on disk: {named}{more}."));
     }
     let durable = timeline
         .iter()
         .filter(|moment| moment.left == Left::Durable);
     match durable.count() {
-        0 => words.push_str(" No sync had made anything durable."),
+        0 => words.push("No sync had made anything durable.".to_owned()),
         some => {
             let some = counted(some as u64, "operation");
-            words.push_str(&format!(" {some} durable by a sync."));
+            words.push(format!("{some} durable by a sync."));
         }
     }
     if let Some(out @ 1..) = finding.timeline_left_out {
         let out = counted(out, "operation");
-        words.push_str(&format!(" {out} farther from what was lost: not shown."));
+        words.push(format!("{out} farther from what was lost: not shown."));
     }
-    words
+    words.join(" ")
 }
 
 /// `#23 write of 4,096 B to settings.new at offset 0`.
