@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
-use super::history::{History, Step, Sync, below};
+use super::history::{History, Step, Sync, Thread, below};
 use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
@@ -93,6 +93,10 @@ impl Builder {
         }
         let first = Step {
             operation: operation.id,
+            thread: Thread {
+                process: operation.process,
+                thread: operation.thread,
+            },
             call: operation.call.to_string(),
             path,
             other_path,

@@ -24,7 +24,12 @@ impl Graph {
 
     /// Whether a crash at this time has the effect on disk for certain.
     pub(super) fn is_durable(&self, effect: usize, time: usize) -> bool {
-        self.durable[effect].is_some_and(|at| at <= time)
+        self.durable_since(effect).is_some_and(|at| at <= time)
+    }
+
+    /// The end of the sync that put the effect on disk for certain.
+    pub(super) fn durable_since(&self, effect: usize) -> Option<usize> {
+        self.durable[effect]
     }
 }
 

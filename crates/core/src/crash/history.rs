@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::effect::{Effect, Piece};
 use crate::op::FileId;
 use crate::record::{Body, Contents, Examples, Payload, Tree};
@@ -14,6 +16,8 @@ use crate::record::{Body, Contents, Examples, Payload, Tree};
 pub struct Step {
     /// Its place in the log.
     pub operation: u64,
+    /// Who made it.
+    pub thread: Thread,
     /// The system call.
     pub call: String,
     /// The path it is about, as it was then.
@@ -39,6 +43,16 @@ pub struct Step {
     pub printed: Option<Payload>,
     /// Files whose contents the program regards as complete from here on.
     pub(super) settles: Vec<FileId>,
+}
+
+/// A thread of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Thread {
+    /// Its process.
+    pub process: u32,
+    /// Its own number; the same one for the first thread of a process.
+    pub thread: u32,
 }
 
 /// What a sync covers.

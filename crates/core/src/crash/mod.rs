@@ -35,7 +35,7 @@ pub use calibrate::{
 };
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
-pub use history::{History, Step};
+pub use history::{History, Step, Thread};
 pub use kind::FaultKind;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
@@ -45,5 +45,5 @@ pub use result::{
 };
 pub use search::{Check, Fault, Found, Kind, Seen, search};
 pub use stacks::{CallStack, Stacks};
-pub use told::{FileRow, FileState, Left, Moment};
+pub use told::{FileRow, FileState, Left, Moment, Role};
 pub use verdicts::{Share, Verdicts};

@@ -231,6 +231,10 @@ pub struct Finding {
     /// What that state has of each operation.
     #[serde(default)]
     pub timeline: Vec<Moment>,
+    /// Operations before the crash that the timeline leaves out; `null` in results of earlier versions, and where there is no
+    /// timeline.
+    #[serde(default)]
+    pub timeline_left_out: Option<u64>,
     /// The files that it has damaged, and others that changed.
     #[serde(default)]
     pub files: Vec<FileRow>,
@@ -339,7 +343,9 @@ pub fn findings<'f>(
             fault,
             model,
         } = told;
-        finding.timeline = moments(history, *model, fault, directory);
+        let (timeline, left_out) = moments(history, *model, fault, directory);
+        finding.timeline = timeline;
+        finding.timeline_left_out = Some(left_out);
         finding.files = files(history, fault);
     }
     all
@@ -392,6 +398,7 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         state: None,
         is_smallest: fault.is_smallest,
         timeline: Vec::new(),
+        timeline_left_out: None,
         files: Vec::new(),
         proof: None,
     }

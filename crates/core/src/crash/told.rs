@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::graph::Graph;
-use super::history::{History, below};
+use super::history::{History, Step, Thread, below};
 use super::model::Model;
 use super::result::{OperationRow, operation};
 use super::search::Fault;
@@ -24,6 +24,32 @@ pub struct Moment {
     pub operation: OperationRow,
     /// What is on disk of it.
     pub left: Left,
+    /// What it is to a crash; `null` in results of earlier versions.
+    #[serde(default)]
+    pub role: Option<Role>,
+    /// Who made it; `null` in results of earlier versions.
+    #[serde(default)]
+    pub thread: Option<Thread>,
+    /// Whether it had returned when the power failed; `null` in results of earlier versions.
+    #[serde(default)]
+    pub returned: Option<bool>,
+    /// Of a durable one: the number of the operation whose sync guarantees that; `null` for others, and in results of
+    /// earlier versions.
+    #[serde(default)]
+    pub durable_by: Option<u64>,
+}
+
+/// What an operation is to a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It changed files.
+    Change,
+    /// It waited until changes were on disk; of a write to a file opened with `O_SYNC` its second half.
+    Sync,
+    /// It told somebody something.
+    Report,
 }
 
 /// What a crash leaves of an operation.
@@ -114,13 +140,13 @@ impl History {
     }
 }
 
-/// The operations up to the crash, of many those around what was lost and the last ones.
+/// The operations up to the crash, of many those around what was lost and the last ones; and how many are left out.
 pub(super) fn moments(
     history: &History,
     model: Model,
     fault: &Fault,
     directory: &[u8],
-) -> Vec<Moment> {
+) -> (Vec<Moment>, u64) {
     let graph = Graph::of(history, model);
     let time = fault.state.point.time;
     let begun: Vec<usize> = (0..history.steps.len())
@@ -141,20 +167,44 @@ pub(super) fn moments(
             _ => Left::OnDisk,
         }
     };
+    let durable_by = |step: usize| {
+        let effects = history.steps[step].effects.clone();
+        let since = effects.filter_map(|at| graph.durable_since(at)).max()?;
+        let sync = history.steps.iter().find(|step| step.end == since);
+        sync.map(|step| step.operation)
+    };
     let is_cited = |step: &usize| *step == fault.culprit || Some(*step) == fault.before;
     let mut told = Vec::new();
+    let mut left_out = 0;
     let spare = begun.len().saturating_sub(MOST_MOMENTS);
     let near = |step: usize| step.abs_diff(fault.culprit) <= MOST_MOMENTS / 3;
     let late = begun.len().saturating_sub(MOST_MOMENTS / 3);
     for (number, step) in begun.into_iter().enumerate() {
         if spare == 0 || is_cited(&step) || near(step) || number >= late {
+            let left = left(step);
             told.push(Moment {
                 operation: operation(&history.steps[step], directory),
-                left: left(step),
+                left,
+                role: Some(role(&history.steps[step])),
+                thread: Some(history.steps[step].thread),
+                returned: Some(history.steps[step].end <= time),
+                durable_by: durable_by(step).filter(|_| left == Left::Durable),
             });
+        } else {
+            left_out += 1;
         }
     }
-    told
+    (told, left_out)
+}
+
+fn role(step: &Step) -> Role {
+    if !step.effects.is_empty() {
+        Role::Change
+    } else if step.sync.is_some() {
+        Role::Sync
+    } else {
+        Role::Report
+    }
 }
 
 /// The files that differ between before, the crash, and after: damaged ones first.

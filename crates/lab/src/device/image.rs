@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 
@@ -49,33 +50,32 @@ impl DiskImage {
     /// When there is no memory.
     pub fn copy(&self) -> io::Result<Self> {
         let copy = Self::new(self.size_bytes)?;
-        self.copy_to(&copy)?;
+        self.write_to(&copy.file)?;
         Ok(copy)
     }
 
-    /// Makes another one of the same size hold this content; only what differs is written.
+    /// Makes a range hold these bytes; only blocks that differ are written, and zeros cost no memory. What was there is
+    /// in `held` then.
     ///
     /// # Errors
-    /// When there is no memory.
-    pub fn copy_to(&self, other: &Self) -> io::Result<()> {
-        let mut at = 0;
-        while let Some((begin, end)) = other.next_data(at)? {
-            self.zero_holes_in(other, begin, end)?;
-            at = end;
-        }
-        let mut held = vec![0; PART_BYTES];
-        self.each_part(|part, offset| {
-            let held = &mut held[..part.len()];
-            other.file.read_exact_at(held, offset)?;
-            let mut at = 0;
-            for (wanted, is) in part.chunks(BLOCK_BYTES).zip(held.chunks(BLOCK_BYTES)) {
-                if wanted != is {
-                    other.file.write_all_at(wanted, offset + at)?;
-                }
-                at += wanted.len() as u64;
+    /// When the range is not all inside, or there is no memory.
+    pub fn set(&self, bytes: &[u8], offset: u64, held: &mut Vec<u8>) -> io::Result<()> {
+        held.resize(bytes.len(), 0);
+        self.file.read_exact_at(held, offset)?;
+        let blocks = bytes.chunks(BLOCK_BYTES).zip(held.chunks(BLOCK_BYTES));
+        let differs: Vec<bool> = blocks.map(|(wanted, held)| wanted != held).collect();
+        let mut begin = 0;
+        for run in differs.chunk_by(|one, other| one == other) {
+            let end = bytes.len().min(begin + run.len() * BLOCK_BYTES);
+            let (part, at) = (&bytes[begin..end], offset + begin as u64);
+            match run {
+                [false, ..] => {}
+                _ if is_zero(part) => self.zero(at, part.len() as u64)?,
+                _ => self.file.write_all_at(part, at)?,
             }
-            Ok(())
-        })
+            begin = end;
+        }
+        Ok(())
     }
 
     /// Writes the content to an empty file; holes stay holes.
@@ -87,33 +87,32 @@ impl DiskImage {
         self.each_part(|part, offset| file.write_all_at(part, offset))
     }
 
-    /// Empties what another one has in a range where this one has holes.
-    fn zero_holes_in(&self, other: &Self, begin: u64, end: u64) -> io::Result<()> {
-        let mut at = begin;
-        while at < end {
-            let (data, next) = self.next_data(at)?.unwrap_or((end, end));
-            if data > at {
-                other.zero(at, data.min(end) - at)?;
-            }
-            at = next;
+    /// The ranges that hold more than holes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn extents(&self) -> io::Result<Vec<Range<u64>>> {
+        let mut extents = Vec::new();
+        let mut at = 0;
+        while let Some((begin, end)) = self.next_data(at)? {
+            extents.push(begin..end);
+            at = end;
         }
-        Ok(())
+        Ok(extents)
     }
 
     /// Reads all that holds more than holes, from its begin to its end, with the offset of each part.
     fn each_part(&self, mut with: impl FnMut(&[u8], u64) -> io::Result<()>) -> io::Result<()> {
         let mut part = vec![0; PART_BYTES];
-        let mut at = 0;
-        while let Some((begin, end)) = self.next_data(at)? {
-            let mut from = begin;
-            while from < end {
-                let left = usize::try_from(end - from).unwrap_or(PART_BYTES);
+        for extent in self.extents()? {
+            let mut from = extent.start;
+            while from < extent.end {
+                let left = usize::try_from(extent.end - from).unwrap_or(PART_BYTES);
                 let part = &mut part[..left.min(PART_BYTES)];
                 self.file.read_exact_at(part, from)?;
                 with(part, from)?;
                 from += part.len() as u64;
             }
-            at = end;
         }
         Ok(())
     }
@@ -134,7 +133,6 @@ impl DiskImage {
     pub fn drop_zeros(&self) -> io::Result<()> {
         self.each_part(|part, offset| {
             let blocks: Vec<&[u8]> = part.chunks(BLOCK_BYTES).collect();
-            let is_zero = |block: &[u8]| block.iter().all(|byte| *byte == 0);
             let mut at = offset;
             for run in blocks.chunk_by(|one, other| is_zero(one) == is_zero(other)) {
                 let bytes = run.iter().map(|block| block.len() as u64).sum();
@@ -174,6 +172,10 @@ impl DiskImage {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         Ok(fallocate(&self.file, flags, offset, bytes)?)
     }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 impl AsFd for DiskImage {

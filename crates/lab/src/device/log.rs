@@ -20,16 +20,19 @@ const FULL: u64 = 5;
 /// Bytes of a log at most: what follows is not recorded, and the log says so.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// Bytes of a log at most that are at hand.
+const AT_HAND_BYTES: u64 = 64 << 20;
+
 /// What the server writes.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     file: File,
     written_bytes: u64,
     is_full: bool,
 }
 
 impl Writer {
-    pub(super) fn new(file: File) -> Self {
+    pub(crate) fn new(file: File) -> Self {
         Self {
             file,
             written_bytes: 0,
@@ -37,19 +40,19 @@ impl Writer {
         }
     }
 
-    pub(super) fn write(&mut self, now_ns: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, now_ns: u64, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.add(now_ns, (WRITE, offset, bytes.len() as u64), bytes)
     }
 
-    pub(super) fn flush(&mut self, now_ns: u64) -> io::Result<()> {
+    pub(crate) fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         self.add(now_ns, (FLUSH, 0, 0), &[])
     }
 
-    pub(super) fn discard(&mut self, now_ns: u64, offset: u64, bytes: u64) -> io::Result<()> {
+    pub(crate) fn discard(&mut self, now_ns: u64, offset: u64, bytes: u64) -> io::Result<()> {
         self.add(now_ns, (DISCARD, offset, bytes), &[])
     }
 
-    pub(super) fn zero(&mut self, now_ns: u64, offset: u64, bytes: u64) -> io::Result<()> {
+    pub(crate) fn zero(&mut self, now_ns: u64, offset: u64, bytes: u64) -> io::Result<()> {
         self.add(now_ns, (ZERO, offset, bytes), &[])
     }
 
@@ -90,6 +93,8 @@ impl Writer {
 #[derive(Debug)]
 pub struct RequestLog {
     file: File,
+    /// What it begins with, once it is complete.
+    begin: Vec<u8>,
 }
 
 /// The requests that a log had when it was read.
@@ -102,9 +107,30 @@ pub struct Requests {
 }
 
 impl RequestLog {
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let file = File::from(memfd_create("iostrata requests", MemfdFlags::CLOEXEC)?);
-        Ok(Self { file })
+        Ok(Self {
+            file,
+            begin: Vec::new(),
+        })
+    }
+
+    /// The same log with its begin at hand, once nobody writes to it any more: images are made of single blocks.
+    pub(crate) fn read_ahead(self) -> Self {
+        let size_bytes = self.file.metadata().map_or(0, |meta| meta.len());
+        let bytes = usize::try_from(size_bytes.min(AT_HAND_BYTES)).unwrap_or(0);
+        let mut begin = vec![0; bytes];
+        // What is not at hand is read.
+        match self.file.read_exact_at(&mut begin, 0) {
+            Ok(()) => Self { begin, ..self },
+            Err(_) => self,
+        }
+    }
+
+    /// For a writer in this process.
+    #[cfg(test)]
+    pub(crate) fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
     }
 
     /// Reads the requests so far, without the bytes of writes.
@@ -149,7 +175,15 @@ impl RequestLog {
     /// # Errors
     /// When the log does not have them.
     pub fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        self.file.read_exact_at(bytes, at)
+        let begin = usize::try_from(at).unwrap_or(usize::MAX);
+        let end = begin.saturating_add(bytes.len());
+        match self.begin.get(begin..end) {
+            Some(held) => {
+                bytes.copy_from_slice(held);
+                Ok(())
+            }
+            None => self.file.read_exact_at(bytes, at),
+        }
     }
 }
 

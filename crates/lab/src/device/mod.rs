@@ -16,6 +16,8 @@ mod recorder;
 mod server;
 
 pub use image::DiskImage;
+#[cfg(test)]
+pub(crate) use log::Writer as LogWriter;
 pub use log::{RequestLog, Requests};
 pub use recorder::{DeviceError, Recorder};
 pub use server::{Server, server_main};

@@ -186,7 +186,8 @@ fn charts_of(result: Drawn<'_>) -> Vec<Chart> {
     match result {
         Drawn::Lab(result) => charts::of_lab(result),
         Drawn::Trace(result) => charts::of_trace(result),
-        Drawn::Doctor(_) | Drawn::Crash(_) | Drawn::Comparison(_) => Vec::new(),
+        Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
+        Drawn::Crash(result) => charts::of_crash(result),
         Drawn::Cache(result) => charts::of_cache(result),
     }
 }

@@ -45,7 +45,7 @@ enum Rows {
 impl Drawn {
     fn add(&mut self, block: Block) {
         match block {
-            Block::Blank => {}
+            Block::Blank | Block::Drawing(_) => {}
             // A part that needs only an empty line.
             Block::Heading { spoken: false, .. } => self.end_rows(),
             Block::Title {

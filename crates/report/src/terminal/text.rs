@@ -68,6 +68,7 @@ impl Text {
                 self.beside(&lead, Tone::Plain, indent + 2, text);
             }
             Block::Table(table) => table::draw(self, table),
+            Block::Drawing(_) => {}
         }
     }
 

@@ -74,6 +74,8 @@ pub(crate) enum Block {
         text: String,
     },
     Table(Table),
+    /// The place of a drawing with this name, in media that have drawings.
+    Drawing(String),
 }
 
 /// `lead`, and next to it `text` from `column` on.
@@ -361,5 +363,10 @@ impl Page {
 
     pub(crate) fn table(&mut self, table: Table) {
         self.blocks.push(Block::Table(table));
+    }
+
+    /// The place of a drawing, by its name.
+    pub(crate) fn drawing(&mut self, name: String) {
+        self.blocks.push(Block::Drawing(name));
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::page::{DESK, Look, PHONE, Page, TABLET};
-use crate::results::{every_page, page_of_lab, page_of_trace, sync, trace};
+use crate::results::{every_page, page_of_crash, page_of_lab, page_of_trace, sync, trace};
 
 const WIDTHS: [u32; 3] = [DESK, TABLET, PHONE];
 
@@ -80,6 +80,36 @@ fn a_trace_begins_with_its_verdict_and_its_time() {
             named,
             page.count("document.querySelectorAll('.bar-of-time rect')")
         );
+    }
+    page.is_quiet();
+}
+
+#[test]
+fn a_crash_shows_its_operations_without_a_script() {
+    let Some(mut page) = Page::open_without_script("crash-first", &page_of_crash()) else {
+        return;
+    };
+    for width in WIDTHS {
+        page.look(width, Look::Light);
+        page.load();
+        let top = page.number(
+            "document.querySelector('.findings h3').getBoundingClientRect().bottom + scrollY",
+        );
+        assert!(top <= FIRST, "{width}: {top} pixels");
+        // Ten operations of two threads; the finding is about the last two of them.
+        let drawing = "[...document.querySelectorAll('.findings figure .drawing > svg')]\
+                       .find(svg => svg.getBoundingClientRect().height > 50)";
+        for (what, count) in [(".mark", 10), (".mark .held", 3), (".mark .cited", 2)] {
+            let all = format!("({drawing}).querySelectorAll('{what}')");
+            assert_eq!(page.count(&all), count, "{what} at {width}");
+        }
+        let below = page.ask(&format!(
+            "(() => {{ const y = e => e.getBoundingClientRect().bottom; const svg = {drawing}; \
+             return [...svg.querySelectorAll('.mark')].every(mark => \
+             y(mark) <= y(svg.querySelector('.crash')) + 1); }})()"
+        ));
+        assert_eq!(below, json!(true), "the crash comes last, {width}");
+        page.picture(&width.to_string());
     }
     page.is_quiet();
 }

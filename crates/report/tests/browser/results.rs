@@ -19,6 +19,7 @@ const COPY: &str = include_str!("saved/copy.json");
 const TRACE: &str = include_str!("saved/trace.json");
 const CACHE: &str = include_str!("../saved/cache.json");
 const CRASH: &str = include_str!("../../../../docs/results/crash.json");
+const CRASH_THREADS: &str = include_str!("saved/crash.json");
 const DOCTOR: &str = include_str!("../saved/doctor.json");
 
 /// Results shown in the documentation.
@@ -141,6 +142,11 @@ pub(crate) fn page_of_trace(result: &TraceResult) -> String {
     page_of(Drawn::Trace(result))
 }
 
+/// Of a program with two threads that syncs one of its files.
+pub(crate) fn page_of_crash() -> String {
+    page_of(Drawn::Crash(&serde_json::from_str(CRASH_THREADS).unwrap()))
+}
+
 fn page_of(result: Drawn<'_>) -> String {
     html::page(&[Titled {
         name: Some("run.json".to_owned()),
@@ -179,11 +185,13 @@ pub(crate) fn every_page() -> Vec<Drawing> {
         name: "doctor",
         html: page_of(Drawn::Doctor(&doctor)),
     });
-    let crash: CrashResult = serde_json::from_str(CRASH).unwrap();
-    pages.push(Drawing {
-        name: "crash",
-        html: page_of(Drawn::Crash(&crash)),
-    });
+    for (name, saved) in [("crash", CRASH), ("crash-threads", CRASH_THREADS)] {
+        let crash: CrashResult = serde_json::from_str(saved).unwrap();
+        pages.push(Drawing {
+            name,
+            html: page_of(Drawn::Crash(&crash)),
+        });
+    }
     pages.extend(compared(&trace));
     pages.extend(SHOWN.map(|(name, saved)| shown(name, saved)));
     let mut both = lab(SYNC);

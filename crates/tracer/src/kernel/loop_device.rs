@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 const CONTROL: &str = "/dev/loop-control";
 
-/// Smallest logical block; fixed, because the kernel's own choice depends on
+/// Smallest logical block; fixed unless asked for otherwise, because the kernel's own choice depends on
 /// the backing file system (`loop_default_blocksize`, `drivers/block/loop.c`).
 const BLOCK_SIZE_BYTES: u32 = 512;
 
@@ -144,6 +144,7 @@ pub struct LoopDevice {
     number: u32,
     numbers: (u32, u32),
     direct_io: bool,
+    block_size_bytes: u32,
 }
 
 impl LoopDevice {
@@ -153,6 +154,11 @@ impl LoopDevice {
     /// Requests direct I/O to the image, so that its contents are not cached twice;
     /// [`direct_io`](Self::direct_io) reports whether it is in effect.
     pub fn attach(image: BorrowedFd<'_>) -> Result<Self, LoopError> {
+        Self::attach_with(image, BLOCK_SIZE_BYTES)
+    }
+
+    /// The same with logical blocks of another size, a power of two from 512 to the size of a page.
+    pub fn attach_with(image: BorrowedFd<'_>, block_size_bytes: u32) -> Result<Self, LoopError> {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let control = open(CONTROL, flags, Mode::empty()).map_err(|errno| match errno {
             Errno::NOENT | Errno::NXIO | Errno::NODEV => LoopError::NoDriver(errno.into()),
@@ -161,7 +167,7 @@ impl LoopDevice {
         for _ in 0..ATTEMPTS {
             let number = free_number(&control)
                 .map_err(|errno| LoopError::new("get a free loop device".to_owned(), errno))?;
-            if let Some(device) = Self::configure(number, image)? {
+            if let Some(device) = Self::configure(number, (image, block_size_bytes))? {
                 return Ok(device);
             }
             thread::sleep(PAUSE);
@@ -170,7 +176,10 @@ impl LoopDevice {
     }
 
     /// `None` when another process took the device in the meantime.
-    fn configure(number: u32, image: BorrowedFd<'_>) -> Result<Option<Self>, LoopError> {
+    fn configure(
+        number: u32,
+        (image, block_size_bytes): (BorrowedFd<'_>, u32),
+    ) -> Result<Option<Self>, LoopError> {
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = match open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
             Ok(device) => device,
@@ -182,7 +191,7 @@ impl LoopDevice {
             }
         };
         let attaching = || format!("attach an image to {}", path.display());
-        match bind(&device, image) {
+        match bind(&device, image, block_size_bytes) {
             Ok(()) => {}
             Err(Errno::BUSY | Errno::NXIO) => return Ok(None),
             Err(errno) => return Err(LoopError::new(attaching(), errno)),
@@ -195,6 +204,7 @@ impl LoopDevice {
             number,
             numbers: (major(stat.st_rdev), minor(stat.st_rdev)),
             direct_io: flags & LO_FLAGS_DIRECT_IO != 0,
+            block_size_bytes,
         }))
     }
 
@@ -213,13 +223,26 @@ impl LoopDevice {
         self.numbers
     }
 
+    /// Whether a file system is mounted from it, in whatever namespace, or another user has it for itself.
+    pub fn is_used(&self) -> io::Result<bool> {
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+        match open(&self.path, flags, Mode::empty()) {
+            Ok(_) => Ok(false),
+            Err(Errno::BUSY) => Ok(true),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Drops what the kernel has cached of the device, so that its image may be changed from outside. Fails with
     /// `EBUSY` while a file system is mounted from it, in whatever namespace.
     ///
     /// A change of the block size of the cache truncates it (`set_blocksize`, block/bdev.c), unlike `BLKFLSBUF`, which
-    /// leaves what is in use. It needs the device for itself, as a mount does (`blkdev_bszset`, block/ioctl.c).
+    /// leaves what is in use. It needs the device for itself, as a mount does (`blkdev_bszset`, block/ioctl.c). Afterwards
+    /// the cache has blocks of the size of the device's.
+    ///
+    /// Fails with `EINVAL` on a device with blocks as large as a page where the kernel has none that are larger.
     pub fn forget(&self) -> io::Result<()> {
-        for size_bytes in [BLOCK_SIZE_BYTES, 2 * BLOCK_SIZE_BYTES] {
+        for size_bytes in [2 * self.block_size_bytes, self.block_size_bytes] {
             let size_bytes = size_bytes.cast_signed();
             // SAFETY: the kernel reads one `int` from the pointer and keeps no reference to it.
             super::outcome(unsafe {
@@ -253,10 +276,10 @@ fn free_number(control: &OwnedFd) -> Result<u32, Errno> {
     errno(super::outcome(outcome)).map(|()| outcome.unsigned_abs())
 }
 
-fn bind(device: &OwnedFd, image: BorrowedFd<'_>) -> Result<(), Errno> {
+fn bind(device: &OwnedFd, image: BorrowedFd<'_>, block_size_bytes: u32) -> Result<(), Errno> {
     let config = LoopConfig {
         fd: image.as_raw_fd().cast_unsigned(),
-        block_size: BLOCK_SIZE_BYTES,
+        block_size: block_size_bytes,
         info: LoopInfo64 {
             flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
             ..LoopInfo64::ZERO
@@ -336,6 +359,7 @@ mod tests {
         let image = tempfile::tempfile_in("/var/tmp").unwrap();
         image.set_len(16 << 20).unwrap();
         let device = LoopDevice::attach(image.as_fd()).unwrap();
+        assert!(!device.is_used().unwrap());
         let mut first = [1; 4096];
         let mut read = || {
             let disk = fs::File::open(device.path()).unwrap();
@@ -357,6 +381,7 @@ mod tests {
         thread::spawn(move || {
             private_mounts().unwrap();
             mount(device.path(), &path, "ext4", MountFlags::empty(), None).unwrap();
+            assert!(device.is_used().unwrap());
             let refused = device.forget().unwrap_err();
             assert_eq!(refused.raw_os_error(), Some(libc::EBUSY));
         })

@@ -90,6 +90,7 @@ pub fn block_findings(
             state: None,
             is_smallest: false,
             timeline: Vec::new(),
+            timeline_left_out: None,
             files: Vec::new(),
             proof: failure.proof.clone(),
         })

@@ -79,6 +79,11 @@ impl Journal {
         Some(Self { ranges })
     }
 
+    /// The places on the device, bytes.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
     /// What each block of an epoch is to the journal. `begin` gives the first bytes of a block that the log has.
     pub fn places(
         &self,

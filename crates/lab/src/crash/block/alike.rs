@@ -11,9 +11,6 @@ use super::BlockError;
 use super::images::bytes_of;
 use super::record::Recording;
 
-/// How many bytes of a disk tell where its journal is.
-const BEGIN_BYTES: usize = 4096;
-
 /// Goes through the epochs of a recording and tells images apart.
 pub(super) struct Alike<'r> {
     recording: &'r Recording,
@@ -27,11 +24,9 @@ pub(super) struct Alike<'r> {
 impl<'r> Alike<'r> {
     /// Before the first epoch.
     pub(super) fn new(recording: &'r Recording) -> Self {
-        let mut begin = [0; BEGIN_BYTES];
-        let read = recording.base.read(&mut begin, 0);
         Self {
             recording,
-            journal: read.ok().and_then(|()| Journal::of(&begin)),
+            journal: recording.journal(),
             content: Content::default(),
             waiting: Vec::new(),
         }

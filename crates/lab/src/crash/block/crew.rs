@@ -59,8 +59,8 @@ pub(super) type Verdicts = HashMap<(Hash, usize), Verdict>;
 /// Places where images are recovered, and what is known of them.
 pub(super) struct Crew<'r, L> {
     interrupt: Interrupt,
-    bays: Vec<Slot>,
-    images: Mutex<Images<'r>>,
+    bays: Vec<Slot<'r>>,
+    images: Images<'r>,
     look: L,
     /// Those under way included.
     verdicts: Mutex<Verdicts>,
@@ -76,15 +76,14 @@ impl<'r, L> Crew<'r, L> {
         let bays = (0..bays(recording.kind)).map(|number| {
             Ok(Slot {
                 path: room.place(&format!("recovered-{number}"))?,
-                kind: recording.kind,
-                size_bytes: recording.base.size_bytes(),
+                recording,
                 bay: None,
             })
         });
         Ok(Self {
             interrupt: room.interrupt.clone(),
             bays: bays.collect::<Result<_, BlockError>>()?,
-            images: Mutex::new(Images::new(recording)?),
+            images: Images::new(recording)?,
             look,
             verdicts: Mutex::default(),
             recovered: AtomicU64::new(0),
@@ -151,18 +150,17 @@ impl<L> Drop for Crew<'_, L> {
 }
 
 /// Room for a bay, which the thread makes that works there: the begin of a loop device is a wait.
-struct Slot {
+struct Slot<'r> {
     path: PathBuf,
-    kind: ImageKind,
-    size_bytes: u64,
-    bay: Option<Bay>,
+    recording: &'r Recording,
+    bay: Option<Bay<'r>>,
 }
 
-impl Slot {
-    fn bay(&mut self) -> Result<&mut Bay, BlockError> {
+impl<'r> Slot<'r> {
+    fn bay(&mut self) -> Result<&mut Bay<'r>, BlockError> {
         let bay = match self.bay.take() {
             Some(bay) => bay,
-            None => Bay::new(self.path.clone(), self.kind, self.size_bytes)?,
+            None => Bay::new(self.path.clone(), self.recording)?,
         };
         Ok(self.bay.insert(bay))
     }
@@ -179,7 +177,7 @@ struct Work<'c, 'r, L, P> {
 
 impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
     /// One image after the other, until there is none.
-    fn all<E: From<BlockError>>(&self, slot: &mut Slot) -> Result<Vec<(ContentHash, Hash)>, E>
+    fn all<E: From<BlockError>>(&self, slot: &mut Slot<'_>) -> Result<Vec<(ContentHash, Hash)>, E>
     where
         L: Look<E>,
     {
@@ -198,7 +196,7 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         Ok(trees)
     }
 
-    fn one<E: From<BlockError>>(&self, bay: &mut Bay) -> Result<Option<(ContentHash, Hash)>, E>
+    fn one<E: From<BlockError>>(&self, bay: &mut Bay<'_>) -> Result<Option<(ContentHash, Hash)>, E>
     where
         L: Look<E>,
     {
@@ -225,14 +223,16 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         Ok(Some((job.content, tree)))
     }
 
-    /// The next image, on a disk. Images are made in their order: that costs least.
-    fn next<'b>(&self, bay: &'b mut Bay) -> Result<Option<(Job, Mountable<'b>)>, BlockError> {
+    /// The next image, on a disk.
+    fn next<'b, 'r>(
+        &self,
+        bay: &'b mut Bay<'r>,
+    ) -> Result<Option<(Job, Mountable<'b, 'r>)>, BlockError> {
         let mountable = bay.ready()?;
-        let mut images = locked(&self.crew.images);
         let Some(job) = locked(&self.jobs).pop_front() else {
             return Ok(None);
         };
-        images.make(&job.image, mountable.disk())?;
+        self.crew.images.make(&job.image, mountable.disk())?;
         Ok(Some((job, mountable)))
     }
 

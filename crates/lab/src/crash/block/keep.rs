@@ -22,8 +22,8 @@ pub fn keep(
     into: &Path,
 ) -> Result<PathBuf, BlockError> {
     let at = room.place("kept")?;
-    let mut bay = Bay::new(at, recording.kind, recording.base.size_bytes())?;
-    let mut images = Images::new(recording)?;
+    let mut bay = Bay::new(at, recording)?;
+    let images = Images::new(recording)?;
     let mountable = bay.ready()?;
     images.make(image, mountable.disk())?;
     if let Ok(recovery) = mountable.mount()? {

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::block::{Epoch, Pressure, epochs};
+use iostrata_core::crash::block::{Epoch, Journal, Pressure, epochs};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::record::Presser;
 use rustix::fs::fsync;
@@ -30,6 +30,9 @@ const PRESSER: &str = "presser";
 
 /// A commit comes a second after the change with `commit=1`; one more second for a loaded machine.
 const TIMER_WAIT: Duration = Duration::from_millis(2_200);
+
+/// How many bytes of a disk tell where its journal is.
+const BEGIN_BYTES: usize = 4096;
 
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -59,6 +62,15 @@ pub struct Recording {
     pub is_cut: bool,
     /// What was done in place of a timer, in words.
     pub stands_in: Option<&'static str>,
+}
+
+impl Recording {
+    /// Where the journal of an ext4 is.
+    pub(super) fn journal(&self) -> Option<Journal> {
+        let mut begin = [0; BEGIN_BYTES];
+        let read = self.base.read(&mut begin, 0);
+        read.ok().and_then(|()| Journal::of(&begin))
+    }
 }
 
 /// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
@@ -124,6 +136,7 @@ pub fn record<E: From<BlockError>>(
             super::images::apply(&base, &log, block)?;
         }
     }
+    let log = log.read_ahead();
     Ok(Recording {
         kind,
         setting,

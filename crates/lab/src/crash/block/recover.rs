@@ -2,17 +2,22 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::iter;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_tracer::kernel::LoopDevice;
+use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::BlockError;
 use super::foundation::WORK;
+use super::record::Recording;
 use crate::device::DiskImage;
 use crate::scratch::{ImageKind, Mounted};
 
@@ -20,28 +25,56 @@ use crate::scratch::{ImageKind, Mounted};
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(1);
 
+/// Blocks of a device as large as those of the ext4 on it: the cache that a mount finds stays as it is, while one of
+/// smaller blocks is emptied (`sb_set_blocksize`, block/bdev.c).
+const EXT4_BLOCK_BYTES: u32 = 4096;
+
+/// Where a small ext4 has superblock, group descriptors, bitmaps and inodes.
+const METADATA: Range<u64> = 0..1 << 20;
+
+/// What recovery reads behind the end of the log (`do_readahead`, fs/jbd2/recovery.c).
+const AHEAD_BYTES: u64 = 132 << 10;
+
 /// A place for one image after the other: a disk in memory, its device, and where it is mounted.
 #[derive(Debug)]
-pub(super) struct Bay {
+pub(super) struct Bay<'r> {
     // Dropped in this order.
     device: LoopDevice,
     disk: DiskImage,
     path: PathBuf,
-    kind: ImageKind,
+    recording: &'r Recording,
+    /// What is read before a mount that would ask for it block by block; empty where that does not help.
+    early: Vec<Range<u64>>,
 }
 
-impl Bay {
-    /// One for images of a kind and size, to be mounted at a directory that exists.
+impl<'r> Bay<'r> {
+    /// One for images of a recording, to be mounted at a directory that exists.
     ///
     /// # Errors
     /// When there is no loop device.
-    pub(super) fn new(path: PathBuf, kind: ImageKind, size_bytes: u64) -> Result<Self, BlockError> {
-        let disk = DiskImage::new(size_bytes).map_err(BlockError::io("make a disk in memory"))?;
+    pub(super) fn new(path: PathBuf, recording: &'r Recording) -> Result<Self, BlockError> {
+        let disk = DiskImage::new(recording.base.size_bytes());
+        let disk = disk.map_err(BlockError::io("make a disk in memory"))?;
+        if let Some(journal) = recording.journal() {
+            let device = LoopDevice::attach_with(disk.as_fd(), EXT4_BLOCK_BYTES)?;
+            // Kernels before 6.15 have no blocks that are larger than a page.
+            if device.forget().is_ok() {
+                let early = iter::once(METADATA).chain(journal.ranges().iter().cloned());
+                return Ok(Self {
+                    device,
+                    disk,
+                    path,
+                    recording,
+                    early: early.collect(),
+                });
+            }
+        }
         Ok(Self {
             device: LoopDevice::attach(disk.as_fd())?,
             disk,
             path,
-            kind,
+            recording,
+            early: Vec::new(),
         })
     }
 
@@ -49,26 +82,43 @@ impl Bay {
     ///
     /// # Errors
     /// When there is no loop device.
-    pub(super) fn ready(&mut self) -> Result<Mountable<'_>, BlockError> {
-        if !self.forget()? {
+    pub(super) fn ready(&mut self) -> Result<Mountable<'_, 'r>, BlockError> {
+        if !self.is_free()? {
             // A mount would show the file system that is still there.
-            let size_bytes = self.disk.size_bytes();
-            *self = Self::new(self.path.clone(), self.kind, size_bytes)?;
+            *self = Self::new(self.path.clone(), self.recording)?;
         }
         Ok(Mountable(self))
     }
 
-    /// The next mount finds on the device what is on the disk; not so if a file system still has it.
-    fn forget(&self) -> Result<bool, BlockError> {
+    /// Has the kernel read into its cache what a mount needs: it asks for each block of a log by itself, and waits.
+    fn read_early(&self) -> Result<(), BlockError> {
+        let extents = match &*self.early {
+            [] => return Ok(()),
+            _ => self.disk.extents(),
+        };
+        let extents = extents.map_err(BlockError::io("read a disk in memory"))?;
+        for early in &self.early {
+            for extent in &extents {
+                let begin = extent.start.max(early.start);
+                let end = (extent.end + AHEAD_BYTES).min(early.end);
+                if let Some(bytes) = end.checked_sub(begin).and_then(NonZeroU64::new) {
+                    // The mount reads what is refused here.
+                    _ = fadvise(&self.device, begin, Some(bytes), Advice::WillNeed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether no file system has the device, after a while.
+    fn is_free(&self) -> Result<bool, BlockError> {
         let begun = Instant::now();
         loop {
-            match self.device.forget() {
-                Ok(()) => return Ok(true),
-                Err(error) if error.raw_os_error() != Some(Errno::BUSY.raw_os_error()) => {
-                    return Err(BlockError::io("empty the cache of a loop device")(error));
-                }
-                Err(_) if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
-                Err(_) => return Ok(false),
+            match self.device.is_used() {
+                Ok(false) => return Ok(true),
+                Ok(true) if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Ok(true) => return Ok(false),
+                Err(error) => return Err(BlockError::io("open a loop device")(error)),
             }
         }
     }
@@ -76,9 +126,9 @@ impl Bay {
 
 /// A bay without a mount.
 #[derive(Debug)]
-pub(super) struct Mountable<'b>(&'b Bay);
+pub(super) struct Mountable<'b, 'r>(&'b Bay<'r>);
 
-impl Mountable<'_> {
+impl Mountable<'_, '_> {
     /// Where the image is put.
     pub(super) fn disk(&self) -> &DiskImage {
         &self.0.disk
@@ -91,17 +141,19 @@ impl Mountable<'_> {
     /// When the mount fails for another reason than the image. A file system that refuses it is no error, but a result.
     pub(super) fn mount(self) -> Result<Result<Recovery, io::Error>, BlockError> {
         let bay = self.0;
-        // Others may have read from the device while the image was made.
-        if !bay.forget()? {
-            let path = bay.device.path().display().to_string();
-            return Err(BlockError::io(format!("mount {path}"))(Errno::BUSY));
-        }
-        let options: Option<&CStr> = match bay.kind {
+        // The kernel has what the last recovery has left, or what others have read while the image was made.
+        let forgot = bay.device.forget();
+        forgot.map_err(BlockError::io("empty the cache of a loop device"))?;
+        bay.read_early()?;
+        let kind = bay.recording.kind;
+        let options: Option<&CStr> = match kind {
             // Others have the same number.
             ImageKind::Xfs => Some(c"nouuid"),
+            // What is in memory needs no flush; what is recovered is the same.
+            ImageKind::Ext4 => Some(c"nobarrier"),
             _ => None,
         };
-        let (device, filesystem) = (bay.device.path(), bay.kind.filesystem());
+        let (device, filesystem) = (bay.device.path(), kind.filesystem());
         match mount(device, &bay.path, filesystem, MountFlags::RDONLY, options) {
             Ok(()) => Ok(Ok(Recovery {
                 work: bay.path.join(WORK),

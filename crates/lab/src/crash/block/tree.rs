@@ -138,11 +138,13 @@ impl Walk {
     }
 
     fn attributes(&mut self, path: &Path) -> io::Result<()> {
-        let mut names = vec![0; MOST_XATTR_BYTES];
-        let length = match llistxattr(path, &mut names) {
+        // Most files have none; a buffer for all costs the kernel as much memory (`listxattr`, fs/xattr.c).
+        match llistxattr(path, &mut [0; 0]) {
             Ok(0) | Err(rustix::io::Errno::OPNOTSUPP) => return Ok(()),
             length => length?,
         };
+        let mut names = vec![0; MOST_XATTR_BYTES];
+        let length = llistxattr(path, &mut names)?;
         let mut value = vec![0; MOST_XATTR_BYTES];
         let mut names: Vec<&[u8]> = names[..length].split(|byte| *byte == 0).collect();
         names.sort_unstable();

@@ -87,6 +87,9 @@ struct Part {
     fold: Option<Fold>,
     /// Whether its entries are findings, of which only the first are open.
     has_findings: bool,
+    /// Sections so far, and how the last one stands on the page.
+    sections: usize,
+    section: Option<Fold>,
     /// Entries so far.
     entries: usize,
     /// Bytes of text so far.
@@ -138,6 +141,7 @@ impl Body<'_> {
             Block::Command(line) => self.command(line),
             Block::Bullet { text, .. } => self.bullet(text),
             Block::Table(table) => self.table(table),
+            Block::Drawing(name) => self.drawing(name),
         }
     }
 
@@ -211,7 +215,8 @@ impl Body<'_> {
             id,
             heading: text.to_owned(),
             fold: Some(fold),
-            has_findings: self.drawing.kind == Kind::Trace && anchor == "findings",
+            has_findings: matches!(self.drawing.kind, Kind::Trace | Kind::Crash)
+                && anchor == "findings",
             ..Part::default()
         };
         let has_experiments = self.drawing.kind == Kind::Lab;
@@ -236,13 +241,37 @@ impl Body<'_> {
         }
     }
 
-    fn section(&mut self, text: &str) {
+    /// The drawing with this name, which no part has claimed.
+    fn drawing(&mut self, name: &str) {
         self.end_list();
+        let all = std::mem::take(&mut self.undrawn).into_iter();
+        let (here, elsewhere) = all.partition(|chart| chart.id == name);
+        self.undrawn = elsewhere;
+        self.charts(here, None);
+    }
+
+    fn section(&mut self, text: &str) {
+        self.end_section();
         let level = self.drawing.level + 2;
         let id = self.outline.name(&format!("{}-section", self.part.id));
-        self.markup.element(HEADINGS[level], &[("id", &id)], text);
-        self.markup.line();
+        let is_finding = self.drawing.kind == Kind::Crash && self.part.has_findings;
+        let fold = match self.part.sections {
+            some if is_finding && some >= FINDINGS => Fold::Closed,
+            _ => Fold::Open,
+        };
+        fold.open(self.markup, "finding", |markup| {
+            markup.element(HEADINGS[level], &[("id", &id)], text);
+        });
+        self.part.sections += 1;
+        self.part.section = Some(fold);
         text.clone_into(&mut self.part.heading);
+    }
+
+    fn end_section(&mut self) {
+        self.end_list();
+        if let Some(fold) = self.part.section.take() {
+            fold.close(self.markup);
+        }
     }
 
     fn text(&mut self, tone: Tone, text: &str) {
@@ -297,7 +326,7 @@ impl Body<'_> {
     }
 
     fn end_part(&mut self) {
-        self.end_list();
+        self.end_section();
         if self.part.skipped > 0 {
             let more = counted(self.part.skipped, "more paragraph");
             let text = format!("and {more}; the saved result has all");

@@ -10,18 +10,21 @@ mod intervals;
 mod lab;
 mod lanes;
 mod scale;
+mod story;
 mod strips;
 mod svg;
 mod trace;
 mod tracks;
 
 use iostrata_core::cache::{CacheFile, CacheResult};
+use iostrata_core::crash::CrashResult;
 use iostrata_core::lab::{Experiment, LabResult};
 use iostrata_core::trace::TraceResult;
 
 use self::flame::Weight;
 use self::strips::Strip;
 use super::markup::Markup;
+use crate::view;
 use crate::view::table::Table;
 
 /// Widths of the two drawings of a chart: for a page, and for a telephone.
@@ -52,7 +55,7 @@ pub(super) struct Chart {
 pub(super) struct Place {
     /// Position of the experiment in a lab result; `None` in other results.
     pub(super) experiment: Option<usize>,
-    /// Anchor of the heading, such as `answers`, `rows` or `files`.
+    /// Anchor of the heading, such as `answers`, `rows` or `files`; [`NAMED`] where the page has a place for the chart.
     pub(super) part: &'static str,
 }
 
@@ -267,6 +270,27 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
     let when = "of the files with most cached bytes";
     let words = ("Cached parts of each file", when);
     residency(place, words, &strips).into_iter().collect()
+}
+
+/// Of charts that stand where the page names them; no heading has this anchor.
+const NAMED: &str = "";
+
+/// The charts of a result of `crash`: the operations of its first findings.
+pub(super) fn of_crash(result: &CrashResult) -> Vec<Chart> {
+    let place = Place {
+        experiment: None,
+        part: NAMED,
+    };
+    let charts = view::crash::drawn(result).filter_map(|(name, finding)| {
+        let words = (
+            "What the crash left of each operation",
+            story::words(finding),
+        );
+        let draw = |class: &str, width| story::draw(finding, class, width);
+        let chart = Chart::new(&name, place, words, draw)?;
+        Some(chart.with_table(view::crash::operations(finding)))
+    });
+    charts.collect()
 }
 
 /// A chart that can be zoomed, with a table of its own.

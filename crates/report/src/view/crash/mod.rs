@@ -12,7 +12,8 @@ use super::page::{Page, SEPARATOR, Tone};
 
 mod told;
 
-pub(crate) use told::{show_all, tell};
+use told::show_whole;
+pub(crate) use told::{drawn, left, operations, tell};
 
 /// Findings that are shown whole.
 const MOST_FINDINGS: usize = 8;
@@ -20,8 +21,39 @@ const MOST_FINDINGS: usize = 8;
 /// As in `proven_by`.
 const MODEL: &str = "model";
 
-/// Adds the whole result.
+/// Adds the result for a terminal.
 pub(crate) fn show(page: &mut Page, result: &CrashResult) {
+    show_verdict(page, result);
+    for finding in result.findings.iter().take(MOST_FINDINGS) {
+        page.blank();
+        page.styled(0, &finding.message, Tone::Strong);
+        show_finding(page, finding);
+    }
+    let more = result.findings.len().saturating_sub(MOST_FINDINGS);
+    if more > 0 {
+        page.paragraph(
+            0,
+            &format!("{} more; --json has them.", counted(more as u64, "finding")),
+        );
+    }
+    show_kind(page, result);
+    show_fix(page, result);
+    show_explored(page, result);
+}
+
+/// Adds the result for a page of any length, with the operations and the files of each finding.
+pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
+    show_verdict(page, result);
+    show_fix(page, result);
+    page.part("findings", "findings");
+    for (place, finding) in result.findings.iter().enumerate() {
+        show_whole(page, finding, place);
+    }
+    show_explored(page, result);
+    show_kind(page, result);
+}
+
+fn show_verdict(page: &mut Page, result: &CrashResult) {
     page.title("crash", &result.command.join(" "), Vec::new());
     let tone = match result.verdict {
         Verdict::Clean => Tone::Good,
@@ -29,26 +61,10 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
         Verdict::Incomplete => Tone::Warning,
     };
     page.styled(0, &sentence(result), tone);
-    if page.is_endless() {
-        show_fix(page, result);
-        page.part("findings", "findings");
-    }
-    let most = if page.is_endless() {
-        usize::MAX
-    } else {
-        MOST_FINDINGS
-    };
-    for finding in result.findings.iter().take(most) {
-        page.blank();
-        show_finding(page, finding);
-    }
-    let more = result.findings.len().saturating_sub(most);
-    if more > 0 {
-        page.paragraph(
-            0,
-            &format!("{} more; --json has them.", counted(more as u64, "finding")),
-        );
-    }
+}
+
+/// Where to read more about a finding.
+fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
         page.blank();
@@ -57,13 +73,6 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
             &format!("`iostrata explain {kind}` prints the page of a kind"),
         );
     }
-    if !page.is_endless() {
-        show_fix(page, result);
-    }
-    if let Some(why) = &result.fix_unknown_because {
-        page.paragraph(0, &format!("No fix was looked for: {why}."));
-    }
-    show_explored(page, result);
 }
 
 /// What was looked at, and what was not.
@@ -161,6 +170,7 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
     }
 }
 
+/// What is below the message of a finding.
 fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let mut facts = vec![
@@ -171,7 +181,6 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     if let Some(number) = finding.state {
         facts.push(format!("--state {number} rebuilds one"));
     }
-    page.styled(0, &finding.message, Tone::Strong);
     page.paragraph(2, &finding.story);
     let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
     if !finding.is_smallest && is_by_model {
@@ -234,6 +243,9 @@ fn recovered(row: &RecoveredRow) -> String {
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
+    if let Some(why) = &result.fix_unknown_because {
+        page.paragraph(0, &format!("No fix was looked for: {why}."));
+    }
     let Some(fix) = &result.fix else { return };
     page.heading("fix", "enough to pass all explored states");
     for row in fix {

@@ -1,15 +1,19 @@
 //! How the state of a finding came about: its operations, with what is on disk of each, and the files.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, FileRow, Finding, Left};
+use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role};
 
-use super::{show, show_finding};
+use super::show_finding;
 use crate::view::cell::Cell;
-use crate::view::page::Page;
+use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Kind, Table};
+
+/// Findings whose operations are drawn.
+const DRAWN: usize = 8;
 
 /// A finding by itself, for a file beside its state.
 pub(crate) fn tell(page: &mut Page, finding: &Finding) {
+    page.styled(0, &finding.message, Tone::Strong);
     show_finding(page, finding);
     page.heading("operations", "operations");
     let mut last = None;
@@ -19,8 +23,8 @@ pub(crate) fn tell(page: &mut Page, finding: &Finding) {
             page.paragraph(2, "...");
         }
         last = Some(operation.op);
-        let (number, text) = (operation.op, operation.text());
-        page.bullet(2, &format!("#{number} {text}: {}", moment.left.as_str()));
+        let (number, text, left) = (operation.op, operation.text(), left(moment));
+        page.bullet(2, &format!("#{number} {text}: {left}"));
     }
     page.heading("files", "files");
     for file in &finding.files {
@@ -31,34 +35,52 @@ pub(crate) fn tell(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// The whole result, with the operations and the files of each finding.
-pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
-    show(page, result);
-    let told = result.findings.iter().enumerate();
-    let mut told = told
-        .filter(|(_, finding)| !finding.timeline.is_empty())
-        .peekable();
-    if told.peek().is_none() {
-        return;
+/// A finding on a page: told, then its operations and its files.
+pub(super) fn show_whole(page: &mut Page, finding: &Finding, place: usize) {
+    page.section(&format!("{}. {}", place + 1, finding.message));
+    show_finding(page, finding);
+    if place < DRAWN && !finding.timeline.is_empty() {
+        page.drawing(drawing(place));
+    } else if !finding.timeline.is_empty() {
+        page.table(operations(finding).named("operations until the crash"));
     }
-    page.heading("counter-examples", "counter-examples");
-    for (number, finding) in told {
-        page.section(&format!("{}: {}", number + 1, finding.message));
-        page.paragraph(2, &finding.story);
-        page.table(operations(finding));
-        if !finding.files.is_empty() {
-            page.table(files(finding));
+    if !finding.files.is_empty() {
+        page.table(files(finding));
+    }
+}
+
+/// The findings whose operations are drawn, with the names of the drawings.
+pub(crate) fn drawn(result: &CrashResult) -> impl Iterator<Item = (String, &Finding)> {
+    let findings = result.findings.iter().take(DRAWN).enumerate();
+    findings.map(|(place, finding)| (drawing(place), finding))
+}
+
+fn drawing(place: usize) -> String {
+    format!("finding-{}", place + 1)
+}
+
+/// What was on disk of an operation, in words: `durable by #27`, `lost`, `sync`.
+pub(crate) fn left(moment: &Moment) -> String {
+    let word = match (moment.left, moment.role) {
+        (Left::Durable, _) => {
+            return match moment.durable_by {
+                Some(sync) => format!("durable by #{sync}"),
+                None => Left::Durable.as_str().to_owned(),
+            };
         }
+        (Left::Done, Some(Role::Sync)) => "sync",
+        (Left::Done, Some(Role::Report)) => "reported",
+        (left, _) => left.as_str(),
+    };
+    match (moment.left, moment.returned) {
+        (Left::Done, Some(false)) => format!("{word}, not yet returned"),
+        _ => word.to_owned(),
     }
 }
 
 /// In the order of time; the crash comes after the last one.
-fn operations(finding: &Finding) -> Table {
+pub(crate) fn operations(finding: &Finding) -> Table {
     let moments = || finding.timeline.iter();
-    let at_crash = |left: Left| match left {
-        Left::Done => Cell::from(String::new()),
-        left => Cell::from(left.as_str().to_owned()),
-    };
     let columns = vec![
         Column::new(
             "operation",
@@ -70,13 +92,19 @@ fn operations(finding: &Finding) -> Table {
             Kind::Label,
             moments().map(|moment| moment.operation.text()),
         ),
+        Column::new("at the crash", Kind::Text, moments().map(left)),
         Column::new(
-            "at the crash",
-            Kind::Text,
-            moments().map(|moment| at_crash(moment.left)),
+            "process",
+            Kind::Number,
+            moments().map(|moment| Cell::seen(moment.thread, |thread| thread.process.to_string())),
+        ),
+        Column::new(
+            "thread",
+            Kind::Number,
+            moments().map(|moment| Cell::seen(moment.thread, |thread| thread.thread.to_string())),
         ),
     ];
-    Table::new(2, columns).named("operations until the crash")
+    Table::new(2, columns)
 }
 
 fn files(finding: &Finding) -> Table {
@@ -93,7 +121,7 @@ fn files(finding: &Finding) -> Table {
             rows().map(|file| file.state.as_str().to_owned()),
         ),
     ];
-    Table::new(2, columns).named("files")
+    Table::new(2, columns).named("files before, at and after the crash")
 }
 
 /// Before, at the crash, and after.
