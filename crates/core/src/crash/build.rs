@@ -284,6 +284,14 @@ impl Builder {
                 }
                 let group = Some(self.groups);
                 self.groups += 1;
+                let replaced = self.now.entry(to.parent, &to.name);
+                // A name that the program gave may go without the new one: it was not on disk before all this.
+                if replaced.is_some()
+                    && replaced != self.history.base.entry(to.parent, &to.name)
+                    && flags & RENAME_EXCHANGE == 0
+                {
+                    self.entry(step, to, None, group);
+                }
                 self.enter(step, to, *node, group);
                 let other = other.filter(|_| flags & RENAME_EXCHANGE != 0);
                 self.entry(step, from, other, group);

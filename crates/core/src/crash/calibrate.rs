@@ -85,7 +85,8 @@ pub struct OutcomeRow {
     pub files: String,
     /// Whether it was left after the end of the program too.
     pub after_end: bool,
-    /// Who else committed in the runs that showed it.
+    /// Who else committed in the runs that showed it, of an outcome that was left after the end too in those that
+    /// showed it then.
     pub pressures: Vec<Pressure>,
     /// The models of this file system and of POSIX that deny it, at that time.
     pub denied_by: Vec<Model>,
@@ -190,7 +191,11 @@ fn outcomes(shown: &Shown, models: &[(Model, &BTreeSet<Seen>)]) -> Vec<OutcomeRo
             pressures: Vec::new(),
             denied_by: Vec::new(),
         });
-        row.after_end |= seen.ended;
+        // Those after the end come last, and what is left then is more.
+        if seen.ended && !row.after_end {
+            row.after_end = true;
+            row.pressures.clear();
+        }
         row.pressures.extend(pressures);
         let denying = models.iter().filter(|(_, allowed)| !allowed.contains(seen));
         row.denied_by.extend(denying.map(|(model, _)| *model));

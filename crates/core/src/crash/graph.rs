@@ -35,24 +35,28 @@ impl Graph {
 
 /// Each effect needs the last one before it in the order of metadata, which needs the one before that in
 /// turn; so only those that overlap it in time, and the first that does not, are edges of their own.
-/// One that a sync put on disk before its time, as btrfs does, stands for none of those before it.
+/// One that a sync put on disk before its time, or that may come before it, as on btrfs, stands for none of those
+/// before it.
 fn needs(history: &History, model: Model, durable: &[Option<usize>]) -> Vec<Vec<usize>> {
     let effects = &history.effects;
+    let exempt = model.exempt(history);
     let mut needs = vec![Vec::new(); effects.len()];
     for later in 0..effects.len() {
-        let is_chained = model.chained(&effects[later]);
+        let is_chained = model.chained(&effects[later]) && !exempt.alone[later];
         let mut chain_ends = false;
         for earlier in (0..later).rev() {
             let in_chain = is_chained && model.chained(&effects[earlier]);
             if in_chain && chain_ends && !model.orders(history, later, earlier) {
                 continue;
             }
-            if model.needs(history, later, earlier) {
+            if model.needs(history, &exempt, later, earlier) {
                 needs[later].push(earlier);
-                chain_ends |=
-                    in_chain && durable[earlier].is_none() && stands_alone(history, earlier);
+                chain_ends |= in_chain
+                    && durable[earlier].is_none()
+                    && !exempt.alone[earlier]
+                    && stands_alone(history, earlier);
             }
-            if model.inseparable(&effects[later], &effects[earlier]) {
+            if model.inseparable(history, &exempt, later, earlier) {
                 needs[earlier].push(later);
             }
         }

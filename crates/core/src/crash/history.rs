@@ -220,6 +220,13 @@ impl History {
     /// Whether `directory` was made by the program and is above `node`, or is `node` itself, by the names
     /// that the program gave.
     pub(super) fn is_new_above(&self, directory: FileId, node: FileId) -> bool {
+        // What was there before the program can have got its first name from it by a rename.
+        let mut names = self.effects.iter().filter(|effect| {
+            matches!(effect.piece, Piece::Entry { node: Some(node), .. } if node == directory)
+        });
+        if directory != node && names.next().is_none_or(|first| first.group.is_some()) {
+            return false;
+        }
         let mut at = node;
         // No directory is deeper: a path of `PATH_MAX` has half as many names.
         for _ in 0..2048 {

@@ -111,6 +111,10 @@ pub struct ModeRow {
     /// How it was recorded and recovered; `null` in syscall mode.
     #[serde(default)]
     pub recording: Option<BlockRow>,
+    /// The exit code of the program when it was recorded, 128 and the number of a signal that ended it; `null` where
+    /// it is not known, and in results of earlier versions.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
     /// Operations of the log.
     pub operations: u64,
     /// States.

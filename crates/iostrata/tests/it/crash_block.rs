@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::place::{Place, is_root, run, until};
+use crate::place::{Outcome, Place, is_root, run, until};
 use crate::running::Running;
 
 /// A directory with one file, for runs in block mode.
@@ -29,7 +29,8 @@ impl Case {
     fn command(&self, options: &[&str], script: &str) -> Command {
         let mut command = self
             .place
-            .iostrata("crash --mode block --images 150 --delay 5 --dir");
+            .iostrata("crash --mode block --images 150 --delay");
+        command.arg(DELAY_MS).arg("--dir");
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.arg(&self.dir).args(options);
         command.args(["--", "/bin/sh", "-c", script]);
@@ -85,6 +86,10 @@ fn assert_only_lost(result: &Value, culprit: &str) {
         "{all:?}"
     );
 }
+
+/// The sync of another file overtakes writeback that a call has begun only if iostrata gets a processor within this time:
+/// on a busy machine 5 ms are not enough.
+const DELAY_MS: &str = "40";
 
 /// More than a block.
 const NEW: &str = "head -c 6000 /dev/zero | tr '\\0' n";
@@ -215,6 +220,24 @@ fn what_was_recovered_is_kept() {
         (count, count)
     );
     case.place.assert_nothing_left();
+}
+
+/// What is written elsewhere leaves nothing to commit on the file system under test.
+#[test]
+fn writes_to_another_file_system_commit_nothing() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let script = format!(
+        "exec 3> {}; for one in $(seq 200); do echo $one >&3; done; echo new > f",
+        case.place.path("elsewhere").display()
+    );
+    let result = case.crash(("ext4", "fsync"), &[], &script, 1);
+    let mode = &result["modes"][0];
+    assert!(mode["operations"].as_u64() > Some(200), "{mode}");
+    // Each commit has two flushes.
+    assert!(mode["recording"]["epochs"].as_u64() < Some(100), "{mode}");
 }
 
 #[test]
@@ -411,6 +434,74 @@ fn held(pid: u32) -> (BTreeSet<PathBuf>, Vec<u32>) {
     (loops, children.collect())
 }
 
+/// Mounts of recovered images that a process sees.
+fn recovered(pid: u32) -> usize {
+    let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    mounts.matches("/recovered-").count()
+}
+
+/// Ends a run that recovers several images at once and has found something.
+fn assert_ends_recovering(case: &Case, signal: Signal, code: Option<i32>) -> Outcome {
+    // Many different trees, which one checker after the other looks at.
+    let script =
+        format!("{NEW} > f; for one in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $one > g$one; done");
+    let saved = case.place.path("ended.json");
+    let check = "sleep 1; [ -s f ] || { echo empty; exit 1; }";
+    let options = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "fsync",
+        "--jobs",
+        "1",
+        "--check",
+        check,
+        "--json",
+    ];
+    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
+    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
+    let said = case.place.path("crash.stderr");
+    until("no images are recovered side by side", || {
+        let said = fs::read_to_string(&said).unwrap_or_default();
+        // The first line comes after some seconds.
+        (said.contains("recovering ext4") && recovered(iostrata.pid()) > 3).then_some(())
+    });
+    assert_leaves_nothing(case, iostrata, signal, code)
+}
+
+#[test]
+fn ctrl_c_during_recovery_keeps_what_was_found() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let outcome = assert_ends_recovering(&case, Signal::INT, Some(130));
+    outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
+    let saved = fs::read_to_string(case.place.path("ended.json")).unwrap();
+    let result: Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!(result["verdict"], "failing");
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    assert_has(&result, "prefix", "empty", "");
+    let mode = &result["modes"][0];
+    assert_eq!(mode["complete"], false);
+    assert_eq!(
+        mode["incomplete_because"][0]["why"],
+        "the exploration was ended"
+    );
+}
+
+#[test]
+fn nothing_is_left_after_a_kill_during_recovery() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    assert_ends_recovering(&case, Signal::KILL, None);
+    // The next run has its own devices and ends as ever.
+    case.crash(("ext4", "none"), &[], "echo new > f", 0);
+    case.place.assert_nothing_left();
+}
+
 #[track_caller]
 fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
     let started = case.place.path("started");
@@ -420,6 +511,16 @@ fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
     until("the program does not start", || {
         started.exists().then_some(())
     });
+    assert_leaves_nothing(case, iostrata, signal, code);
+}
+
+#[track_caller]
+fn assert_leaves_nothing(
+    case: &Case,
+    iostrata: Running<'_>,
+    signal: Signal,
+    code: Option<i32>,
+) -> Outcome {
     let (devices, children) = held(iostrata.pid());
     assert!(
         !devices.is_empty() && children.len() >= 2,
@@ -427,7 +528,7 @@ fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
     );
     iostrata.signal(signal);
     let outcome = iostrata.finish();
-    assert_eq!(outcome.code, code);
+    assert_eq!(outcome.code, code, "{}", outcome.stderr);
     until("processes are left", || {
         let is_there = |pid: &u32| fs::exists(format!("/proc/{pid}")).unwrap_or(true);
         (!children.iter().any(is_there)).then_some(())
@@ -441,6 +542,7 @@ fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
         });
     }
     case.place.assert_nothing_left();
+    outcome
 }
 
 #[test]

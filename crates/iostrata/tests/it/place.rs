@@ -227,10 +227,11 @@ impl Outcome {
     pub(crate) fn expect(self, code: i32) -> Self {
         assert!(
             self.code == Some(code),
-            "exit {:?}, signal {:?}, not {code}; stderr: {}",
+            "exit {:?}, signal {:?}, not {code}; stderr: {}\nstdout: {}",
             self.code,
             self.signal,
-            self.stderr
+            self.stderr,
+            self.stdout
         );
         self
     }

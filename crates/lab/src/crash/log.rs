@@ -59,6 +59,8 @@ pub struct Log {
     pub command: Vec<Vec<u8>>,
     /// The directory under test.
     pub directory: Vec<u8>,
+    /// The program's exit code, 128 and the number of a signal that ended it; the log does not have it.
+    pub exit_code: Option<i32>,
 }
 
 /// It is our own log, and refers to the same bytes once for each state.
@@ -140,6 +142,7 @@ impl Log {
             blake3: hasher.finalize().to_hex().to_string(),
             command: begun.command,
             directory: begun.directory,
+            exit_code: None,
         })
     }
 

@@ -10,10 +10,12 @@ use std::time::Duration;
 use iostrata_core::crash::Held;
 use iostrata_core::crash::block::{Pressure, SubsetBudget};
 use iostrata_lab::crash::block::{
-    BlockError, ExploreBudget, Explored, Foundation, Recovered, Room, Setting, explore, record,
+    BlockError, ExploreBudget, Explored, Foundation, Image, Recording, Recovered, Room, Setting,
+    explore, keep, record,
 };
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::ImageKind;
+use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::record::Presser;
 
 use crate::{is_root, start_server};
@@ -33,6 +35,19 @@ fn contents(
     pressure: Pressure,
     program: fn(&Path, &mut dyn FnMut()),
 ) -> (BTreeSet<String>, Explored) {
+    recorded(kind, pressure, program, |room, recording, _| {
+        let (seen, explored) = explored(room, recording, |_| 0);
+        (seen.into_iter().map(|(files, _)| files).collect(), explored)
+    })
+}
+
+/// What is made of the recording of a program, with when each of its calls had returned.
+fn recorded<R: Send + 'static>(
+    kind: ImageKind,
+    pressure: Pressure,
+    program: fn(&Path, &mut dyn FnMut()),
+    then: fn(&Room<'_>, &Recording, &[u64]) -> R,
+) -> R {
     let server = start_server();
     let directory = tempfile::tempdir().unwrap();
     let at = directory.path().to_owned();
@@ -53,9 +68,11 @@ fn contents(
             // As by default: data is on its way when the metadata is committed.
             delay: Duration::from_millis(2),
         };
+        let mut returned = Vec::new();
         let run = |work: &Path, press: Option<&Path>| -> Result<(), BlockError> {
             let mut presser = press.map(|path| Presser::open(path).unwrap());
             let mut changed = || {
+                returned.push(now_ns());
                 if let Some(presser) = &mut presser {
                     presser.press().unwrap();
                 }
@@ -65,21 +82,44 @@ fn contents(
         };
         let recording = record(&room, &server, &foundation.unwrap(), setting, run).unwrap();
         assert!(!recording.is_cut);
-        let seen = Mutex::new(BTreeSet::new());
-        let look = |recovered: Recovered<'_>, _| -> Result<Option<String>, BlockError> {
-            assert_eq!(recovered.observed.unreadable, None);
-            let contents = match recovered.observed.files.get(b"f".as_slice()) {
-                Some(Held::Bytes { .. }) => told(&fs::read(recovered.work.join("f")).unwrap()),
-                other => format!("{other:?}"),
-            };
-            seen.lock().unwrap().insert(contents);
-            Ok(None)
-        };
-        let explored = explore(&room, &recording, BUDGET, |_| 0, look, |_| {}).unwrap();
-        (seen.into_inner().unwrap(), explored)
+        then(&room, &recording, &returned)
     })
     .join()
     .unwrap()
+}
+
+/// Each content of `f` that was recovered, with how many calls had returned.
+fn explored(
+    room: &Room<'_>,
+    recording: &Recording,
+    told_at: impl Fn(u64) -> usize,
+) -> (BTreeSet<(String, usize)>, Explored) {
+    let seen = Mutex::new(BTreeSet::new());
+    let look = |recovered: Recovered<'_>, told| -> Result<Option<String>, BlockError> {
+        assert_eq!(recovered.observed.unreadable, None);
+        let contents = match recovered.observed.files.get(b"f".as_slice()) {
+            Some(Held::Bytes { .. }) => told_of(recovered.work),
+            other => format!("{other:?}"),
+        };
+        seen.lock().unwrap().insert((contents, told));
+        Ok(None)
+    };
+    let mut explored = Explored::default();
+    explore(
+        room,
+        recording,
+        BUDGET,
+        told_at,
+        look,
+        |_| {},
+        &mut explored,
+    )
+    .unwrap();
+    (seen.into_inner().unwrap(), explored)
+}
+
+fn told_of(work: &Path) -> String {
+    told(&fs::read(work.join("f")).unwrap())
 }
 
 /// Runs of equal bytes: `a9000`.
@@ -158,4 +198,72 @@ fn the_end_of_a_run_is_on_disk_whoever_commits() {
     assert!(seen.contains("b9000"), "{seen:?}");
     let (seen, _) = contents(ImageKind::Btrfs, Pressure::Timer, replace);
     assert_eq!(seen, of(&["a9000", "b9000"]));
+}
+
+/// Every subset of small epochs, each recovered by itself: no image stands for another, and none is left out.
+fn each_by_itself(
+    room: &Room<'_>,
+    recording: &Recording,
+    told_at: impl Fn(u64) -> usize,
+) -> BTreeSet<(String, usize)> {
+    let into = tempfile::tempdir().unwrap();
+    let mut seen = BTreeSet::new();
+    let mut number = 0;
+    for (at, epoch) in recording.epochs.iter().enumerate() {
+        let count = epoch.blocks.len();
+        let all = (1_u32 << count.min(5)) - 1;
+        for set in 0..=all {
+            let kept = (0..count).map(|block| match count {
+                0..=5 => set >> block & 1 == 1,
+                // Of large ones none, all, and those without one of the first blocks.
+                _ => set != 0 && (set == all || block >= 5 || set >> block & 1 == 1),
+            });
+            let kept: Vec<bool> = kept.collect();
+            let lacks = kept.iter().filter(|kept| !**kept).count();
+            if count > 5 && set != 0 && lacks > 1 {
+                continue;
+            }
+            number += 1;
+            let place = into.path().join(number.to_string());
+            fs::create_dir(&place).unwrap();
+            let image = Image { epoch: at, kept };
+            let tree = keep(room, recording, &image, &place).unwrap();
+            seen.insert((told_of(&tree), told_at(epoch.ended_ns)));
+            fs::remove_dir_all(&place).unwrap();
+        }
+    }
+    assert!(number > 50, "{number} images are no test");
+    seen
+}
+
+#[test]
+fn images_that_stand_for_others_show_all_that_these_show() {
+    if !is_root() {
+        return;
+    }
+    let replaced = |work: &Path, changed: &mut dyn FnMut()| {
+        for letter in [b'c', b'd'] {
+            replace(work, changed);
+            fs::write(work.join("f"), [letter; 5000]).unwrap();
+            changed();
+        }
+    };
+    recorded(
+        ImageKind::Ext4,
+        Pressure::Fsync,
+        replaced,
+        |room, recording, returned| {
+            let told_at = |now_ns: u64| returned.partition_point(|at| *at <= now_ns);
+            let (merged, explored) = explored(room, recording, told_at);
+            assert_eq!(explored.skipped_epochs, 0);
+            assert!(explored.images < explored.states, "{explored:?}");
+            assert!(explored.journal_epochs > 2, "{explored:?}");
+            let alone = each_by_itself(room, recording, told_at);
+            let lacking: Vec<_> = alone.difference(&merged).collect();
+            assert!(
+                lacking.is_empty(),
+                "{lacking:?} of {alone:?} not in {merged:?}"
+            );
+        },
+    );
 }

@@ -212,7 +212,11 @@ impl Tracing {
         if let Ok(CallInfo::Entry { number, arguments }) = request::call_info(tid) {
             let claim = recorder.claim(tid, number, arguments);
             let completes = number == Sysno::close as u64 && self.is_open;
-            if recorder.presser().is_some() && (claim.is_change() || completes) {
+            let is_beside = |presser: &mut Presser| match claim.changed() {
+                Some(file) => presser.is_beside(file),
+                None => true,
+            };
+            if recorder.presser().is_some_and(is_beside) && (claim.is_change() || completes) {
                 self.is_open = claim.is_change();
                 self.to_press.insert(tid);
             }

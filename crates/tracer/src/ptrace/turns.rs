@@ -50,6 +50,14 @@ impl Claim {
         self.names || matches!(self.contents, Contents::Changes(_) | Contents::ChangesAny)
     }
 
+    /// The one file that it changes, if it is known and no name is changed.
+    pub(super) fn changed(self) -> Option<FileId> {
+        match self.contents {
+            Contents::Changes(file) if !self.names => Some(file),
+            _ => None,
+        }
+    }
+
     fn excludes(self, other: Self) -> bool {
         use Contents as C;
         let of_contents = match (self.contents, other.contents) {

@@ -8,10 +8,14 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use iostrata_core::op::FileId;
+use rustix::fs::{fstat, major, minor};
+
 /// A file that nobody else uses.
 #[derive(Debug)]
 pub struct Presser {
     file: File,
+    device: u32,
     presses: u32,
 }
 
@@ -24,7 +28,17 @@ impl Presser {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(path)?;
-        Ok(Self { file, presses: 0 })
+        let device = fstat(&file)?.st_dev;
+        Ok(Self {
+            file,
+            device: FileId::kernel_device(major(device), minor(device)),
+            presses: 0,
+        })
+    }
+
+    /// Whether a file is on the same file system: a change of another one leaves nothing here to commit.
+    pub fn is_beside(&self, file: FileId) -> bool {
+        file.device == self.device
     }
 
     /// Changes the file's mode and syncs it, which commits what the file system has to commit, and at once: a sync of

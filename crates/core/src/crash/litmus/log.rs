@@ -240,17 +240,17 @@ impl Log {
 
     /// What a litmus program finds and calls, and at its end that it has ended.
     pub(super) fn perform(&mut self, litmus: &Litmus) {
-        let mut nodes = Nodes(HashMap::from([(".", ROOT)]));
+        let mut nodes = Nodes(HashMap::from([(".".to_owned(), ROOT)]));
         for given in litmus.given {
             match given {
                 Given::Directory(path) => {
                     let (parent, name) = nodes.place(path);
-                    nodes.0.insert(path, self.found_directory(parent, name));
+                    nodes.set(path, self.found_directory(parent, name));
                 }
                 Given::File(filled) => {
                     let (parent, name) = nodes.place(filled.path);
                     let node = self.found(parent, name, payload(filled));
-                    nodes.0.insert(filled.path, node);
+                    nodes.set(filled.path, node);
                 }
             }
         }
@@ -264,11 +264,11 @@ impl Log {
         match call {
             Call::MakeDirectory(path) => {
                 let (parent, name) = nodes.place(path);
-                nodes.0.insert(path, self.mkdir(parent, name));
+                nodes.set(path, self.mkdir(parent, name));
             }
             Call::Create(path) => {
                 let (parent, name) = nodes.place(path);
-                nodes.0.insert(path, self.create(parent, name));
+                nodes.set(path, self.create(parent, name));
             }
             Call::Empty(path) => self.open_truncated(nodes.at(path)),
             Call::Close(path) => {
@@ -320,13 +320,12 @@ impl Log {
             Call::Rename(from, to) => {
                 let node = nodes.at(from);
                 self.rename(node, nodes.place(from), nodes.place(to));
-                nodes.0.remove(from);
-                nodes.0.insert(to, node);
+                nodes.rename(from, to);
             }
             Call::Link(from, to) => {
                 let (node, (parent, name)) = (nodes.at(from), nodes.place(to));
                 self.link(node, parent, name);
-                nodes.0.insert(to, node);
+                nodes.set(to, node);
             }
             Call::Unlink(path) => {
                 let (node, (parent, name)) = (nodes.at(path), nodes.place(path));
@@ -343,9 +342,26 @@ fn payload(filled: &Filled) -> Payload {
 }
 
 /// The nodes that paths lead to.
-struct Nodes(HashMap<&'static str, FileId>);
+struct Nodes(HashMap<String, FileId>);
 
 impl Nodes {
+    fn set(&mut self, path: &str, node: FileId) {
+        self.0.insert(path.to_owned(), node);
+    }
+
+    /// A directory comes with all that is in it.
+    fn rename(&mut self, from: &str, to: &str) {
+        let moved = |path: &String| {
+            let rest = path.strip_prefix(from)?;
+            (rest.is_empty() || rest.starts_with('/')).then(|| format!("{to}{rest}"))
+        };
+        self.0.remove(to);
+        let all = std::mem::take(&mut self.0).into_iter();
+        self.0 = all
+            .map(|(path, node)| (moved(&path).unwrap_or(path), node))
+            .collect();
+    }
+
     fn at(&self, path: &str) -> FileId {
         *self
             .0

@@ -5,6 +5,7 @@
 //! (Bornholt et al., ASPLOS 2016).
 
 mod log;
+mod logged;
 mod outcome;
 mod programs;
 
@@ -17,13 +18,18 @@ use super::model::Model;
 use crate::record::Tree;
 
 pub use outcome::{Left, outcome, runs};
-pub use programs::ALL;
+
+use logged::LOGGED;
+use programs::SHORT;
 
 pub(super) use log::Log;
 #[cfg(test)]
 pub(super) use log::{ROOT, id, letters};
 #[cfg(test)]
 pub(super) use outcome::left;
+
+/// All litmus programs.
+pub const ALL: &[Litmus] = &joined::<{ SHORT.len() + LOGGED.len() }>(&[SHORT, LOGGED]);
 
 /// Combinations of effects at one point; a litmus program has fewer, so all are explored.
 const COMBINATIONS: usize = 1 << 16;
@@ -174,4 +180,20 @@ impl Litmus {
         log.perform(self);
         log.history()
     }
+}
+
+/// All parts as one.
+const fn joined<const COUNT: usize>(parts: &[&[Litmus]]) -> [Litmus; COUNT] {
+    let mut all = [SHORT[0]; COUNT];
+    let (mut part, mut filled) = (0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            all[filled] = parts[part][at];
+            at += 1;
+            filled += 1;
+        }
+        part += 1;
+    }
+    all
 }

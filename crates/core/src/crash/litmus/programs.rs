@@ -1,4 +1,4 @@
-//! The litmus programs.
+//! Litmus programs of a few calls: contents, then names, then syncs.
 
 use super::Call::{
     Allocate, Close, Create, Empty, Fdatasync, Fsync, Link, MakeDirectory, Msync, Rename, Store,
@@ -7,11 +7,12 @@ use super::Call::{
 use super::{Filled, Given, Litmus};
 
 /// `bytes` letters `a`, as a file that is there before.
-const fn file(path: &'static str, bytes: u32) -> Given {
+pub(super) const fn file(path: &'static str, bytes: u32) -> Given {
     Given::File(fill(path, 0, b'a', bytes))
 }
 
-const fn fill(path: &'static str, at: u64, letter: u8, bytes: u32) -> Filled {
+/// A range of one letter.
+pub(super) const fn fill(path: &'static str, at: u64, letter: u8, bytes: u32) -> Filled {
     Filled {
         path,
         at,
@@ -20,8 +21,8 @@ const fn fill(path: &'static str, at: u64, letter: u8, bytes: u32) -> Filled {
     }
 }
 
-/// All of them: contents, then names, then syncs.
-pub const ALL: &[Litmus] = &[
+/// Those of one sync at most.
+pub(super) const SHORT: &[Litmus] = &[
     Litmus {
         name: "append",
         does: "appends 2,500 bytes to 2,500",

@@ -43,12 +43,35 @@ impl Model {
         }
     }
 
+    /// What is not in the order that the model keeps otherwise.
+    pub(super) fn exempt(self, history: &History) -> Exempt {
+        match self {
+            Self::Btrfs => btrfs::exempt(history),
+            Self::Posix | Self::Ext4 | Self::Xfs => {
+                let none = vec![false; history.effects.len()];
+                Exempt {
+                    alone: none.clone(),
+                    parted: none,
+                }
+            }
+        }
+    }
+
     /// Whether `later` reaches the disk only together with or after `earlier`. Both are places in the
-    /// history's effects, `earlier` the smaller one.
-    pub(super) fn needs(self, history: &History, later: usize, earlier: usize) -> bool {
+    /// history's effects, `earlier` the smaller one. `exempt` is of [`Self::exempt`].
+    pub(super) fn needs(
+        self,
+        history: &History,
+        exempt: &Exempt,
+        later: usize,
+        earlier: usize,
+    ) -> bool {
         let (one, other) = (&history.effects[later], &history.effects[earlier]);
         self.orders(history, later, earlier)
-            || self.chained(one) && self.chained(other) && history.precedes(other, one)
+            || self.chained(one)
+                && !exempt.alone[later]
+                && self.chained(other)
+                && history.precedes(other, one)
     }
 
     /// The same without the one order of all metadata.
@@ -66,9 +89,17 @@ impl Model {
         }
     }
 
-    /// Whether the two are on disk together or not at all: each needs the other.
-    pub(super) fn inseparable(self, one: &Effect, other: &Effect) -> bool {
-        same_group(one, other) || self == Self::Btrfs && btrfs::one_extent(one, other)
+    /// Whether `earlier` is on disk only together with `later`.
+    pub(super) fn inseparable(
+        self,
+        history: &History,
+        exempt: &Exempt,
+        later: usize,
+        earlier: usize,
+    ) -> bool {
+        let (one, other) = (&history.effects[later], &history.effects[earlier]);
+        same_group(one, other) && !exempt.parted[earlier]
+            || self == Self::Btrfs && btrfs::one_extent(one, other)
     }
 
     /// Whether the effect is in the one order of metadata that the journal, log or transaction keeps.
@@ -118,7 +149,7 @@ impl Model {
                 of_file(effect, node, whole)
                     || self.chained(effect) && through.is_some_and(is_forced)
             }
-            Self::Btrfs => btrfs::syncs(history, effect, node, whole),
+            Self::Btrfs => btrfs::syncs(history, at, node, whole),
         }
     }
 
@@ -141,6 +172,15 @@ impl Model {
             Self::Posix | Self::Btrfs => None,
         }
     }
+}
+
+/// Effects, by their places in the history, that a model does not keep in its order.
+#[derive(Debug)]
+pub(super) struct Exempt {
+    /// On disk without the metadata that was changed before.
+    pub(super) alone: Vec<bool>,
+    /// On disk without what the same operation changes after it.
+    pub(super) parted: Vec<bool>,
 }
 
 /// ext4 waits for the transaction, and xfs forces the log, that has the inode's last change: all

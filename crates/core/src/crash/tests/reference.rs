@@ -60,8 +60,9 @@ fn spread(history: &History, model: Model, durable: &mut [Option<usize>]) -> boo
 }
 
 fn needs(history: &History, model: Model, one: usize, other: usize) -> bool {
-    other < one && model.needs(history, one, other)
-        || one < other && model.inseparable(&history.effects[one], &history.effects[other])
+    let exempt = model.exempt(history);
+    other < one && model.needs(history, &exempt, one, other)
+        || one < other && model.inseparable(history, &exempt, other, one)
 }
 
 fn is_legal(history: &History, model: Model, kept: &[bool], certain: &[bool]) -> bool {

@@ -90,6 +90,13 @@ pub(super) struct Runs {
     pub(super) interrupted: Option<Interrupted>,
 }
 
+/// What came of a recording, and who ended that before its end.
+struct Came {
+    explored: Explored,
+    kept_in: Option<&'static str>,
+    interrupted: Option<Interrupted>,
+}
+
 /// One run, to be made.
 struct Run<'a> {
     options: &'a Crash,
@@ -146,7 +153,8 @@ impl Runs {
                     is_first: runs.modes.is_empty() && options.mode == crate::cli::CrashMode::Block,
                 };
                 match runs.add(&run, &foundation) {
-                    Ok(()) => {}
+                    Ok(()) if runs.interrupted.is_none() => {}
+                    Ok(()) => return Ok(runs),
                     Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
                         runs.interrupted = Some(by);
                         return Ok(runs);
@@ -165,20 +173,21 @@ impl Runs {
             let log = locked(&log);
             (log.history.clone(), log.directory.clone())
         };
-        let (mut explored, kept_in) = run.explore(&recording, &log)?;
-        self.kept_in = kept_in;
+        let mut came = run.explore(&recording, &log)?;
+        self.kept_in = came.kept_in;
+        self.interrupted = came.interrupted;
         if let Some(into) = run.keep
             // What was found is worth more than a copy of it.
-            && let Err(Failure::Cannot(why)) = run.keep(into, &recording, &mut explored, &log)
+            && let Err(Failure::Cannot(why)) = run.keep(into, &recording, &mut came.explored, &log)
         {
             ui::say(&format!("warning: not all states are kept: {why}"));
         }
-        let findings = block_findings(&history, &explored.failures, run.on, &directory);
+        let failures = &came.explored.failures;
+        let findings = block_findings(&history, failures, run.on, &directory);
         keep::stories(&findings);
         iostrata_core::crash::block::join(&mut self.findings, findings);
         let seconds = begun.elapsed().as_secs_f64();
-        self.modes
-            .push(row(run, &recording, &explored, &log, seconds));
+        self.modes.push(row(run, &recording, &came, &log, seconds));
         Ok(())
     }
 }
@@ -208,17 +217,14 @@ impl Run<'_> {
         let recorded = recorded.ok_or_else(not_run)?;
         let mut log =
             Log::read(&recorded.log, recorded.stacks, room.interrupt.clone()).map_err(failure)?;
+        log.exit_code = recorded.exit_code;
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
         Ok((recording, Arc::new(Mutex::new(log))))
     }
 
-    fn explore(
-        &self,
-        recording: &Recording,
-        log: &SharedLog,
-    ) -> Result<(Explored, Option<&'static str>), Failure> {
+    fn explore(&self, recording: &Recording, log: &SharedLog) -> Result<Came, Failure> {
         let (told_at, bytes) = {
             let log = locked(log);
             (told_at(&log.history), log.tree_bytes())
@@ -243,10 +249,24 @@ impl Run<'_> {
             });
         };
         let look_at = |recovered: Recovered<'_>, told| look.at(recovered, told);
-        let explored = explore(self.room, recording, budget, told_at, look_at, progress);
+        let mut explored = Explored::default();
+        let room = self.room;
+        let ended = explore(
+            room,
+            recording,
+            budget,
+            told_at,
+            look_at,
+            progress,
+            &mut explored,
+        );
         let mut bar = bar.into_inner().unwrap_or_else(PoisonError::into_inner);
         bar.finished();
-        let explored = explored.map_err(|Refused(failure)| failure)?;
+        let interrupted = match ended {
+            Ok(()) => None,
+            Err(Refused(Failure::Interrupted { by, .. })) if explored.states > 0 => Some(by),
+            Err(Refused(failure)) => return Err(failure),
+        };
         let refused = [
             (&explored.refused_before, "before the program runs"),
             (
@@ -259,7 +279,11 @@ impl Run<'_> {
                 return Err(Failure::Usage(super::explore::refuses(message, when)));
             }
         }
-        Ok((explored, kept_in))
+        Ok(Came {
+            explored,
+            kept_in,
+            interrupted,
+        })
     }
 
     /// An example of each failure, with what had been printed.
@@ -394,15 +418,19 @@ fn told_at(history: &History) -> impl Fn(u64) -> usize + use<> {
 fn row(
     run: &Run<'_>,
     recording: &Recording,
-    explored: &Explored,
+    came: &Came,
     log: &SharedLog,
     seconds: f64,
 ) -> ModeRow {
+    let explored = &came.explored;
     let log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
     if recording.is_cut {
         let what = "requests of the device";
         incomplete_because.push(Gap::new(what, "the log of the device had no room for more"));
+    }
+    if came.interrupted.is_some() {
+        incomplete_because.push(Gap::new("states", "the exploration was ended"));
     }
     ModeRow {
         mode: "block".to_owned(),
@@ -420,6 +448,7 @@ fn row(
             sampled_epochs: explored.sampled_epochs,
             skipped_epochs: explored.skipped_epochs,
         }),
+        exit_code: log.exit_code,
         operations: log.operations,
         states: States {
             explored: explored.states,

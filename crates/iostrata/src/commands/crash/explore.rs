@@ -309,7 +309,10 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
 
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
-    let operations = locked(&task.log).operations;
+    let (operations, exit_code) = {
+        let log = locked(&task.log);
+        (log.operations, log.exit_code)
+    };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
         let coverage = &found.coverage;
@@ -323,6 +326,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
             model: Some(*model),
             filesystem: None,
             recording: None,
+            exit_code,
             operations,
             states: States {
                 explored: coverage.states,

@@ -24,6 +24,8 @@ pub(super) struct Recorded {
     pub(super) printed: Option<Vec<u8>>,
     /// Where its calls came from, as far as that is known.
     pub(super) stacks: Stacks,
+    /// Its exit code, 128 and the number of a signal that ended it; `None` in recordings of earlier versions.
+    pub(super) exit_code: Option<i32>,
 }
 
 /// How long processes may run on that the program leaves behind, seconds: a shell's background jobs are often done then,
@@ -34,6 +36,7 @@ const OTHERS_S: u64 = 10;
 const LOG: &str = "log";
 const PRINTED: &str = "printed";
 const STACKS: &str = "stacks";
+const EXIT_CODE: &str = "exit-code";
 
 /// A recording that was kept.
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
@@ -48,6 +51,9 @@ pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
         log,
         printed: Some(printed),
         stacks: stacks(directory)?,
+        exit_code: std::fs::read_to_string(directory.join(EXIT_CODE))
+            .ok()
+            .and_then(|code| code.trim().parse().ok()),
     })
 }
 
@@ -213,11 +219,16 @@ pub(super) fn run(
         if options.record.is_some() {
             std::fs::write(into.join(PRINTED), &printed)
                 .map_err(|error| cannot("keep what the program printed", &error))?;
+            if let Some(code) = status.code() {
+                std::fs::write(into.join(EXIT_CODE), format!("{code}\n"))
+                    .map_err(|error| cannot("keep the program's exit code", &error))?;
+            }
         }
         return Ok(Recorded {
             log,
             printed: Some(printed),
             stacks: stacks(&into)?,
+            exit_code: status.code(),
         });
     }
     // It has said why.

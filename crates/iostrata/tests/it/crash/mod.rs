@@ -1,5 +1,6 @@
 //! What a crash would leave of small programs whose outcome is known.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -131,16 +132,23 @@ fn a_rename_without_syncs_loses_what_each_file_system_loses() {
     let on_btrfs =
         |finding: &&(String, String, Vec<String>)| finding.2.contains(&"btrfs".to_owned());
     let all = kinds(&result);
-    let btrfs: Vec<_> = all
+    let btrfs: BTreeSet<_> = all
         .iter()
         .filter(on_btrfs)
         .map(|(kind, ..)| kind.as_str())
         .collect();
     assert_eq!(
         btrfs,
-        ["lost-after-ack"],
-        "a rename writes the new file first"
+        BTreeSet::from(["lost-after-ack", "ordering"]),
+        "a commit does not wait for the data that a rename has on its way"
     );
+    assert!(has(&result, "ordering", "f is empty", "btrfs"));
+    assert!(!has(
+        &result,
+        "ordering",
+        "f holds nothing but zeros",
+        "btrfs"
+    ));
     assert_eq!(fixes(&result).len(), 2, "{:?}", fixes(&result));
 }
 
@@ -250,6 +258,33 @@ fn a_checker_cannot_touch_the_files() {
     let result = case.crash(&["--check", &check], "echo new > f; sync f; echo told", 0);
     assert_eq!(result["verdict"], "clean");
     assert_eq!(fs::read_to_string(outside).unwrap(), "old");
+}
+
+#[test]
+fn a_program_that_fails_is_told_first() {
+    let case = Case::new("f", "old");
+    for (script, says, code) in [
+        ("exit 7", "the program failed (exit code 7)", 7),
+        (
+            "kill -9 $$",
+            "the program failed (exit code 137, as of signal 9)",
+            137,
+        ),
+    ] {
+        let record = case.place.path(format!("record-{code}"));
+        let outcome = run(case.command(&["--record", record.to_str().unwrap()], script)).expect(0);
+        let flowed = outcome.stdout.split_whitespace().collect::<Vec<_>>();
+        let flowed = flowed.join(" ");
+        assert!(flowed.contains(&format!("Clean, but {says}")), "{flowed}");
+        assert!(flowed.contains("it changed nothing in the directory"));
+        // A recording that is explored again knows it too.
+        let again = case.explored(&["--from", record.to_str().unwrap()], 0);
+        assert_eq!(again["modes"][0]["exit_code"], code);
+    }
+    let result = case.crash(&[], "echo new > f; exit 7", 1);
+    assert_eq!(result["modes"][0]["exit_code"], 7);
+    let result = case.crash(&[], "echo new > f", 1);
+    assert_eq!(result["modes"][0]["exit_code"], 0);
 }
 
 #[test]

@@ -102,12 +102,13 @@ impl<'r, L> Crew<'r, L> {
         self.recovered.load(Ordering::Relaxed)
     }
 
-    /// Recovers these images, in this order, and has their trees looked at; gives the tree of each.
+    /// Recovers these images, in this order, and has their trees looked at; gives the tree of each that was, also when
+    /// that ends early.
     pub(super) fn recover<E: From<BlockError> + Send>(
         &mut self,
         jobs: Vec<Job>,
         progress: &(impl Fn(u64) + Sync),
-    ) -> Result<Vec<(ContentHash, Hash)>, E>
+    ) -> (Vec<(ContentHash, Hash)>, Result<(), E>)
     where
         L: Look<E>,
     {
@@ -119,9 +120,15 @@ impl<'r, L> Crew<'r, L> {
             is_over: AtomicBool::new(false),
             progress,
         };
-        let done: Vec<Result<Vec<_>, E>> = thread::scope(|scope| {
+        let done: Vec<(Vec<_>, Result<(), E>)> = thread::scope(|scope| {
             let threads = bays.iter_mut().take(count);
-            let threads = threads.map(|slot| scope.spawn(|| work.all(slot)));
+            let threads = threads.map(|slot| {
+                scope.spawn(|| {
+                    let mut trees = Vec::new();
+                    let ended = work.all(slot, &mut trees);
+                    (trees, ended)
+                })
+            });
             let threads: Vec<_> = threads.collect();
             let done = threads.into_iter().map(|thread| match thread.join() {
                 Ok(done) => done,
@@ -131,10 +138,12 @@ impl<'r, L> Crew<'r, L> {
         });
         self.bays = bays;
         let mut trees = Vec::with_capacity(count);
-        for one in done {
-            trees.extend(one?);
+        let mut ended = Ok(());
+        for (some, how) in done {
+            trees.extend(some);
+            ended = ended.and(how);
         }
-        Ok(trees)
+        (trees, ended)
     }
 }
 
@@ -177,12 +186,15 @@ struct Work<'c, 'r, L, P> {
 
 impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
     /// One image after the other, until there is none.
-    fn all<E: From<BlockError>>(&self, slot: &mut Slot<'_>) -> Result<Vec<(ContentHash, Hash)>, E>
+    fn all<E: From<BlockError>>(
+        &self,
+        slot: &mut Slot<'_>,
+        trees: &mut Vec<(ContentHash, Hash)>,
+    ) -> Result<(), E>
     where
         L: Look<E>,
     {
         let bay = slot.bay()?;
-        let mut trees = Vec::new();
         while !self.is_over.load(Ordering::Relaxed) {
             match self.one(bay) {
                 Ok(Some(tree)) => trees.push(tree),
@@ -193,7 +205,7 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
                 }
             }
         }
-        Ok(trees)
+        Ok(())
     }
 
     fn one<E: From<BlockError>>(&self, bay: &mut Bay<'_>) -> Result<Option<(ContentHash, Hash)>, E>

@@ -56,7 +56,7 @@ pub struct Explored {
     pub examples: Vec<Image>,
 }
 
-/// Tries what the budget allows. `told_at` gives how many steps had told somebody something at a time; `progress` is
+/// Tries what the budget allows; `explored` is what it came to, also when it ends early. `told_at` gives how many steps had told somebody something at a time; `progress` is
 /// told how many images were recovered so far.
 ///
 /// # Errors
@@ -68,7 +68,8 @@ pub fn explore<E: From<BlockError> + Send>(
     told_at: impl Fn(u64) -> usize,
     look: impl Look<E>,
     progress: impl Fn(u64) + Sync,
-) -> Result<Explored, E> {
+    explored: &mut Explored,
+) -> Result<(), E> {
     let told = recording.epochs.iter().map(|epoch| told_at(epoch.ended_ns));
     let mut explorer = Explorer {
         recording,
@@ -81,11 +82,9 @@ pub fn explore<E: From<BlockError> + Send>(
             ..Explored::default()
         },
     };
-    if explorer.accepts_both_ends(told_at(u64::MAX))? {
-        let open = explorer.boundaries(budget)?;
-        explorer.inside(&open, budget)?;
-    }
-    Ok(explorer.finished())
+    let ended = explorer.all(told_at(u64::MAX), budget);
+    *explored = explorer.finished();
+    ended
 }
 
 /// An image, and when.
@@ -107,6 +106,22 @@ struct Explorer<'r, L, P> {
 }
 
 impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
+    /// Goes through everything; `told` is how many steps have told somebody something at the end.
+    fn all<E: From<BlockError> + Send>(
+        &mut self,
+        told: usize,
+        budget: ExploreBudget,
+    ) -> Result<(), E>
+    where
+        L: Look<E>,
+    {
+        if self.accepts_both_ends(told)? {
+            let open = self.boundaries(budget)?;
+            self.inside(&open, budget)?;
+        }
+        Ok(())
+    }
+
     /// Looks at what is there before the program, and after it without a crash.
     fn accepts_both_ends<E: From<BlockError> + Send>(&mut self, told: usize) -> Result<bool, E>
     where
@@ -166,12 +181,13 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
             ));
             tried.push((number, places));
         }
-        self.recover(&states)?;
+        let recovered = self.recover(&states);
+        for state in &states {
+            self.count(state);
+        }
+        recovered?;
         let mut open = Vec::new();
         for (both, (number, places)) in states.chunks_exact(2).zip(tried) {
-            for state in both {
-                self.count(state);
-            }
             let trees = [&both[0], &both[1]].map(|state| self.trees[&state.content]);
             if places.len() < 2 {
                 continue;
@@ -225,11 +241,11 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
                 states.push(state);
             }
         }
-        self.recover(&states)?;
+        let recovered = self.recover(&states);
         for state in &states {
             self.count(state);
         }
-        Ok(())
+        recovered
     }
 
     /// Has each of these looked at that is not known.
@@ -258,15 +274,18 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
             }
             jobs[at].told.insert(state.told);
         }
-        let trees = self.crew.recover(jobs, &self.progress)?;
+        let (trees, ended) = self.crew.recover(jobs, &self.progress);
         self.trees.extend(trees);
-        Ok(())
+        ended
     }
 
-    /// Counts a state that was looked at.
+    /// Counts a state, if it was looked at.
     fn count(&mut self, state: &State) {
+        let Some(tree) = self.trees.get(&state.content) else {
+            return;
+        };
         self.explored.states += 1;
-        let key = (self.trees[&state.content], state.told);
+        let key = (*tree, state.told);
         let Some(verdict) = self.crew.verdicts().get(&key).cloned() else {
             return;
         };

@@ -1,5 +1,6 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
+use std::collections::BTreeSet;
 use std::iter;
 
 use iostrata_core::bytes::grouped;
@@ -56,6 +57,7 @@ pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
 fn show_verdict(page: &mut Page, result: &CrashResult) {
     page.title("crash", &result.command.join(" "), Vec::new());
     let tone = match result.verdict {
+        Verdict::Clean if failed(result).is_some() => Tone::Warning,
         Verdict::Clean => Tone::Good,
         Verdict::Failing => Tone::Bad,
         Verdict::Incomplete => Tone::Warning,
@@ -110,8 +112,34 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     }
 }
 
-/// The verdict and the fix, so that a colleague could be told.
+/// That the program itself failed, so that what it would have done is not known: with which exit code, or codes of
+/// several runs.
+fn failed(result: &CrashResult) -> Option<String> {
+    let codes = result.modes.iter().filter_map(|mode| mode.exit_code);
+    let codes: BTreeSet<i32> = codes.filter(|code| *code != 0).collect();
+    let said = codes.iter().map(|code| match code {
+        129..=192 => format!("{code}, as of signal {}", code - 128),
+        _ => code.to_string(),
+    });
+    let said = said.collect::<Vec<_>>().join(", ");
+    (!codes.is_empty()).then(|| format!("the program failed (exit code {said})"))
+}
+
+/// The verdict and the fix, so that a colleague could be told, and before them whether the program failed.
 fn sentence(result: &CrashResult) -> String {
+    let verdict = verdict(result);
+    match (failed(result), result.verdict) {
+        (None, _) => verdict,
+        (Some(failed), Verdict::Clean) => {
+            let rest = verdict.strip_prefix("Clean: ").unwrap_or(&verdict);
+            let rest = rest.replace("the program changed nothing", "it changed nothing");
+            format!("Clean, but {failed}, and only what it did until then is explored: {rest}")
+        }
+        (Some(failed), _) => format!("{verdict} Note that {failed}."),
+    }
+}
+
+fn verdict(result: &CrashResult) -> String {
     let states: u64 = result.modes.iter().map(|mode| mode.states.distinct).sum();
     let states = counted(states, "different state");
     match (result.verdict, result.findings.first()) {

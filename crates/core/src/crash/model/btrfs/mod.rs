@@ -6,11 +6,16 @@
 //!   other files stay as they were in the last transaction.
 //! - `fsync` of a directory logs the names in it. A file that was moved into it has both names then, until
 //!   the transaction; a file that was moved out of it makes a whole transaction.
-//! - A rename that replaces a file writes the new file's data first (`btrfs_rename`, fs/btrfs/inode.c).
+//! - What the log has of names is not in order with what it has not ([`log_tree`]).
+//! - A rename that replaces a file starts the writeback of the new file's data (`filemap_flush` in `btrfs_rename`,
+//!   fs/btrfs/inode.c). A transaction that commits before that is done has the name and no data: it waits for
+//!   writeback with `flushoncommit` only (`btrfs_wait_delalloc_flush`, fs/btrfs/transaction.c).
+
+mod log_tree;
 
 use super::super::effect::{Effect, Growth, Piece};
 use super::super::history::History;
-use super::{block, covers, of_file, replaces};
+use super::{Exempt, block, covers, of_file};
 use crate::op::FileId;
 
 /// Data is compressed, checksummed and written in extents of at least so much.
@@ -22,11 +27,6 @@ pub(super) fn waits(later: &Effect, earlier: &Effect) -> bool {
             cause: Growth::InLastBlock | Growth::Allocating,
             ..
         } => covers(later, earlier),
-        Piece::Entry { .. } => match replaces(later) {
-            Some(new) => matches!(&earlier.piece,
-                Piece::Data { file, .. } | Piece::Size { file, .. } if *file == new),
-            None => false,
-        },
         _ => one_extent(later, earlier),
     }
 }
@@ -50,7 +50,13 @@ pub(super) fn one_extent(one: &Effect, other: &Effect) -> bool {
     }
 }
 
-pub(super) fn syncs(history: &History, effect: &Effect, node: FileId, whole: bool) -> bool {
+/// See [`log_tree`].
+pub(super) fn exempt(history: &History) -> Exempt {
+    log_tree::exempt(history)
+}
+
+pub(super) fn syncs(history: &History, at: usize, node: FileId, whole: bool) -> bool {
+    let effect = &history.effects[at];
     let Piece::Entry {
         name,
         node: now,
@@ -60,13 +66,22 @@ pub(super) fn syncs(history: &History, effect: &Effect, node: FileId, whole: boo
         return of_file(effect, node, true);
     };
     // A name that a rename took out of the directory is not taken without being given.
-    let is_given = |other: &Effect| {
-        super::same_group(effect, other)
-            && matches!(&other.piece,
+    let is_given = |other: usize| {
+        super::same_group(effect, &history.effects[other])
+            && !is_replaced(history, other)
+            && matches!(&history.effects[other].piece,
             Piece::Entry { name, node: None, .. } if name.parent == node)
     };
     let is_file = *now == Some(node)
-        || *before == Some(node) && now.is_none()
+        || *before == Some(node) && now.is_none() && !is_replaced(history, at)
         || now.is_some_and(|now| history.is_new_above(now, node));
-    is_file || whole && (name.parent == node || history.effects.iter().any(is_given))
+    let mut group = history.steps[effect.step].effects.clone();
+    is_file || whole && (name.parent == node || group.any(is_given))
+}
+
+/// Whether the name that this takes is given again by the same rename.
+fn is_replaced(history: &History, at: usize) -> bool {
+    let effect = &history.effects[at];
+    let next = history.effects.get(at + 1);
+    next.is_some_and(|next| super::same_group(effect, next) && next.shares(effect))
 }
