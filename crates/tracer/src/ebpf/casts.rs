@@ -24,7 +24,7 @@ const CALL: u8 = 0x85;
 const OF_KERNEL: u8 = 2 << 4;
 /// `BPF_CORE_TYPE_ID_TARGET` of `enum bpf_core_relo_kind` (include/uapi/linux/bpf.h).
 const ID_OF_KERNEL_TYPE: u32 = 7;
-/// Bytes of `struct btf_ext_info_sec` before its records (tools/lib/bpf/libbpf_internal.h).
+/// Bytes of `struct btf_ext_info_sec` before its records (`tools/lib/bpf/libbpf_internal.h`).
 const HEAD_BYTES: usize = 8;
 
 /// `struct bpf_insn` as stored in an object.
@@ -51,7 +51,7 @@ fn write_ids(resolved: &mut [u8], ids: &Ids) -> Option<()> {
     let (of_extension, _) = object.section_by_name(".BTF.ext")?.file_range()?;
     let extension = usize::try_from(of_extension).ok()?;
     let field = |at: usize| usize::try_from(word(&own, at)?).ok();
-    // `struct btf_ext_header`, tools/lib/bpf/libbpf_internal.h: offsets are from its end.
+    // `struct btf_ext_header`, `tools/lib/bpf/libbpf_internal.h`: offsets are from its end.
     let from = extension + field(extension + 4)? + field(extension + 24)?;
     let end = from + field(extension + 28)?;
     let record_bytes = field(from)?;
