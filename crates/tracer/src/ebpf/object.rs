@@ -95,8 +95,11 @@ impl Object {
             // It looks at what the kernel can do when it first has to know: now, not when all wait for it.
             aya::features();
             // Aya's loader reads all types of the kernel, which take longer than everything else
-            // here, also where it is then given others. A thread without files gives it none.
-            let _seen = without_files();
+            // here, also where it is then given others. A thread without files gives it none. A filter
+            // may kill the process for that.
+            if !filtered::is_filtered() {
+                let _seen = without_files();
+            }
             let mut loader = EbpfLoader::new();
             loader.btf(None);
             loader
