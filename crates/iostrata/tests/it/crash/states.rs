@@ -188,7 +188,8 @@ fn a_page_has_the_operations_and_the_files_of_each_finding() {
     }
     for words in [
         "A crash can break this",
-        "counter-examples",
+        "the power fails",
+        "<svg",
         "renameat of t to f",
         "lost",
         "torn",

@@ -167,7 +167,7 @@ impl<'f> Story<'f> {
             (Symbol::Partly, "partly on disk"),
             (Symbol::Lost, "lost"),
             (Symbol::Sync, "sync"),
-            (Symbol::Report, "reported to somebody"),
+            (Symbol::Report, "output or message sent"),
             (Symbol::Other, "changed nothing"),
         ];
         let (mut x, mut y) = (0.0, 0.0);
