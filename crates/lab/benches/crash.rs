@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{Pressure, SubsetBudget};
 use iostrata_lab::crash::block::{
-    BlockError, ExploreBudget, Explored, Foundation, Recovered, Room, Setting, explore, record,
+    BlockError, ExploreBudget, Foundation, Recovered, Room, Setting, explore, record,
 };
 use iostrata_lab::device::{Server, server_main};
 use iostrata_lab::engine::Launcher;
@@ -117,8 +117,8 @@ fn images(room: &Room<'_>, server: &Server, foundation: &Foundation) -> f64 {
     };
     let begun = Instant::now();
     let look = |_: Recovered<'_>, _| Ok::<_, BlockError>(None);
-    let mut explored = Explored::default();
-    explore(room, &recording, budget, |_| 0, look, |_| {}, &mut explored).unwrap();
+    let (explored, ended) = explore(room, &recording, budget, |_| 0, look, |_| {});
+    ended.unwrap();
     let rate = explored.images as f64 / begun.elapsed().as_secs_f64();
     println!(
         "{}: {} images of {} states",

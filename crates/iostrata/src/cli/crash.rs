@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use iostrata_core::crash::block::Pressure;
-use iostrata_core::crash::litmus::{ALL, Litmus};
+use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
 
 use super::html::Html;
@@ -172,7 +172,7 @@ const OF_PROGRAMS: [&str; 15] = [
 /// `append`.
 fn litmus(name: &str) -> Result<&'static Litmus, String> {
     Litmus::named(name).ok_or_else(|| {
-        let names: Vec<&str> = ALL.iter().map(|litmus| litmus.name).collect();
+        let names: Vec<&str> = Litmus::all().map(|litmus| litmus.name).collect();
         format!(
             "no litmus program has this name; there are {}",
             names.join(", ")

@@ -104,17 +104,8 @@ fn explored(
         seen.lock().unwrap().insert((contents, told));
         Ok(None)
     };
-    let mut explored = Explored::default();
-    explore(
-        room,
-        recording,
-        BUDGET,
-        told_at,
-        look,
-        |_| {},
-        &mut explored,
-    )
-    .unwrap();
+    let (explored, ended) = explore(room, recording, BUDGET, told_at, look, |_| {});
+    ended.unwrap();
     (seen.into_inner().unwrap(), explored)
 }
 

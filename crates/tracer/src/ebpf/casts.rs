@@ -7,10 +7,13 @@
 //! writes the types' ids, which the function is given, into the instructions: Aya could only do so
 //! if it was given all the kernel's types.
 
+use std::collections::HashMap;
+
+use aya_obj::btf::BtfKind;
 use object::{Object as _, ObjectSection as _};
 
 use super::needed::{Index, flavourless};
-use super::types::{Ids, word};
+use super::types::{Types, word};
 
 /// The kernel's function.
 pub(super) const FUNCTION: &str = "bpf_rdonly_cast";
@@ -35,16 +38,17 @@ fn call(registers: u8, number: i32) -> [u8; 8] {
 
 /// The object with these calls replaced by calls of the kernel's function; `None` where the kernel
 /// lacks it, or has several structures of one name.
-pub(super) fn resolve(object: &[u8], ids: &Ids) -> Option<Vec<u8>> {
-    let function = i32::try_from(ids.cast?).ok()?;
+pub(super) fn resolve(object: &[u8], kernel: &Types) -> Option<Vec<u8>> {
+    let function = kernel.hooks.id_by_type_name_kind(FUNCTION, BtfKind::Func);
+    let function = i32::try_from(function.ok()?).ok()?;
     let mut resolved = rewrite(object, function);
-    write_ids(&mut resolved, ids)?;
+    write_ids(&mut resolved, &kernel.ids)?;
     Some(resolved)
 }
 
 /// Writes the ids of types into the instructions that need them, and takes these relocations out of
 /// the object. Types that the kernel lacks keep theirs.
-fn write_ids(resolved: &mut [u8], ids: &Ids) -> Option<()> {
+fn write_ids(resolved: &mut [u8], ids: &HashMap<Vec<u8>, Option<u32>>) -> Option<()> {
     let own = resolved.to_vec();
     let object = object::File::parse(own.as_slice()).ok()?;
     let index = Index::of(object.section_by_name(".BTF")?.data().ok()?)?;
@@ -67,7 +71,7 @@ fn write_ids(resolved: &mut [u8], ids: &Ids) -> Option<()> {
         for _ in 0..count {
             let is_id = word(&own, read + 12)? == ID_OF_KERNEL_TYPE;
             let name = flavourless(index.name(field(read + 4)?));
-            if let Some(id) = ids.structures.get(name).filter(|_| is_id) {
+            if let Some(id) = ids.get(name).filter(|_| is_id) {
                 let id = (*id)?;
                 // The lower half of a 64-bit constant; the upper half is 0.
                 let at = start + field(read)? + 4;

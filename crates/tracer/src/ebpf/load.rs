@@ -102,9 +102,7 @@ impl Programs {
         limits: &Limits,
         loader: EbpfLoader<'static>,
     ) -> Result<Self, OpenError> {
-        let object = limits
-            .casts
-            .then(|| casts::resolve(casting(limits), &types.ids));
+        let object = limits.casts.then(|| casts::resolve(casting(limits), types));
         let mut casting = object
             .flatten()
             .and_then(|object| Self::of(&object, types, limits, loader).ok());
@@ -166,6 +164,7 @@ impl Programs {
 /// The object's types, the kernel types that it needs, and the attachment points of its programs.
 pub(super) fn types(modules: &[&str], limits: &Limits) -> Result<Types, String> {
     let mut hooks = ways::hooks();
+    hooks.insert(casts::FUNCTION.as_bytes().to_vec());
     hooks.insert(ITERATOR.as_bytes().to_vec());
     types::read(modules, plain(limits), &hooks)
 }
@@ -391,7 +390,7 @@ mod tests {
             let mut plain =
                 Programs::of(plain(&limits), &types, &limits, EbpfLoader::new()).unwrap();
             assert_eq!(plain.missing, []);
-            let Some(object) = casts::resolve(casting(&limits), &types.ids) else {
+            let Some(object) = casts::resolve(casting(&limits), &types) else {
                 crate::skip::skip("the kernel has no bpf_rdonly_cast");
                 continue;
             };

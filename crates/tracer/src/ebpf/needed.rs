@@ -164,14 +164,6 @@ impl<'a> Index<'a> {
         }
         ids
     }
-
-    /// The id of a function of the kernel.
-    pub(super) fn function(&self, name: &str) -> Option<u32> {
-        let is_it =
-            |number: &usize| self.kind(*number) == FUNC && self.name(*number) == name.as_bytes();
-        let number = self.numbers().find(is_it);
-        number.and_then(|number| u32::try_from(number).ok())
-    }
 }
 
 /// Types and names that are being chosen.
@@ -248,9 +240,6 @@ mod tests {
                 .id_by_type_name_kind("vfs_unlink", BtfKind::Func)
                 .is_err()
         );
-        let vfs_rename = whole.id_by_type_name_kind("vfs_rename", BtfKind::Func);
-        assert_eq!(index.function("vfs_rename"), vfs_rename.ok());
-        assert_eq!(index.function("task_struct"), None);
         let names = ["task_struct", "files_struct", "none_such"];
         let ids = index.ids(&set(&names));
         assert_eq!(ids.len(), 2);

@@ -11,7 +11,6 @@ use aya::{Btf, Endianness};
 use iostrata_core::halves::at_once;
 use object::{Object as _, ObjectSection as _};
 
-use super::casts;
 use super::needed::Index;
 use super::object::chain;
 use crate::kernel::Shown;
@@ -46,17 +45,10 @@ const DIRECTORY: &str = "/sys/kernel/btf";
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
-    /// Their attachment points.
+    /// Their attachment points, and functions they call.
     pub(super) hooks: Btf,
-    pub(super) ids: Ids,
-}
-
-/// The kernel's own ids.
-pub(super) struct Ids {
-    /// Of `bpf_rdonly_cast`, where the kernel has it.
-    pub(super) cast: Option<u32>,
-    /// Of the structures, by name; `None` where several have it.
-    pub(super) structures: HashMap<Vec<u8>, Option<u32>>,
+    /// The kernel's own ids of the structures, by name; `None` where several have it.
+    pub(super) ids: HashMap<Vec<u8>, Option<u32>>,
 }
 
 /// The modules that are loaded.
@@ -101,11 +93,8 @@ fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, 
     let (fields, (ids, hooks)) = at_once(
         || parse(index.renumbered(&index.structures(&names))),
         || {
-            let ids = Ids {
-                cast: index.function(casts::FUNCTION),
-                structures: index.ids(&names),
-            };
-            (ids, parse(index.only(&index.hooks(hooks))))
+            let hooks = parse(index.only(&index.hooks(hooks)));
+            (index.ids(&names), hooks)
         },
     );
     Ok(Types {

@@ -167,7 +167,7 @@ impl LoopDevice {
         for _ in 0..ATTEMPTS {
             let number = free_number(&control)
                 .map_err(|errno| LoopError::new("get a free loop device".to_owned(), errno))?;
-            if let Some(device) = Self::configure(number, (image, block_size_bytes))? {
+            if let Some(device) = Self::configure(number, image, block_size_bytes)? {
                 return Ok(device);
             }
             thread::sleep(PAUSE);
@@ -178,7 +178,8 @@ impl LoopDevice {
     /// `None` when another process took the device in the meantime.
     fn configure(
         number: u32,
-        (image, block_size_bytes): (BorrowedFd<'_>, u32),
+        image: BorrowedFd<'_>,
+        block_size_bytes: u32,
     ) -> Result<Option<Self>, LoopError> {
         let path = PathBuf::from(format!("/dev/loop{number}"));
         let device = match open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {

@@ -28,9 +28,6 @@ pub(super) use log::{ROOT, id, letters};
 #[cfg(test)]
 pub(super) use outcome::left;
 
-/// All litmus programs.
-pub const ALL: &[Litmus] = &joined::<{ SHORT.len() + LOGGED.len() }>(&[SHORT, LOGGED]);
-
 /// Combinations of effects at one point; a litmus program has fewer, so all are explored.
 const COMBINATIONS: usize = 1 << 16;
 
@@ -128,9 +125,14 @@ pub struct Seen {
 }
 
 impl Litmus {
+    /// All litmus programs.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        SHORT.iter().chain(LOGGED)
+    }
+
     /// The program with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        ALL.iter().find(|litmus| litmus.name == name)
+        Self::all().find(|litmus| litmus.name == name)
     }
 
     /// Whether it ends with a sync, so that its outcome is what is left once that has returned.
@@ -180,20 +182,4 @@ impl Litmus {
         log.perform(self);
         log.history()
     }
-}
-
-/// All parts as one.
-const fn joined<const COUNT: usize>(parts: &[&[Litmus]]) -> [Litmus; COUNT] {
-    let mut all = [SHORT[0]; COUNT];
-    let (mut part, mut filled) = (0, 0);
-    while part < parts.len() {
-        let mut at = 0;
-        while at < parts[part].len() {
-            all[filled] = parts[part][at];
-            at += 1;
-            filled += 1;
-        }
-        part += 1;
-    }
-    all
 }

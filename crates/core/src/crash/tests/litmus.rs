@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{Log, ROOT, states};
-use crate::crash::litmus::{ALL, Litmus, letters};
+use crate::crash::litmus::{Litmus, letters};
 use crate::crash::{Budget, Model};
 
 const REAL: [Model; 3] = [Model::Ext4, Model::Xfs, Model::Btrfs];
@@ -45,9 +45,9 @@ fn assert_these(found: &BTreeSet<String>, model: Model, seen: &[&str], allowed: 
 
 #[test]
 fn programs_can_be_told_apart_and_are_whole() {
-    let names: BTreeSet<_> = ALL.iter().map(|litmus| litmus.name).collect();
-    assert_eq!(names.len(), ALL.len());
-    for litmus in ALL {
+    let names: BTreeSet<_> = Litmus::all().map(|litmus| litmus.name).collect();
+    assert_eq!(names.len(), Litmus::all().count());
+    for litmus in Litmus::all() {
         assert!(litmus.history().is_whole, "{}", litmus.name);
         let [before, after] = litmus.ends();
         assert_ne!(before, after, "{}", litmus.name);

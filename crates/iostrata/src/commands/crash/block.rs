@@ -249,17 +249,7 @@ impl Run<'_> {
             });
         };
         let look_at = |recovered: Recovered<'_>, told| look.at(recovered, told);
-        let mut explored = Explored::default();
-        let room = self.room;
-        let ended = explore(
-            room,
-            recording,
-            budget,
-            told_at,
-            look_at,
-            progress,
-            &mut explored,
-        );
+        let (explored, ended) = explore(self.room, recording, budget, told_at, look_at, progress);
         let mut bar = bar.into_inner().unwrap_or_else(PoisonError::into_inner);
         bar.finished();
         let interrupted = match ended {

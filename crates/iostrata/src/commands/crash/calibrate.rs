@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iostrata_core::crash::block::Pressure;
-use iostrata_core::crash::litmus::{ALL, Litmus};
+use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{
     CALIBRATE_SCHEMA, CalibrateResult, CalibrateSettings, LitmusRow, Model, Shown, Soundness,
 };
@@ -76,7 +76,7 @@ impl Calibration {
         let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
         let mut programs = options.litmus.clone();
         if programs.is_empty() {
-            programs = ALL.iter().collect();
+            programs = Litmus::all().collect();
         }
         Self {
             programs,

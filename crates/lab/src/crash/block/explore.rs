@@ -56,8 +56,8 @@ pub struct Explored {
     pub examples: Vec<Image>,
 }
 
-/// Tries what the budget allows; `explored` is what it came to, also when it ends early. `told_at` gives how many steps had told somebody something at a time; `progress` is
-/// told how many images were recovered so far.
+/// Tries what the budget allows; gives what it came to, also when it ends early. `told_at` gives how many steps had told
+/// somebody something at a time; `progress` is told how many images were recovered so far.
 ///
 /// # Errors
 /// When an image cannot be made, `look` fails, or an end was asked for.
@@ -68,12 +68,15 @@ pub fn explore<E: From<BlockError> + Send>(
     told_at: impl Fn(u64) -> usize,
     look: impl Look<E>,
     progress: impl Fn(u64) + Sync,
-    explored: &mut Explored,
-) -> Result<(), E> {
+) -> (Explored, Result<(), E>) {
     let told = recording.epochs.iter().map(|epoch| told_at(epoch.ended_ns));
+    let crew = match Crew::new(room, recording, look) {
+        Ok(crew) => crew,
+        Err(error) => return (Explored::default(), Err(error.into())),
+    };
     let mut explorer = Explorer {
         recording,
-        crew: Crew::new(room, recording, look)?,
+        crew,
         progress,
         told: told.collect(),
         trees: HashMap::new(),
@@ -83,8 +86,7 @@ pub fn explore<E: From<BlockError> + Send>(
         },
     };
     let ended = explorer.all(told_at(u64::MAX), budget);
-    *explored = explorer.finished();
-    ended
+    (explorer.finished(), ended)
 }
 
 /// An image, and when.

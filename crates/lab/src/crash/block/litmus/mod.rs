@@ -16,7 +16,7 @@ use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::record::Presser;
 
 use super::crew::Recovered;
-use super::explore::{ExploreBudget, Explored, explore};
+use super::explore::{ExploreBudget, explore};
 use super::record::{Recording, Setting, record};
 use super::{BlockError, Foundation, Room};
 use crate::device::Server;
@@ -98,16 +98,8 @@ impl LitmusTest {
             );
             Ok(None)
         };
-        let mut explored = Explored::default();
-        explore(
-            room,
-            recording,
-            budget,
-            told_at,
-            look,
-            |_| (),
-            &mut explored,
-        )?;
+        let (explored, ended) = explore(room, recording, budget, told_at, look, |_| ());
+        ended?;
         // What cannot be mounted or read is an outcome that no model allows.
         for failure in explored.failures {
             add(failure.message, failure.told > 0);
