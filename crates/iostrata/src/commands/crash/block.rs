@@ -217,7 +217,7 @@ impl Run<'_> {
         let recorded = recorded.ok_or_else(not_run)?;
         let mut log =
             Log::read(&recorded.log, recorded.stacks, room.interrupt.clone()).map_err(failure)?;
-        log.exit_code = recorded.exit_code;
+        log.ended(recorded.exit_code);
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
@@ -438,7 +438,7 @@ fn row(
             sampled_epochs: explored.sampled_epochs,
             skipped_epochs: explored.skipped_epochs,
         }),
-        exit_code: log.exit_code,
+        exit_code: log.exit_code(),
         operations: log.operations,
         states: States {
             explored: explored.states,

@@ -311,7 +311,7 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
     let (operations, exit_code) = {
         let log = locked(&task.log);
-        (log.operations, log.exit_code)
+        (log.operations, log.exit_code())
     };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
