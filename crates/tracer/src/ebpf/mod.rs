@@ -25,6 +25,7 @@ mod moments;
 mod names;
 mod needed;
 mod object;
+mod parents;
 mod payload;
 mod readout;
 mod requests;
