@@ -6,7 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 
-/// Documentation/power/pm_qos_interface.rst
+/// `Documentation/power/pm_qos_interface.rst`
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
 /// CPUs poll as long as it exists, also those of other programs. The kernel ends that with the last descriptor, however

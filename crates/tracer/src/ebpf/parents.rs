@@ -100,7 +100,7 @@ pub(super) fn has_gone_on(child: u32) -> bool {
 }
 
 /// The state follows the name in parentheses, which may hold any byte, and the parent follows the state
-/// (proc_pid_stat(5)).
+/// (`proc_pid_stat(5)`).
 fn state_and_parent(process: u32) -> Option<(u8, u32)> {
     let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
     let end = stat.iter().rposition(|byte| *byte == b')')?;
