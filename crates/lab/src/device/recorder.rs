@@ -1,7 +1,7 @@
 //! A device that is recorded: from FUSE file system to loop device.
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
@@ -109,16 +109,14 @@ impl Recorder {
         self.fuse.path().to_owned()
     }
 
-    /// What was requested so far.
-    pub fn log(&self) -> &RequestLog {
-        &self.log
-    }
-
     /// Detaches the device and unmounts FUSE, once the device's own file system is unmounted. Gives the log, and what
     /// could not be removed.
     pub fn close(self) -> (RequestLog, Option<Leftover>) {
+        // The server has logged a request when it answers the next one, such as this.
+        let is_whole = File::open(self.fuse.path().join(DISK)).is_ok();
         drop(self.device);
         let left = self.fuse.close().err();
-        (self.log, left)
+        let log = if is_whole { self.log } else { self.log.cut() };
+        (log, left)
     }
 }
