@@ -25,7 +25,6 @@ mod moments;
 mod names;
 mod needed;
 mod object;
-mod parents;
 mod payload;
 mod readout;
 mod requests;

@@ -89,13 +89,9 @@ pub(super) fn let_go(record: &[u8]) {
 }
 
 pub(super) fn continue_process(process: u32) {
-    send(process, Signal::CONT);
-}
-
-pub(super) fn send(process: u32, signal: Signal) {
     let process = i32::try_from(process).ok().and_then(Pid::from_raw);
     if let Some(process) = process {
         // It may have been killed in the meantime.
-        kill_process(process, signal).ok();
+        kill_process(process, Signal::CONT).ok();
     }
 }

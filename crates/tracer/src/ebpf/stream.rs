@@ -168,7 +168,7 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
     }
     if let Some(payloads) = &mut events.payloads {
         payloads.hand_over();
-        payloads.look_after();
+        payloads.stopping().look_after();
     }
 }
 

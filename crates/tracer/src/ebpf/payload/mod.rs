@@ -18,7 +18,6 @@ use crate::clock::now_ns;
 use crate::decode::{O_APPEND, synced};
 use crate::ebpf::calls;
 use crate::ebpf::history::Resolved;
-use crate::ebpf::parents::{self, Parents};
 use crate::ebpf::stopping::{Stopping, continue_process};
 use crate::ebpf::stream::file_id;
 use crate::ebpf::wire::{PayloadEvent, RunEvent, StopEvent, form, landing};
@@ -32,9 +31,6 @@ use crate::record::{Recording, Unfinished, counted};
 /// Bytes per read from process memory or a file.
 const FETCHED: usize = 1 << 20;
 
-/// A parent that is continued continues its child in turn, within this time.
-const CHILD_NS: u64 = 10_000_000;
-
 /// Feeds one recording.
 pub(in crate::ebpf) struct Payloads {
     feed: Feed,
@@ -43,7 +39,6 @@ pub(in crate::ebpf) struct Payloads {
     seen: HashMap<u32, u64>,
     /// The thread for which each process was last continued, and when.
     continued: HashMap<u32, (u32, u64)>,
-    parents: Parents,
     stopped: u64,
     /// Payload that was fetched after its process might have continued.
     unsure: u64,
@@ -59,7 +54,6 @@ impl Payloads {
             stopping,
             seen: HashMap::new(),
             continued: HashMap::new(),
-            parents: Parents::default(),
             stopped: 0,
             unsure: 0,
             unstoppable: 0,
@@ -208,33 +202,9 @@ impl Payloads {
         if self.is_waiting(event.process) {
             return;
         }
-        if let Some(parent) = self.parents.note(event.process) {
-            continue_process(parent);
-            self.continued_by_parent(event.process);
-            // Its next stop is another event.
-            if parents::has_gone_on(event.process) || self.is_waiting(event.process) {
-                return;
-            }
-        }
         continue_process(event.process);
         let now = (event.thread, now_ns());
         self.continued.insert(event.process, now);
-    }
-
-    /// Called after the ring was drained: no process stays stopped that nothing else would continue.
-    pub(in crate::ebpf) fn look_after(&mut self) {
-        self.stopping.look_after();
-        for (parent, child) in self.parents.stopped() {
-            if !self.is_waiting(parent) {
-                continue_process(parent);
-                self.continued_by_parent(child);
-            }
-        }
-    }
-
-    /// Notes that a process may be continued by its parent from now on, whatever it is stopped for.
-    fn continued_by_parent(&mut self, child: u32) {
-        self.continued.insert(child, (0, now_ns() + CHILD_NS));
     }
 
     /// Whether the kernel side has stopped the process more often than seen here.
@@ -270,12 +240,6 @@ impl Payloads {
                 self.unstoppable,
                 "stops",
                 "the process could not be stopped, and may have changed its buffers before they were read",
-            ),
-            (
-                self.parents.ended(),
-                "parents that stop when their child does",
-                "script(1) is one; they missed the end of their child, which iostrata had stopped for a moment, and were \
-                 ended; run the program without them",
             ),
         ];
         let missing = missing.map(|(count, what, why)| counted(count, what, why));
