@@ -1,4 +1,5 @@
 use super::*;
+use crate::environment::{TRACEPOINTS, Way};
 use crate::evidence::Cause;
 use crate::op::FileId;
 
@@ -136,6 +137,10 @@ pub(super) fn counted() -> Counted {
             pages: true,
             device: true,
         },
+        ways: vec![Way {
+            what: "system calls".to_owned(),
+            by: TRACEPOINTS.to_owned(),
+        }],
         shares: vec![appender, writer, by_path],
         requests: vec![
             requests(Cause::Data, Some(11), Some(41), 10),
