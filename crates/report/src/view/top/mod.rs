@@ -10,6 +10,7 @@ use iostrata_core::environment::{Backend, TRACEPOINTS};
 use iostrata_core::top::{By, Interval};
 
 use super::page::{Page, SEPARATOR, Tone};
+use super::place::unusual;
 use super::table::Table;
 use super::unseen;
 use crate::format::{counted, number, size};
@@ -98,10 +99,8 @@ pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
 
 /// `observed by tracepoints`, and what of it by something else.
 fn ways(interval: &Interval) -> String {
-    let unusual = interval.ways.iter().filter(|way| !way.is_usual());
-    let unusual = unusual.map(|way| format!("{} by {}", way.what, way.by));
     let mut facts = vec![format!("observed by {TRACEPOINTS}")];
-    facts.extend(unusual);
+    facts.extend(unusual(&interval.ways));
     facts.join(SEPARATOR)
 }
 
