@@ -89,9 +89,9 @@ fn a_process_shorter_than_a_tick_has_its_cpu_time() {
         let [process, least_ns, whole_us] = words[..] else {
             panic!("{line}");
         };
-        let tasks = history.tasks.iter();
-        let mut of_it = tasks.filter(|task| u64::from(task.process) == process);
-        let on_cpu_ns = of_it.next().unwrap().on_cpu_ns.unwrap();
+        let mut tasks = history.tasks.iter();
+        let task = tasks.find(|task| u64::from(task.process) == process);
+        let on_cpu_ns = task.unwrap().on_cpu_ns.unwrap();
         // Its end is seen before it is gone. Each of the two sums of wait4 is rounded down.
         assert!(on_cpu_ns >= least_ns, "{line}: {on_cpu_ns}");
         assert!(on_cpu_ns < (whole_us + 2) * 1000, "{line}: {on_cpu_ns}");
