@@ -7,6 +7,7 @@
  * I/O on PATH: 1 openat, 1 write, 1 close.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -23,17 +24,19 @@ static long long now_ns(void)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-/* Uses CPU time, and gives how much. Where the clock jumps, another may have used the CPU. */
+/* Uses CPU time, and gives how much at least: each of the rounds takes as long as the shortest one, and
+ * what a longer one takes may be another's. That bounds it on any machine and by any clock. */
 static long long use(long long at_least_ns)
 {
-	long long used_ns = 0, at_ns, before_ns = now_ns();
+	long long rounds = 0, shortest_ns = LLONG_MAX, at_ns, before_ns = now_ns();
 
-	for (; used_ns < at_least_ns; before_ns = at_ns) {
+	for (; rounds < 100 || rounds * shortest_ns < at_least_ns; before_ns = at_ns) {
 		at_ns = now_ns();
-		if (at_ns - before_ns < 2000)
-			used_ns += at_ns - before_ns;
+		if (at_ns > before_ns && at_ns - before_ns < shortest_ns)
+			shortest_ns = at_ns - before_ns;
+		rounds += at_ns > before_ns;
 	}
-	return used_ns;
+	return rounds * shortest_ns;
 }
 
 int main(int argc, char **argv)

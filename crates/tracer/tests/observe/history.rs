@@ -92,8 +92,10 @@ fn a_process_shorter_than_a_tick_has_its_cpu_time() {
         let mut tasks = history.tasks.iter();
         let task = tasks.find(|task| u64::from(task.process) == process);
         let on_cpu_ns = task.unwrap().on_cpu_ns.unwrap();
-        // Its end is seen before it is gone. Each of the two sums of wait4 is rounded down.
+        // Its end is seen before it is gone. Each of the two sums of wait4 is rounded down, and the clock
+        // of the scheduler is another one: one in a hundred apart where neither is the processor's.
+        let most_ns = (whole_us + 2) * 1010;
         assert!(on_cpu_ns >= least_ns, "{line}: {on_cpu_ns}");
-        assert!(on_cpu_ns < (whole_us + 2) * 1000, "{line}: {on_cpu_ns}");
+        assert!(on_cpu_ns < most_ns, "{line}: {on_cpu_ns}");
     }
 }
