@@ -116,8 +116,27 @@ pub struct RequestLog {
     file: File,
     /// What it begins with, once it is complete.
     begin: Vec<u8>,
-    /// Whether the writer may have lost a request without a word.
-    is_cut: bool,
+    /// Why the writer may have lost a request without a word.
+    cut: Option<Cut>,
+}
+
+/// Why a log lacks requests that were answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// There was no room for more.
+    NoRoom,
+    /// The process that serves the device ended before the run.
+    NoServer,
+}
+
+impl Cut {
+    /// In words.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NoRoom => "the log of the device had no room for more",
+            Self::NoServer => "the process that served the device ended before the program",
+        }
+    }
 }
 
 /// The requests that a log had when it was read.
@@ -125,8 +144,8 @@ pub struct RequestLog {
 pub struct Requests {
     /// In the order of arrival.
     pub all: Vec<Request>,
-    /// Whether there was no room for more.
-    pub is_cut: bool,
+    /// Why there are no later ones, if there may have been.
+    pub cut: Option<Cut>,
 }
 
 impl RequestLog {
@@ -136,14 +155,14 @@ impl RequestLog {
         Ok(Self {
             file,
             begin: Vec::new(),
-            is_cut: false,
+            cut: None,
         })
     }
 
     /// The same log, which may lack requests.
-    pub(crate) fn cut(self) -> Self {
+    pub(crate) fn cut(self, why: Cut) -> Self {
         Self {
-            is_cut: true,
+            cut: Some(why),
             ..self
         }
     }
@@ -166,20 +185,24 @@ impl RequestLog {
         self.file.try_clone()
     }
 
-    /// Reads the requests so far, without the bytes of writes.
+    /// Reads the requests so far, without the bytes of writes. One that the server was ended in the middle of is none.
     ///
     /// # Errors
-    /// When the server was ended in the middle of one, or the file cannot be read.
+    /// When the file cannot be read.
     pub fn requests(&self) -> io::Result<Requests> {
         let size_bytes = self.file.metadata()?.len();
         let [_, kind, ..] = self.header(0)?;
         let mut requests = Requests {
             all: Vec::new(),
-            is_cut: self.is_cut || kind == CUT,
+            cut: (kind == CUT).then_some(Cut::NoRoom).or(self.cut),
         };
         let mut at = HEADER_BYTES as u64;
         while at < size_bytes {
-            let [done_ns, kind, offset, bytes] = self.header(at)?;
+            let Some(header) = self.whole(at, size_bytes)? else {
+                requests.cut.get_or_insert(Cut::NoServer);
+                break;
+            };
+            let [done_ns, kind, offset, bytes] = header;
             at += HEADER_BYTES as u64;
             let action = match kind {
                 WRITE => Action::Write { offset, bytes, at },
@@ -189,11 +212,21 @@ impl RequestLog {
                 _ => return Err(io::ErrorKind::InvalidData.into()),
             };
             if kind == WRITE {
-                at = at.saturating_add(bytes);
+                at += bytes;
             }
             requests.all.push(Request { done_ns, action });
         }
         Ok(requests)
+    }
+
+    /// The header of a request, if all of it is there.
+    fn whole(&self, at: u64, size_bytes: u64) -> io::Result<Option<[u64; 4]>> {
+        let Some(left_bytes) = (size_bytes - at).checked_sub(HEADER_BYTES as u64) else {
+            return Ok(None);
+        };
+        let header = self.header(at)?;
+        let [_, kind, _, bytes] = header;
+        Ok((kind != WRITE || bytes <= left_bytes).then_some(header))
     }
 
     fn header(&self, at: u64) -> io::Result<[u64; 4]> {
@@ -249,7 +282,7 @@ mod tests {
         writer.zero(4, 512, 512);
         assert!(!writer.is_cut());
         let requests = log.requests().unwrap();
-        assert!(!requests.is_cut);
+        assert_eq!(requests.cut, None);
         let at = 2 * HEADER_BYTES as u64;
         let (offset, bytes) = (4096, 4096);
         let actions = [
@@ -285,7 +318,7 @@ mod tests {
         writer.flush(4);
         assert!(writer.is_cut());
         let requests = log.requests().unwrap();
-        assert!(requests.is_cut && !before.is_cut);
+        assert_eq!((requests.cut, before.cut), (Some(Cut::NoRoom), None));
         assert_eq!(requests.all, before.all);
     }
 
@@ -300,7 +333,23 @@ mod tests {
         writer.flush(4);
         assert!(writer.is_cut());
         let requests = log.requests().unwrap();
-        assert!(requests.is_cut && !before.is_cut);
+        assert_eq!((requests.cut, before.cut), (Some(Cut::NoRoom), None));
         assert_eq!(requests.all, before.all);
+    }
+    #[test]
+    fn what_a_server_was_writing_when_it_ended_is_no_request() {
+        let log = RequestLog::new().unwrap();
+        let mut writer = written(&log);
+        let before = log.requests().unwrap();
+        let whole_bytes = writer.written_bytes;
+        writer.write(3, 0, &[9; 4096]);
+        for bytes in [1, HEADER_BYTES as u64, HEADER_BYTES as u64 + 4095] {
+            log.file.set_len(whole_bytes + bytes).unwrap();
+            let requests = log.requests().unwrap();
+            assert_eq!(requests.all, before.all);
+            assert_eq!(requests.cut, Some(Cut::NoServer), "{bytes} bytes");
+        }
+        log.file.set_len(whole_bytes).unwrap();
+        assert_eq!(log.requests().unwrap(), before);
     }
 }

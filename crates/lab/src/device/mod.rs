@@ -19,6 +19,6 @@ mod server;
 pub use image::DiskImage;
 #[cfg(test)]
 pub(crate) use log::Writer as LogWriter;
-pub use log::{RequestLog, Requests};
+pub use log::{Cut, RequestLog, Requests};
 pub use recorder::{DeviceError, Recorder};
 pub use server::{Server, server_main};

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use iostrata_tracer::kernel::{LoopDevice, LoopError, PrivateMounts};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::disk::DISK;
 use super::image::DiskImage;
-use super::log::RequestLog;
+use super::log::{Cut, RequestLog};
 use super::server::Server;
 use crate::scratch::{Leftover, Mounted};
 
@@ -113,10 +114,21 @@ impl Recorder {
     /// could not be removed.
     pub fn close(self) -> (RequestLog, Option<Leftover>) {
         // The server has logged a request when it answers the next one, such as this.
-        let is_whole = File::open(self.fuse.path().join(DISK)).is_ok();
+        let opened = File::open(self.fuse.path().join(DISK));
         drop(self.device);
         let left = self.fuse.close().err();
-        let log = if is_whole { self.log } else { self.log.cut() };
+        let log = match opened {
+            Ok(_) => self.log,
+            Err(error) => self.log.cut(why(&error)),
+        };
         (log, left)
+    }
+}
+
+/// Why it was not opened once more: the server says that it has a cut log, or is not there.
+fn why(error: &io::Error) -> Cut {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::IO) => Cut::NoRoom,
+        _ => Cut::NoServer,
     }
 }

@@ -415,9 +415,8 @@ fn row(
     let explored = &came.explored;
     let log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
-    if recording.is_cut {
-        let what = "requests of the device";
-        incomplete_because.push(Gap::new(what, "the log of the device had no room for more"));
+    if let Some(cut) = recording.cut {
+        incomplete_because.push(Gap::new("requests of the device", cut.as_str()));
     }
     if came.interrupted.is_some() {
         incomplete_because.push(Gap::new("states", "the exploration was ended"));
