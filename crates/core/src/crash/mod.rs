@@ -43,7 +43,7 @@ pub use result::{
     AFTER_FAILURE, BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording,
     RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
-pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use search::{Check, Fault, Found, Kind, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};
 pub use told::{FileRow, FileState, Left, Moment, Role};
 pub use verdicts::{Share, Verdicts};

@@ -299,7 +299,11 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
         "before the program runs",
         "after the program has ended without a crash",
     ];
-    for (message, when) in said.map_err(failure)?.into_iter().zip(when) {
+    for (message, when) in said
+        .map_err(|stopped| failure(stopped.by))?
+        .into_iter()
+        .zip(when)
+    {
         if let Some(message) = message {
             return Err(Failure::Usage(refuses(&message, when)));
         }
