@@ -115,11 +115,12 @@ impl Recorder {
     pub fn close(self) -> (RequestLog, Option<Leftover>) {
         // The server has logged a request when it answers the next one, such as this.
         let opened = File::open(self.fuse.path().join(DISK));
+        let cut = opened.err().map(|error| why(&error));
         drop(self.device);
         let left = self.fuse.close().err();
-        let log = match opened {
-            Ok(_) => self.log,
-            Err(error) => self.log.cut(why(&error)),
+        let log = match cut {
+            Some(cut) => self.log.cut(cut),
+            None => self.log,
         };
         (log, left)
     }
