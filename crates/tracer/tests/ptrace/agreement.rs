@@ -211,7 +211,7 @@ fn on_programs_whose_io_is_known() {
         ("append", &["FILE", "50", "5000", "fdatasync", "overwrite"]),
         ("execs", &["FILE", "4", "vfork"]),
         ("execs", &["FILE", "3", "thread"]),
-        ("execs", &["FILE", "40", "busy"]),
+        ("execs", &["FILE", "6", "busy"]),
         ("tree", &["DIR", "3", "4", "50", "100"]),
         ("threads", &["DIR", "4", "50"]),
         ("detours", &["DIR"]),
