@@ -224,6 +224,34 @@ fn what_was_recovered_is_kept() {
 
 /// What is written elsewhere leaves nothing to commit on the file system under test.
 #[test]
+fn a_page_has_the_operations_of_a_recovered_state() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let page = case.place.path("crash.html");
+    let script = "echo new > n; sync n; mv n f; echo saved";
+    let options = ["--html", page.to_str().unwrap()];
+    let result = case.crash(("ext4", "none"), &options, script, 1);
+    assert_only_lost(&result, "rename");
+    let timeline = result["findings"][0]["timeline"].as_array().unwrap();
+    let left = |call: &str| {
+        let is_of = |moment: &&Value| {
+            let name = moment["operation"]["syscall"].as_str();
+            name.is_some_and(|name| name.starts_with(call))
+        };
+        let moment = timeline.iter().find(is_of).unwrap();
+        (moment["left"].clone(), moment["durable_by"].is_u64())
+    };
+    assert_eq!(left("write"), ("durable".into(), true));
+    assert_eq!(left("rename"), ("unknown".into(), false));
+    let text = fs::read_to_string(page).unwrap();
+    for words in ["the power fails", "<svg", "on disk or not", "durable by"] {
+        assert!(text.contains(words), "no {words:?}");
+    }
+}
+
+#[test]
 fn writes_to_another_file_system_commit_nothing() {
     if !is_root("block mode") {
         return;
