@@ -343,7 +343,7 @@ mod tests {
         let before = log.requests().unwrap();
         let whole_bytes = writer.written_bytes;
         writer.write(3, 0, &[9; 4096]);
-        for bytes in [1, HEADER_BYTES as u64, HEADER_BYTES as u64 + 4095] {
+        for bytes in [HEADER_BYTES as u64 + 4095, HEADER_BYTES as u64, 1] {
             log.file.set_len(whole_bytes + bytes).unwrap();
             let requests = log.requests().unwrap();
             assert_eq!(requests.all, before.all);

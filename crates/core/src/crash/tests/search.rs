@@ -104,15 +104,19 @@ fn an_ended_search_keeps_what_it_found() {
         }
         Ok(seen.iter().map(look).collect())
     };
-    let (ended, found) = searched(&history, &mut check);
+    let (ended, found) = searched(&history, 4, &mut check);
     assert_eq!(ended, Err("ended"));
     assert!(!found.faults.is_empty() && found.failing > 0);
     assert!(found.coverage.not_tried > 0, "{:?}", found.coverage);
 }
 
-fn searched<E>(history: &History, check: &mut impl Check<E>) -> (Result<(), E>, Found) {
+fn searched<E>(
+    history: &History,
+    beside: usize,
+    check: &mut impl Check<E>,
+) -> (Result<(), E>, Found) {
     let mut found = Found::default();
-    let mut verdicts = Verdicts::new(64);
+    let mut verdicts = Verdicts::new(beside);
     let budget = Budget::default();
     let ended = search(
         history,
@@ -136,7 +140,7 @@ fn what_was_said_of_some_of_the_trees_before_the_end_is_kept() {
         broken = said.iter().filter(|(_, said)| said.is_some()).count() as u64;
         Err::<Vec<_>, _>(Stopped { said, by: "ended" })
     };
-    let (ended, found) = searched(&history, &mut check);
+    let (ended, found) = searched(&history, 64, &mut check);
     assert_eq!(ended, Err("ended"));
     assert!(broken > 0);
     assert_eq!(found.failing, broken);
