@@ -158,22 +158,50 @@ fn parts_that_are_merged_are_the_whole() {
     assert_eq!(part["fix"], Value::Null);
     assert!(text(&part["fix_unknown_because"]).contains("part"));
 
-    let refused = |files: &[&Path], why: &str| {
-        let mut command = case.place.iostrata("merge");
-        command.args(files);
-        run(command).expect(2).says(&[why]);
+    let [one, two, three] = files.as_slice() else {
+        panic!("{files:?}")
     };
-    refused(&[&files[0], &files[2]], "part 2/3 is missing");
-    refused(
-        &[&files[0], &files[1], &files[1], &files[2]],
-        "part 2/3 is there twice",
-    );
+    refuses(&case, &[one, three], "part 2/3 is missing");
+    refuses(&case, &[one, two, two, three], "part 2/3 is there twice");
+    refuses_mixtures(&case, &[one, two], three);
+}
+
+fn refuses(case: &Case, files: &[&Path], why: &str) {
+    let mut command = case.place.iostrata("merge");
+    command.args(files);
+    run(command).expect(2).says(&[why]);
+}
+
+/// Parts of different wholes.
+fn refuses_mixtures(case: &Case, [one, two]: &[&Path; 2], last: &Path) {
     let other = case.place.path("other.json");
-    let changed = fs::read_to_string(&files[2])
-        .unwrap()
-        .replace("\"seed\": 1", "\"seed\": 2");
-    fs::write(&other, changed).unwrap();
-    refused(&[&files[0], &files[1], &other], "other settings");
+    let of: [(&[&str], Value, &str); 6] = [
+        (&["settings", "seed"], 2.into(), "with other settings"),
+        (&["command", "0"], "other".into(), "of another command"),
+        (&["check"], "true".into(), "of another checker"),
+        (
+            &["environment", "iostrata_version"],
+            "0.0.9".into(),
+            "of another version of iostrata",
+        ),
+        (
+            &["recording", "log_blake3"],
+            "0".repeat(64).into(),
+            "of another recording",
+        ),
+        (
+            &["partition"],
+            "3/4".into(),
+            "a part of 4, and others are not",
+        ),
+    ];
+    for (path, value, why) in of {
+        let mut part: Value = serde_json::from_slice(&fs::read(last).unwrap()).unwrap();
+        let pointer = format!("/{}", path.join("/"));
+        *part.pointer_mut(&pointer).unwrap() = value;
+        fs::write(&other, part.to_string()).unwrap();
+        refuses(case, &[one, two, &other], why);
+    }
 }
 
 #[test]
