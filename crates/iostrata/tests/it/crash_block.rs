@@ -224,6 +224,32 @@ fn what_was_recovered_is_kept() {
 
 /// What is written elsewhere leaves nothing to commit on the file system under test.
 #[test]
+fn a_checker_that_hangs_or_deletes_everything_is_bounded() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let file = case.dir.join("f");
+    for (does, says) in [
+        ("sleep 1000".to_owned(), "the checker took more than 0.5 s"),
+        (
+            format!(
+                "rm -rf {} 2>/dev/null; echo gone; exit 1",
+                case.dir.display()
+            ),
+            "gone",
+        ),
+    ] {
+        let check = format!("[ -s f ] || {{ {does}; }}");
+        let options = ["--check-timeout", "0.5", "--check", &check];
+        let result = case.crash(("ext4", "fsync"), &options, "echo new > f", 1);
+        assert_has(&result, "prefix", says, "");
+        assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
+    }
+    case.place.assert_nothing_left();
+}
+
+#[test]
 fn a_page_has_the_operations_of_a_recovered_state() {
     if !is_root("block mode") {
         return;
