@@ -108,9 +108,9 @@ struct task_state {
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
 	__u64 argument[5];
-	__s64 result;       /* of a call with CALL_TOLD */
-	__u32 told_by;      /* ... and TOLD_BY_* of it */
-	__u32 told_pad;
+	__s64 result;       /* of the call that ends */
+	__u32 told_by;      /* TOLD_BY_* of a call with CALL_TOLD */
+	__u32 purpose;      /* of the call that ends */
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
