@@ -551,9 +551,15 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 			state->switched_ns = now = bpf_ktime_get_ns();
 	}
 	state = state_of(next);
-	if (state && state->switched_ns) {
-		if (!now)
-			now = bpf_ktime_get_ns();
+	if (!state)
+		return 0;
+	if (!now && (HISTORY || state->switched_ns))
+		now = bpf_ktime_get_ns();
+	/* set_next_entity has just set exec_start (kernel/sched/fair.c): to now, or to when an idle CPU
+	 * was told to wake up (rq_clock_skip_update), which the scheduler counts as time of the task. */
+	if (HISTORY)
+		state->run_queue_ns = now - next->se.exec_start;
+	if (state->switched_ns) {
 		/* A call that was under way when the task was attached is not counted. */
 		if (state->entered_ns)
 			state->blocked_ns += now - state->switched_ns;

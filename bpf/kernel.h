@@ -282,6 +282,7 @@ struct css_set {
 	struct cgroup *dfl_cgrp; /* of the hierarchy of version 2 */
 };
 struct sched_entity {
+	__u64 exec_start; /* up to when the sum counts, on the clock of the run queue */
 	__u64 sum_exec_runtime;
 };
 struct bpf_local_storage;
@@ -310,6 +311,7 @@ struct task_struct {
 	void *worker_private; /* of an io_uring worker its struct io_worker */
 	__u64 self_exec_id;
 	__u64 start_time;
+	int on_cpu; /* not on machines of one CPU before Linux 6.17 */
 	struct sched_entity se;
 	unsigned long min_flt;
 	unsigned long maj_flt;

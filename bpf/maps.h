@@ -140,6 +140,7 @@ struct task_state {
 	__u64 faulted_in;     /* inode of the last fault on file contents */
 	__u64 faulted_page;   /* ... and its page */
 	__u64 on_cpu_base_ns;
+	__u64 run_queue_ns;   /* CLOCK_MONOTONIC less the clock of its run queue, 0 for not known */
 	__u64 minor_base;
 	__u64 major_base;
 	__u64 started_ns;

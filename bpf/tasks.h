@@ -11,8 +11,26 @@ static __always_inline struct totals *sums(void)
 	return bpf_map_lookup_elem(&totals, &zero);
 }
 
+/* The task's time on CPUs since it was first seen. The scheduler brings its sum up to date at ticks and
+ * switches only (update_curr, kernel/sched/fair.c), so a task that is on a CPU has run since exec_start,
+ * too: all its life, if that is short. */
+static __always_inline __u64 on_cpu_ns(struct task_state *state, struct task_struct *task)
+{
+	__u64 sum = task->se.sum_exec_runtime - state->on_cpu_base_ns;
+	__s64 more;
+
+	if (!state->run_queue_ns)
+		return sum;
+	if (bpf_core_field_exists(task->on_cpu) ? !task->on_cpu :
+						   task != bpf_get_current_task_btf())
+		return sum;
+	more = bpf_ktime_get_ns() - state->run_queue_ns - task->se.exec_start;
+	return more > 0 ? sum + more : sum;
+}
+
 /* What one thread did, when it ends or the observation does. The task is 0 where it is gone. */
-static __noinline int send_task(struct task_state *state, struct task_struct *task, __u64 ended_ns)
+static __noinline int send_task(struct task_state *state, struct task_struct *task, __u64 ended_ns,
+				__u64 on_cpu_ns)
 {
 	struct task_event event = {};
 
@@ -32,7 +50,7 @@ static __noinline int send_task(struct task_state *state, struct task_struct *ta
 	if (!task) {
 		event.on_cpu_ns = NOT_KNOWN;
 	} else {
-		event.on_cpu_ns = task->se.sum_exec_runtime - state->on_cpu_base_ns;
+		event.on_cpu_ns = on_cpu_ns;
 		event.minor_faults = task->min_flt - state->minor_base;
 		event.major_faults = task->maj_flt - state->major_base;
 		bpf_probe_read_kernel(event.name, sizeof event.name, task->comm);
@@ -48,14 +66,16 @@ static __always_inline bool settle(struct task_state *state, __u64 owner, struct
 				   __u64 ended_ns)
 {
 	struct totals *sum = sums();
+	__u64 ran_ns;
 
 	if (!take_over(state, owner))
 		return 0;
 	change_alive(-1);
+	ran_ns = task ? on_cpu_ns(state, task) : 0;
 	if (HISTORY) {
 		end_run(&state->run, state->numbers);
 		end_reports(state, state->numbers);
-		send_task(state, task, ended_ns);
+		send_task(state, task, ended_ns, ran_ns);
 	}
 
 	for (int i = 0; i < SLOTS; i++)
@@ -67,7 +87,7 @@ static __always_inline bool settle(struct task_state *state, __u64 owner, struct
 	if (!sum)
 		return 1;
 	if (task) {
-		sum->on_cpu_ns += task->se.sum_exec_runtime - state->on_cpu_base_ns;
+		sum->on_cpu_ns += ran_ns;
 		sum->minor_faults += task->min_flt - state->minor_base;
 		sum->major_faults += task->maj_flt - state->major_base;
 	}

@@ -1,7 +1,8 @@
 /* execs PATH LEFT [MODE]
  *
  * Appends one record of 10 bytes to PATH and executes itself with LEFT-1, until LEFT is 0.
- * MODE says from where: `thread` from a second thread while a third sleeps, `vfork` in a
+ * MODE says from where: `thread` from a second thread while a third sleeps, `busy` the same
+ * while the first one makes calls (not I/O) instead of sleeping, too, `vfork` in a
  * child made by vfork, `setsid` in a child that has left the session, `failing` after two
  * attempts to execute what does not exist; without it from the only thread.
  * I/O on PATH: LEFT+1 times openat, write of 10 bytes, close.
@@ -46,7 +47,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc < 3) {
-		fprintf(stderr, "execs PATH LEFT [thread|vfork|setsid|failing]\n");
+		fprintf(stderr, "execs PATH LEFT [thread|busy|vfork|setsid|failing]\n");
 		return 2;
 	}
 	fd = open(argv[1], O_CREAT | O_WRONLY | O_APPEND, 0644);
@@ -57,9 +58,11 @@ int main(int argc, char **argv)
 	snprintf(left, sizeof left, "%ld", atol(argv[2]) - 1);
 	arguments = argv;
 	argv[2] = left;
-	if (!strcmp(mode, "thread")) {
+	if (!strcmp(mode, "thread") || !strcmp(mode, "busy")) {
 		pthread_create(&thread, 0, nothing, 0);
 		pthread_create(&thread, 0, execute, 0);
+		while (!strcmp(mode, "busy"))
+			getppid();
 		pause();
 	}
 	if (!strcmp(mode, "vfork")) {

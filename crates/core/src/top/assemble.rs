@@ -25,6 +25,7 @@ pub fn assemble(counted: &Counted) -> Interval {
     Interval {
         schema: SCHEMA.to_owned(),
         backend: Backend::Ebpf,
+        ways: counted.ways.clone(),
         started_ns: counted.started_ns,
         interval_s: seconds(counted.length_ns),
         own: OwnCost {

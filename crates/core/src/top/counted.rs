@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Commits, Dirty};
+use crate::environment::Way;
 use crate::evidence::Cause;
 use crate::op::{FileId, Gap};
 
@@ -146,6 +147,8 @@ pub struct Counted {
     pub length_ns: u64,
     /// What is observed.
     pub strata: Strata,
+    /// How.
+    pub ways: Vec<Way>,
     /// By process and file.
     pub shares: Vec<Share>,
     /// Block requests.

@@ -18,7 +18,7 @@ pub(crate) mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::environment::Backend;
+use crate::environment::{Backend, Way};
 use crate::op::Gap;
 
 pub use assemble::assemble;
@@ -45,6 +45,9 @@ pub struct Interval {
     pub schema: String,
     /// What observed: `ebpf`, or `none` for `/proc/PID/io` alone.
     pub backend: Backend,
+    /// How each stratum was observed in the kernel; empty if nothing was loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ways: Vec<Way>,
     /// Begin of the interval, nanoseconds since 1970.
     pub started_ns: u64,
     /// Its length, seconds. Rates are counts by this.

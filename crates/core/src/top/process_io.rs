@@ -157,6 +157,7 @@ pub fn of_samples(before: &Samples, now: &Samples, why: &str) -> Interval {
     Interval {
         schema: SCHEMA.to_owned(),
         backend: Backend::None,
+        ways: Vec::new(),
         started_ns: before.at_ns,
         interval_s: seconds(now.at_ns.saturating_sub(before.at_ns)),
         own: OwnCost {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::environment::TRACEPOINTS;
 use crate::evidence::Cause;
 use crate::op::FileId;
 
@@ -8,6 +9,13 @@ const ID: &str = "3f2a00000000000000000000000000000000000000000000000000000000be
 /// A cgroup of a container.
 fn b() -> String {
     format!("/docker-{ID}.scope/b")
+}
+
+fn ways() -> Vec<Way> {
+    vec![Way {
+        what: "system calls".to_owned(),
+        by: TRACEPOINTS.to_owned(),
+    }]
 }
 
 fn file(inode: u64) -> FileId {
@@ -136,6 +144,7 @@ pub(super) fn counted() -> Counted {
             pages: true,
             device: true,
         },
+        ways: ways(),
         shares: vec![appender, writer, by_path],
         requests: vec![
             requests(Cause::Data, Some(11), Some(41), 10),

@@ -5,6 +5,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use iostrata_core::environment::TRACEPOINTS;
+use iostrata_core::top::Interval;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use crate::watched::iostrata;
@@ -29,6 +31,10 @@ fn once_is_one_interval() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text.lines().count(), 1);
     assert_eq!(output.stderr, b"");
+    let interval: Interval = serde_json::from_str(&text).unwrap();
+    let way = |what: &str| interval.ways.iter().find(|way| way.what == what).unwrap();
+    assert_eq!(way("system calls").by, TRACEPOINTS, "docs/top.md says why");
+    assert_eq!(way("device requests").by, TRACEPOINTS);
 }
 
 #[test]

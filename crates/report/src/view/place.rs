@@ -2,7 +2,7 @@
 
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
-use iostrata_core::environment::{Backend, Storage};
+use iostrata_core::environment::{Backend, Storage, Way};
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, SEPARATOR};
@@ -18,9 +18,14 @@ pub(super) fn machine(environment: &Environment) -> String {
         ),
     ];
     words.extend(environment.virtualization.clone());
-    let unusual = environment.ways.iter().filter(|way| !way.is_usual());
-    words.extend(unusual.map(|way| format!("{} by {}", way.what, way.by)));
+    words.extend(unusual(&environment.ways));
     words.join(SEPARATOR)
+}
+
+/// `page cache by the functions filemap_fault`: what is not observed by tracepoints alone.
+pub(super) fn unusual(ways: &[Way]) -> impl Iterator<Item = String> {
+    let unusual = ways.iter().filter(|way| !way.is_usual());
+    unusual.map(|way| format!("{} by {}", way.what, way.by))
 }
 
 /// The observer of a run.

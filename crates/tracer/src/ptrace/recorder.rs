@@ -76,6 +76,11 @@ impl Recorder {
         thread.is_some_and(|thread| thread.entered.is_some())
     }
 
+    /// Whether the process of the thread has other threads.
+    pub(super) fn has_company(&self, tid: Tid) -> bool {
+        !self.tasks.is_last(tid)
+    }
+
     /// A running thread is traced from now on.
     pub(super) fn adopt(&mut self, tid: Tid, now_ns: u64) {
         let (process, parent) = family(tid);
@@ -367,10 +372,16 @@ impl Recorder {
     pub(super) fn executed(&mut self, tid: Tid, former: Tid, now_ns: u64) {
         self.counts = true;
         if former != tid && former != 0 {
-            self.tally.renumber(former, tid, now_ns);
+            let first_was_there = self.tally.renumber(former, tid, now_ns);
+            self.notes.without_figures += u64::from(first_was_there);
             self.tasks.execute(tid, former);
         } else {
             self.tasks.execute(tid, tid);
+        }
+        // Until its end tells the last one. Its first thread may go without an end.
+        if let Ok(name) = std::fs::read(format!("/proc/{tid}/comm")) {
+            let name = name.strip_suffix(b"\n").unwrap_or(&name);
+            self.tally.name_task(tid, name);
         }
         self.notes.executed(tid);
         if let Some(log) = &mut self.log {

@@ -144,6 +144,20 @@ pub(super) fn message(tid: Tid) -> io::Result<Tid> {
     Ok(Tid::try_from(message).unwrap_or(0))
 }
 
+/// Whether a thread has left its stop, which only SIGKILL can cause, and is on its way to
+/// `PTRACE_EVENT_EXIT` or already there. Continuing it then would skip that stop.
+pub(super) fn is_being_killed(tid: Tid) -> bool {
+    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let address = found.as_mut_ptr().addr();
+    if request(libc::PTRACE_GETSIGINFO, tid, 0, address).is_err() {
+        return true;
+    }
+    // SAFETY: all-zero is a value of this structure, and the kernel wrote over it.
+    let found = unsafe { found.assume_init() };
+    let at_its_end = libc::SIGTRAP | libc::PTRACE_EVENT_EXIT << 8;
+    (found.si_signo, found.si_code) == (libc::SIGTRAP, at_its_end)
+}
+
 /// The call of a stopped thread, as the kernel reports it, without counting stops.
 pub(super) fn call_info(tid: Tid) -> io::Result<CallInfo> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();

@@ -165,7 +165,7 @@ impl Tracing {
             self.turns.left(tid);
         }
         self.current = None;
-        if self.has_log() && is_being_killed(tid, stop) {
+        if self.may_be_killed(tid, stop) && request::is_being_killed(tid) {
             return;
         }
         self.let_on(tid, stop, resume);
@@ -187,8 +187,13 @@ impl Tracing {
         }
     }
 
-    fn has_log(&self) -> bool {
-        self.recorder.as_ref().is_some_and(Recorder::has_log)
+    /// Whether it matters that the thread stops once more when it is killed in this stop. An operation log needs the
+    /// result of its call. The first thread of a process has no other end when another one executes a program: it is
+    /// gone then, and what it used with it (ptrace(2), "execve(2) under ptrace").
+    fn may_be_killed(&self, tid: Tid, stop: Stop) -> bool {
+        let matters = |it: &Recorder| it.has_log() || it.has_company(tid);
+        !matches!(stop, Stop::Ending | Stop::Gone | Stop::GroupStopped)
+            && self.recorder.as_ref().is_some_and(matters)
     }
 
     /// Whether a thread that is about to make a call has its turn.
@@ -349,13 +354,6 @@ impl Tracing {
             Resume::Freely
         }
     }
-}
-
-/// Whether the thread has left its stop, which only SIGKILL can cause. It stops once more before it
-/// ends. Continuing it would skip that stop, which shows the result of its call.
-fn is_being_killed(tid: Tid, stop: Stop) -> bool {
-    matches!(stop, Stop::Filtered | Stop::Call)
-        && matches!(request::call_info(tid), Ok(CallInfo::None) | Err(_))
 }
 
 fn answer(tid: Tid, stop: Stop, resume: Resume) {

@@ -89,6 +89,7 @@ impl Machine {
             started_ns,
             length_ns: now_ns.saturating_sub(begun_ns),
             strata: self.watch.strata(),
+            ways: self.watch.ways(),
             shares: taken.shares,
             requests: taken.requests,
             commits,

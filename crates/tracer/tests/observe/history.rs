@@ -74,3 +74,28 @@ fn transfers_have_a_shape() {
     assert_eq!(history.tasks[0].name, b"append");
     assert_eq!(history.tasks[0].written_bytes, 3000);
 }
+
+/// The scheduler's sum is as old as the last tick or switch, so of such a process it says little.
+#[test]
+fn a_process_shorter_than_a_tick_has_its_cpu_time() {
+    let report = tempfile::NamedTempFile::new().unwrap();
+    let (_, history) = run(Command::new(workload("brief"))
+        .args(["50", "300"])
+        .arg(report.path()));
+    let lines = std::fs::read_to_string(report.path()).unwrap();
+    assert_eq!(lines.lines().count(), 50);
+    for line in lines.lines() {
+        let words: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
+        let [process, least_ns, whole_us] = words[..] else {
+            panic!("{line}");
+        };
+        let mut tasks = history.tasks.iter();
+        let task = tasks.find(|task| u64::from(task.process) == process);
+        let on_cpu_ns = task.unwrap().on_cpu_ns.unwrap();
+        // Its end is seen before it is gone. Each of the two sums of wait4 is rounded down, and the clock
+        // of the scheduler is another one: one in a hundred apart where neither is the processor's.
+        let most_ns = (whole_us + 2) * 1010;
+        assert!(on_cpu_ns >= least_ns, "{line}: {on_cpu_ns}");
+        assert!(on_cpu_ns < most_ns, "{line}: {on_cpu_ns}");
+    }
+}

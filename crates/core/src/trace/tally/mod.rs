@@ -141,15 +141,25 @@ impl Tally {
             .insert(thread, Thread::new(thread, process, parent, started_ns));
     }
 
+    /// What a thread is called, unless its usage names it when it ends.
+    pub fn name_task(&mut self, thread: u32, name: &[u8]) {
+        if let Some(thread) = self.threads.get_mut(&thread) {
+            name.clone_into(&mut thread.task.name);
+        }
+    }
+
     /// A thread continues under another id: it executed a program while it was not the first of its
-    /// process, and took the id of the first.
-    pub fn renumber(&mut self, from: u32, to: u32, ended_ns: u64) {
+    /// process, and took the id of the first. Returns whether that one was still there; it has ended
+    /// without its usage.
+    pub fn renumber(&mut self, from: u32, to: u32, ended_ns: u64) -> bool {
         let Some(mut thread) = self.threads.remove(&from) else {
-            return;
+            return false;
         };
+        let first_was_there = self.threads.contains_key(&to);
         self.end_task(to, None, Some(ended_ns));
         thread.task.thread = to;
         self.threads.insert(to, thread);
+        first_was_there
     }
 
     /// A call has ended.

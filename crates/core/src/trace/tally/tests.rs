@@ -295,11 +295,17 @@ fn a_thread_keeps_its_sums_under_its_new_number() {
     tally.begin_task(10, 10, 1, 0);
     tally.begin_task(11, 10, 1, 0);
     tally.call(write(5, 0, 7));
-    tally.renumber(11, 10, 50);
+    tally.name_task(10, b"first");
+    assert!(tally.renumber(11, 10, 50));
     tally.end_task(10, None, Some(60));
+    assert!(!tally.renumber(11, 10, 70));
     let tasks = tally.finish().seen.tasks;
     assert_eq!(tasks.len(), 2);
     assert_eq!((tasks[0].thread, tasks[0].ended_ns), (10, Some(50)));
+    assert_eq!(
+        (&tasks[0].name[..], tasks[0].on_cpu_ns),
+        (&b"first"[..], None)
+    );
     assert_eq!(
         (tasks[1].thread, tasks[1].written_bytes, tasks[1].ended_ns),
         (10, 7, Some(60))

@@ -153,7 +153,7 @@ impl Thread {
 
     pub(super) fn use_up(&mut self, used: Option<Used>) {
         self.task.on_cpu_ns = used.as_ref().map(|used| used.on_cpu_ns);
-        let used = used.unwrap_or_default();
+        let Some(used) = used else { return };
         self.task.name = used.name;
         self.task.minor_faults = used.minor_faults;
         self.task.major_faults = used.major_faults;

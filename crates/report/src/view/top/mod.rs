@@ -6,10 +6,11 @@ mod rows;
 mod syncs;
 
 use iostrata_core::bytes;
-use iostrata_core::environment::Backend;
+use iostrata_core::environment::{Backend, TRACEPOINTS};
 use iostrata_core::top::{By, Interval};
 
 use super::page::{Page, SEPARATOR, Tone};
+use super::place::unusual;
 use super::table::Table;
 use super::unseen;
 use crate::format::{counted, number, size};
@@ -89,7 +90,18 @@ pub(crate) fn show(page: &mut Page, interval: &Interval, style: Style) {
     if style.is_first || interval.lost_events > 0 {
         gaps(page, interval);
     }
+    if style.is_first && !interval.ways.is_empty() {
+        page.blank();
+        page.paragraph(0, &ways(interval));
+    }
     page.blank();
+}
+
+/// `observed by tracepoints`, and what of it by something else.
+fn ways(interval: &Interval) -> String {
+    let mut facts = vec![format!("observed by {TRACEPOINTS}")];
+    facts.extend(unusual(&interval.ways));
+    facts.join(SEPARATOR)
 }
 
 fn gaps(page: &mut Page, interval: &Interval) {

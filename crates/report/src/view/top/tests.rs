@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use insta::assert_snapshot;
+use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::evidence::Cause;
 use iostrata_core::op::{FileId, Gap};
 use iostrata_core::top::{
@@ -156,6 +157,7 @@ fn interval() -> Interval {
             pages: true,
             device: true,
         },
+        ways: Vec::new(),
         shares: shares(),
         requests: vec![
             request(Cause::Read, (Some(8), Some(97)), 128, 134_217_728),
@@ -282,6 +284,7 @@ fn idle(strata: Strata) -> Interval {
         started_ns: 0,
         length_ns: 1_000_000_000,
         strata,
+        ways: Vec::new(),
         shares: Vec::new(),
         requests: Vec::new(),
         commits: Commits::default(),
@@ -304,6 +307,24 @@ fn nothing_at_all() {
         device: true,
     });
     assert_snapshot!(draw(&interval, 100, style(By::Process, false)));
+}
+
+#[test]
+fn the_first_interval_says_how_it_was_observed() {
+    let mut interval = interval();
+    let way = |what: &str, by: &str| Way {
+        what: what.to_owned(),
+        by: by.to_owned(),
+    };
+    interval.ways = vec![
+        way("system calls", TRACEPOINTS),
+        way("page cache", "the functions filemap_fault"),
+    ];
+    let text = draw(&interval, 100, style(By::Process, true));
+    let line = "observed by tracepoints · page cache by the functions filemap_fault";
+    assert!(text.contains(line), "{text}");
+    let later = draw(&interval, 100, style(By::Process, false));
+    assert!(!later.contains("observed by"), "{later}");
 }
 
 #[test]
