@@ -414,11 +414,18 @@ static __always_inline struct task_state *current_state(void)
 }
 #endif
 
-/* Whether it belongs to the tree, or is an io_uring thread that works for a process of the tree:
- * those are created without an event (create_io_thread, kernel/fork.c). */
+/* Whether the process of the current task belongs to the tree. Its first thread must stay a pointer that
+ * the verifier trusts, for which it searches all kernel types (see WALK): here once a program. */
+APART int is_process_of_tree(void)
+{
+	return !!state_of(bpf_get_current_task_btf()->group_leader);
+}
+
+/* Whether the current task belongs to the tree, or is an io_uring thread that works for a process of the
+ * tree: those are created without an event (create_io_thread, kernel/fork.c). */
 static __always_inline bool is_of_tree(struct task_struct *task)
 {
-	return state_of(task) || ((task->flags & PF_IO_WORKER) && state_of(task->group_leader));
+	return state_of(task) || ((task->flags & PF_IO_WORKER) && is_process_of_tree());
 }
 
 /* The file of a descriptor, 0 for none. */

@@ -97,18 +97,21 @@ static __noinline int look_at_request(struct operation *operation, struct io_kio
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(ring_submitted, struct io_kiocb *request)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = bpf_get_current_task_btf(), *first = task->group_leader;
 	struct operation operation = {};
 	__u64 key = (__u64)request, id = current_numbers();
-	struct task_state *state = state_of(task);
+	struct task_state *state;
 	__u64 number = 0; /* the same as a number, for global functions */
 
+	/* Read here, before paths part: see WALK. */
+	asm volatile("" : "+r"(first));
+	state = state_of(task);
 	/* Writes of the thread precede its submissions. */
 	if (HISTORY && state && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)))
 		end_run(&state->run, id);
 	/* A kernel submission thread belongs to the process whose ring it serves. */
 	if (!state)
-		state = state_of(task->group_leader);
+		state = state_of(first);
 	if (!state || !request)
 		return 0;
 	state->reports.news = 1;
