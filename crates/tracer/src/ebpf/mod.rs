@@ -259,7 +259,9 @@ impl EbpfObserver {
             end_io: self.object.end_io,
             ..Config::default()
         };
-        self.skipped_before = self.object.skipped();
+        // Programs that were never attached have skipped nothing, and asking takes two milliseconds.
+        let has_run = self.object.has_run();
+        self.skipped_before = has_run.then(|| self.object.skipped()).unwrap_or_default();
         self.looks = Looks::default();
         self.moved = 0;
         self.streaming = stream.calls || stream.requests || self.limits.history;

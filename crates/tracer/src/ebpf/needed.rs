@@ -130,6 +130,14 @@ impl<'a> Index<'a> {
         (0..self.starts.len()).map(is_wanted).collect()
     }
 
+    /// The id of a function among these types.
+    pub(super) fn function(&self, kept: &[bool], name: &str) -> Option<u32> {
+        let mut numbers = self.numbers().filter(|number| kept[*number]);
+        let number = numbers
+            .find(|number| self.kind(*number) == FUNC && self.name(*number) == name.as_bytes());
+        u32::try_from(number?).ok()
+    }
+
     /// A BTF of these types alone, under their own ids.
     pub(super) fn only(&self, kept: &[bool]) -> Option<Vec<u8>> {
         let placeholder: Vec<u8> = PLACEHOLDER.iter().flat_map(|w| w.to_ne_bytes()).collect();
@@ -273,7 +281,11 @@ mod tests {
         let index = Index::of(&all).unwrap();
         let whole = Btf::parse(&all, Endianness::default()).unwrap();
         let names = ["btf_trace_sys_enter", "bpf_iter_task", "vfs_rename"];
-        let hooks = index.only(&index.hooks(&set(&names))).unwrap();
+        let kept = index.hooks(&set(&names));
+        let function = whole.id_by_type_name_kind("vfs_rename", BtfKind::Func);
+        assert_eq!(index.function(&kept, "vfs_rename"), function.ok());
+        assert_eq!(index.function(&kept, "vfs_unlink"), None);
+        let hooks = index.only(&kept).unwrap();
         let hooks = Btf::parse(&hooks, Endianness::default()).unwrap();
         for (name, kind) in names
             .into_iter()
