@@ -260,8 +260,11 @@ impl EbpfObserver {
             ..Config::default()
         };
         // Programs that were never attached have skipped nothing, and asking takes two milliseconds.
-        let has_run = self.object.has_run();
-        self.skipped_before = has_run.then(|| self.object.skipped()).unwrap_or_default();
+        self.skipped_before = if self.object.has_run() {
+            self.object.skipped()
+        } else {
+            Skipped::default()
+        };
         self.looks = Looks::default();
         self.moved = 0;
         self.streaming = stream.calls || stream.requests || self.limits.history;
