@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, Builder, Coverage, Found, History, Model, Seen, Verdicts, search,
+    Budget, Builder, Coverage, Found, History, Model, Seen, Stopped, Verdicts, search,
 };
 use iostrata_core::op::{FileId, FileKind};
 use iostrata_core::record::{
@@ -131,7 +131,8 @@ fn history() -> History {
 
 fn main() {
     let history = history();
-    let mut check = |seen: &[Seen], _: &Coverage| Ok::<_, Infallible>(vec![None; seen.len()]);
+    let mut check =
+        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(vec![None; seen.len()]);
     for model in Model::ALL {
         let mut found = Found::default();
         let mut verdicts = Verdicts::new(1);

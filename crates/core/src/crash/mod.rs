@@ -40,10 +40,10 @@ pub use kind::FaultKind;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording, RecoveredRow, SCHEMA,
-    Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
+    AFTER_FAILURE, BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording,
+    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
 };
-pub use search::{Check, Fault, Found, Kind, Seen, search};
+pub use search::{Check, Fault, Found, Kind, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};
 pub use told::{FileRow, FileState, Left, Moment, Role};
 pub use verdicts::{Share, Verdicts};

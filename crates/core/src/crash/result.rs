@@ -16,6 +16,9 @@ use crate::op::Gap;
 /// Name and version of the format.
 pub const SCHEMA: &str = "iostrata.crash/1";
 
+/// What is missing of a program that failed, as a [`Gap`] names it.
+pub const AFTER_FAILURE: &str = "the program after its failure";
+
 /// The states that a crash of one program could leave, and which of them break its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -119,7 +122,7 @@ pub struct ModeRow {
     pub operations: u64,
     /// States.
     pub states: States,
-    /// Whether the log has everything that the program did.
+    /// Whether the log has everything that the program did, and the program did not fail.
     pub complete: bool,
     /// Why not.
     pub incomplete_because: Vec<Gap>,
@@ -295,7 +298,7 @@ pub enum Verdict {
     Clean,
     /// Something.
     Failing,
-    /// The log lacks something, so that nothing can be promised.
+    /// The log lacks something, or the program failed, so that nothing can be promised.
     Incomplete,
 }
 

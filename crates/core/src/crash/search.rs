@@ -59,10 +59,31 @@ pub struct Found {
 /// A tree to look at, and how many steps had told somebody something by then.
 pub type Seen = (Tree, usize);
 
+/// Why not all of some trees were looked at, and what was said of those that were.
+#[derive(Debug)]
+pub struct Stopped<E> {
+    /// The number of each of these trees, and its message.
+    pub said: Vec<(usize, Option<String>)>,
+    /// The reason.
+    pub by: E,
+}
+
+impl<E> From<E> for Stopped<E> {
+    fn from(by: E) -> Self {
+        Self {
+            said: Vec::new(),
+            by,
+        }
+    }
+}
+
 /// Looks at trees, and gives for each what is broken in it: the message of a checker. Learns how far the
 /// exploration is.
-pub trait Check<E>: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, E> {}
-impl<E, F: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, E>> Check<E> for F {}
+pub trait Check<E>: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, Stopped<E>> {}
+impl<E, F> Check<E> for F where
+    F: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, Stopped<E>>
+{
+}
 
 /// Goes through the states of a model, and adds to `found`. Each different tree is checked once; what is
 /// found does not depend on how many are looked at side by side.
@@ -136,11 +157,17 @@ impl<C> Search<'_, '_, C> {
     {
         let (states, looks): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .map(|(state, key, seen)| (state, (key, seen)))
+            .map(|(state, key, seen)| ((state, key), (key, seen)))
             .unzip();
-        let said = self.smaller.look(looks)?;
+        let said = match self.smaller.look(looks) {
+            Ok(said) => said,
+            Err(error) => {
+                self.keep(states);
+                return Err(error);
+            }
+        };
         let mut ended = Ok(());
-        for (state, message) in states.into_iter().zip(said) {
+        for ((state, _), message) in states.into_iter().zip(said) {
             let Some(message) = message else { continue };
             self.found.failing += 1;
             if ended.is_ok() {
@@ -150,6 +177,17 @@ impl<C> Search<'_, '_, C> {
             }
         }
         ended
+    }
+
+    /// Blames somebody for those of these states that were looked at before the end, and fail.
+    fn keep(&mut self, states: Vec<(State, Key)>) {
+        for (state, key) in states {
+            if let Some(message) = self.smaller.verdicts.message(&key) {
+                let message = message.to_owned();
+                self.found.failing += 1;
+                self.add_fault(self.smaller.unfinished(state, message));
+            }
+        }
     }
 
     fn blame<E>(&mut self, state: State, message: String) -> Result<(), E>

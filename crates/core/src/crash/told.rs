@@ -67,6 +67,8 @@ pub enum Left {
     Lost,
     /// It changed nothing: a sync, or output.
     Done,
+    /// Nobody knows: no sync guarantees it, and the blocks of a real file system name no operation.
+    Unknown,
 }
 
 /// A file before the program, in the crashed tree, and after the program.
@@ -127,6 +129,7 @@ impl Left {
             Self::Partly => "partly on disk",
             Self::Lost => "lost",
             Self::Done => "done",
+            Self::Unknown => "on disk or not",
         }
     }
 }
@@ -149,13 +152,6 @@ pub(super) fn moments(
 ) -> (Vec<Moment>, u64) {
     let graph = Graph::of(history, model);
     let time = fault.state.point.time;
-    let begun: Vec<usize> = (0..history.steps.len())
-        .filter(|step| history.steps[*step].begin <= time)
-        .filter(|step| {
-            let step = &history.steps[*step];
-            !step.effects.is_empty() || step.sync.is_some() || step.printed.is_some()
-        })
-        .collect();
     let left = |step: usize| {
         let effects = history.steps[step].effects.clone();
         let kept = effects.clone().filter(|at| fault.state.kept[*at]).count();
@@ -167,34 +163,95 @@ pub(super) fn moments(
             _ => Left::OnDisk,
         }
     };
-    let durable_by = |step: usize| {
-        let effects = history.steps[step].effects.clone();
-        let since = effects.filter_map(|at| graph.durable_since(at)).max()?;
-        let sync = history.steps.iter().find(|step| step.end == since);
-        sync.map(|step| step.operation)
+    let moment = |step: usize| {
+        let has_returned = history.steps[step].end <= time;
+        moment(history, &graph, directory, (step, left(step), has_returned))
     };
-    let is_cited = |step: &usize| *step == fault.culprit || Some(*step) == fault.before;
+    let begun = told_of(history, |step| step.begin <= time);
+    some_of(&begun, (fault.culprit, fault.before), moment)
+}
+
+/// The same of a state that a real file system has recovered, whose last flush was done at a time. By its model is said
+/// what syncs had made durable; of anything else nobody knows, since blocks name no operation.
+pub(super) fn recovered_moments(
+    history: &History,
+    model: Model,
+    (ended_ns, cited): (u64, (usize, Option<usize>)),
+    directory: &[u8],
+) -> (Vec<Moment>, u64) {
+    let graph = Graph::of(history, model);
+    let has_returned = |step: &Step| step.ended_ns <= ended_ns;
+    let returned = history.steps.iter().filter(|step| has_returned(step));
+    let time = returned.map(|step| step.end).max();
+    let left = |step: usize| {
+        let mut effects = history.steps[step].effects.clone();
+        let is_durable = |at| time.is_some_and(|time| graph.is_durable(at, time));
+        match effects.is_empty() {
+            true => Left::Done,
+            false if effects.all(is_durable) => Left::Durable,
+            false => Left::Unknown,
+        }
+    };
+    let moment = |step: usize| {
+        let has_returned = has_returned(&history.steps[step]);
+        moment(history, &graph, directory, (step, left(step), has_returned))
+    };
+    let begun = told_of(history, |step| step.started_ns <= ended_ns);
+    some_of(&begun, cited, moment)
+}
+
+/// The steps that a crash has to do with.
+fn told_of(history: &History, has_begun: impl Fn(&Step) -> bool) -> Vec<usize> {
+    let steps = history.steps.iter().enumerate();
+    let told = steps.filter(|(_, step)| {
+        has_begun(step)
+            && (!step.effects.is_empty() || step.sync.is_some() || step.printed.is_some())
+    });
+    told.map(|(number, _)| number).collect()
+}
+
+/// Of many those around what was lost and the last ones; and how many are left out.
+fn some_of(
+    begun: &[usize],
+    (culprit, before): (usize, Option<usize>),
+    moment: impl Fn(usize) -> Moment,
+) -> (Vec<Moment>, u64) {
     let mut told = Vec::new();
     let mut left_out = 0;
-    let spare = begun.len().saturating_sub(MOST_MOMENTS);
-    let near = |step: usize| step.abs_diff(fault.culprit) <= MOST_MOMENTS / 3;
+    let has_all = begun.len() <= MOST_MOMENTS;
+    let near = |step: usize| step.abs_diff(culprit) <= MOST_MOMENTS / 3;
     let late = begun.len().saturating_sub(MOST_MOMENTS / 3);
-    for (number, step) in begun.into_iter().enumerate() {
-        if spare == 0 || is_cited(&step) || near(step) || number >= late {
-            let left = left(step);
-            told.push(Moment {
-                operation: operation(&history.steps[step], directory),
-                left,
-                role: Some(role(&history.steps[step])),
-                thread: Some(history.steps[step].thread),
-                returned: Some(history.steps[step].end <= time),
-                durable_by: durable_by(step).filter(|_| left == Left::Durable),
-            });
+    for (number, &step) in begun.iter().enumerate() {
+        if has_all || Some(step) == before || near(step) || number >= late {
+            told.push(moment(step));
         } else {
             left_out += 1;
         }
     }
     (told, left_out)
+}
+
+fn moment(
+    history: &History,
+    graph: &Graph,
+    directory: &[u8],
+    (number, left, has_returned): (usize, Left, bool),
+) -> Moment {
+    let step = &history.steps[number];
+    let durable_by = || {
+        let effects = step.effects.clone();
+        let since = effects.filter_map(|at| graph.durable_since(at)).max()?;
+        let sync = history.steps.iter().find(|step| step.end == since);
+        sync.map(|step| step.operation)
+    };
+    Moment {
+        operation: operation(step, directory),
+        left,
+        role: Some(role(step)),
+        thread: Some(step.thread),
+        returned: Some(has_returned),
+        durable_by: durable_by().filter(|_| left == Left::Durable),
+    }
 }
 
 fn role(step: &Step) -> Role {

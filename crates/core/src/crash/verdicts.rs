@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use blake3::Hash;
 
-use super::search::Seen;
+use super::search::{Seen, Stopped};
 
 /// A tree, and how many steps had told somebody something by then.
 pub(super) type Key = (Hash, usize);
@@ -75,11 +75,16 @@ impl Verdicts {
             == &said
     }
 
+    /// What is known to be broken in one.
+    pub(super) fn message(&self, key: &Key) -> Option<&str> {
+        self.known.get(key)?.as_deref()
+    }
+
     /// What was said of these, or is said now.
     pub(super) fn of<E>(
         &mut self,
         looks: Vec<(Key, Seen)>,
-        check: impl FnOnce(&[Seen]) -> Result<Vec<Option<String>>, E>,
+        check: impl FnOnce(&[Seen]) -> Result<Vec<Option<String>>, Stopped<E>>,
     ) -> Result<Vec<Option<String>>, E> {
         let keys: Vec<Key> = looks.iter().map(|(key, _)| *key).collect();
         let mut new: Vec<(Key, Seen)> = Vec::new();
@@ -91,7 +96,14 @@ impl Verdicts {
         }
         if !new.is_empty() {
             let (new_keys, seen): (Vec<_>, Vec<_>) = new.into_iter().unzip();
-            self.known.extend(new_keys.into_iter().zip(check(&seen)?));
+            match check(&seen) {
+                Ok(said) => self.known.extend(new_keys.into_iter().zip(said)),
+                Err(Stopped { said, by }) => {
+                    let said = said.into_iter().map(|(at, said)| (new_keys[at], said));
+                    self.known.extend(said);
+                    return Err(by);
+                }
+            }
         }
         let said = keys
             .iter()

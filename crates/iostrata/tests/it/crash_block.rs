@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::place::{Outcome, Place, is_root, run, until};
@@ -223,6 +223,34 @@ fn what_was_recovered_is_kept() {
 }
 
 /// What is written elsewhere leaves nothing to commit on the file system under test.
+#[test]
+fn a_page_has_the_operations_of_a_recovered_state() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let page = case.place.path("crash.html");
+    let script = "echo new > n; sync n; mv n f; echo saved";
+    let options = ["--html", page.to_str().unwrap()];
+    let result = case.crash(("ext4", "none"), &options, script, 1);
+    assert_only_lost(&result, "rename");
+    let timeline = result["findings"][0]["timeline"].as_array().unwrap();
+    let left = |call: &str| {
+        let is_of = |moment: &&Value| {
+            let name = moment["operation"]["syscall"].as_str();
+            name.is_some_and(|name| name.starts_with(call))
+        };
+        let moment = timeline.iter().find(is_of).unwrap();
+        (moment["left"].clone(), moment["durable_by"].is_u64())
+    };
+    assert_eq!(left("write"), ("durable".into(), true));
+    assert_eq!(left("rename"), ("unknown".into(), false));
+    let text = fs::read_to_string(page).unwrap();
+    for words in ["the power fails", "<svg", "on disk or not", "durable by"] {
+        assert!(text.contains(words), "no {words:?}");
+    }
+}
+
 #[test]
 fn writes_to_another_file_system_commit_nothing() {
     if !is_root("block mode") {
@@ -499,6 +527,59 @@ fn nothing_is_left_after_a_kill_during_recovery() {
     assert_ends_recovering(&case, Signal::KILL, None);
     // The next run has its own devices and ends as ever.
     case.crash(("ext4", "none"), &[], "echo new > f", 0);
+    case.place.assert_nothing_left();
+}
+
+/// Of the processes that one started, the one that serves devices.
+fn serving(pid: u32) -> u32 {
+    let mut children = held(pid).1.into_iter();
+    let serves = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command
+            .split(|byte| *byte == 0)
+            .any(|word| word == b"__device")
+    };
+    children.find(serves).unwrap()
+}
+
+#[test]
+fn a_device_whose_server_ends_leaves_an_incomplete_result() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let [started, lost, saved] =
+        ["started", "lost", "crash.json"].map(|name| case.place.path(name));
+    let script = format!(
+        "echo new > n; sync n; : > {}; until [ -e {} ]; do sleep 0.05; done; sync n; mv n f; echo saved",
+        started.display(),
+        lost.display()
+    );
+    // What is printed after the loss is no promise of what is on disk.
+    let check = "! grep -q saved \"$IOSTRATA_STDOUT\" || grep -qx new f";
+    let options = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "fsync",
+        "--check",
+        check,
+        "--json",
+    ];
+    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
+    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
+    until("the program does not start", || {
+        started.exists().then_some(())
+    });
+    let server = Pid::from_raw(i32::try_from(serving(iostrata.pid())).unwrap()).unwrap();
+    kill_process(server, Signal::KILL).unwrap();
+    fs::write(lost, "").unwrap();
+    let outcome = iostrata.finish().expect(3);
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "incomplete", "{}", outcome.stdout);
+    let because = result["modes"][0]["incomplete_because"].as_array().unwrap();
+    let why = "the process that served the device ended before the program";
+    assert!(because.iter().any(|gap| gap["why"] == why), "{because:?}");
     case.place.assert_nothing_left();
 }
 

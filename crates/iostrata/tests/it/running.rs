@@ -45,14 +45,6 @@ impl<'p> Running<'p> {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Whether one of its threads has this name.
-    pub(crate) fn has_thread(&self, name: &str) -> bool {
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let of = |task: PathBuf| fs::read_to_string(task.join("comm")).unwrap_or_default();
-        let mut tasks = entries(Path::new(&tasks)).into_iter();
-        tasks.any(|task| of(task).trim() == name)
-    }
-
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Outcome {

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use iostrata_core::Gap;
-use iostrata_core::crash::{Builder, Digest, History, Stacks};
+use iostrata_core::crash::{AFTER_FAILURE, Builder, Digest, History, Stacks};
 use iostrata_core::record::{
     Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError,
     Reader, Refused, Tree,
@@ -59,8 +59,7 @@ pub struct Log {
     pub command: Vec<Vec<u8>>,
     /// The directory under test.
     pub directory: Vec<u8>,
-    /// The program's exit code, 128 and the number of a signal that ended it; the log does not have it.
-    pub exit_code: Option<i32>,
+    exit_code: Option<i32>,
 }
 
 /// It is our own log, and refers to the same bytes once for each state.
@@ -144,6 +143,23 @@ impl Log {
             directory: begun.directory,
             exit_code: None,
         })
+    }
+
+    /// Tells how the program ended, which the log does not have. What a program would have done that failed is in no
+    /// state, so nothing can be promised of it.
+    pub fn ended(&mut self, exit_code: Option<i32>) {
+        self.exit_code = exit_code;
+        if let Some(code) = exit_code.filter(|code| *code != 0) {
+            let why = format!(
+                "it ended with exit code {code}, so what it would have done otherwise is in no state"
+            );
+            self.incomplete_because.push(Gap::new(AFTER_FAILURE, why));
+        }
+    }
+
+    /// The program's exit code, 128 and the number of a signal that ended it; `None` where it is not known.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit_code
     }
 
     /// Tells what reached the reader of standard output from what processes of the program wrote to

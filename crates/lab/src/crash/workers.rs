@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use iostrata_core::crash::Seen;
+use iostrata_core::crash::{Seen, Stopped};
 use iostrata_core::record::Tree;
 
 use super::checker::{CheckError, Checker, Sandbox, Stage};
@@ -79,7 +79,7 @@ impl Workers {
     ///
     /// # Errors
     /// When a tree cannot be made, its checker not be run, or an end was asked for.
-    pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, LogError> {
+    pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         let (answer, answers) = mpsc::channel();
         for (number, seen) in all.iter().enumerate() {
             let job = Job {
@@ -93,16 +93,22 @@ impl Workers {
             }
         }
         drop(answer);
-        let mut said = vec![None; all.len()];
-        let mut answered = 0;
+        let mut said = Vec::new();
+        let mut by = None;
         for (number, one) in answers {
-            said[number] = one?;
-            answered += 1;
+            match one {
+                Ok(one) => said.push((number, one)),
+                Err(error) => by = by.or(Some(error)),
+            }
         }
-        if answered < all.len() {
-            return Err(LogError::NoChecker);
+        if let Some(by) = by {
+            return Err(Stopped { said, by });
         }
-        Ok(said)
+        if said.len() < all.len() {
+            return Err(LogError::NoChecker.into());
+        }
+        said.sort_unstable_by_key(|(number, _)| *number);
+        Ok(said.into_iter().map(|(_, said)| said).collect())
     }
 }
 

@@ -1,13 +1,15 @@
-//! The FUSE file system: a directory with one file, whose every request is logged before it is answered.
+//! The FUSE file system: a directory with one file, whose every request is logged in order.
+//!
+//! A request is answered when it is done, and logged before the next one: who waits for it need not wait for the log.
 
 use std::ffi::OsStr;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
     ReplyWrite, Request, WriteFlags,
 };
@@ -72,19 +74,18 @@ impl Disk {
         }
     }
 
-    /// Does what was asked for, logs it, and only then is it answered.
-    fn done(
-        &self,
-        change: impl FnOnce(&DiskImage) -> io::Result<()>,
-        log: impl FnOnce(&mut Writer, u64) -> io::Result<()>,
-    ) -> Result<(), Errno> {
+    /// Does what was asked for, and gives when that was.
+    fn done(&self, change: impl FnOnce(&DiskImage) -> io::Result<()>) -> Result<u64, Errno> {
         if !self.delay.is_zero() {
             thread::sleep(self.delay);
         }
-        let mut writer = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         change(&self.image)
-            .and_then(|()| log(&mut writer, now_ns()))
+            .map(|()| now_ns())
             .map_err(|error| Errno::from_i32(error.raw_os_error().unwrap_or(libc_eio())))
+    }
+
+    fn log(&self) -> MutexGuard<'_, Writer> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,6 +98,8 @@ impl Filesystem for Disk {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // A kernel that takes less splits requests of the loop device: more pieces, the same order.
         _ = config.set_max_write(1 << 20);
+        // Without it a thread of the loop device waits for each answer, and has to be woken.
+        _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
     }
 
@@ -113,6 +116,10 @@ impl Filesystem for Disk {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Whoever opens it once more asks whether the log has all that was answered (`Recorder::close`).
+        if self.log().is_cut() {
+            return reply.error(Errno::EIO);
+        }
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }
 
@@ -148,20 +155,23 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let done = self.done(
-            |image| image.write(data, offset),
-            |log, now_ns| log.write(now_ns, offset, data),
-        );
+        let done = self.done(|image| image.write(data, offset));
         match (done, u32::try_from(data.len())) {
-            (Ok(()), Ok(bytes)) => reply.written(bytes),
+            (Ok(now_ns), Ok(bytes)) => {
+                reply.written(bytes);
+                self.log().write(now_ns, offset, data);
+            }
             (Err(error), _) => reply.error(error),
-            (Ok(()), Err(_)) => reply.error(Errno::EIO),
+            (Ok(_), Err(_)) => reply.error(Errno::EIO),
         }
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        match self.done(|_| Ok(()), Writer::flush) {
-            Ok(()) => reply.ok(),
+        match self.done(|_| Ok(())) {
+            Ok(now_ns) => {
+                reply.ok();
+                self.log().flush(now_ns);
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -183,15 +193,14 @@ impl Filesystem for Disk {
         if mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) == 0 {
             return reply.error(Errno::EOPNOTSUPP);
         }
-        let done = self.done(
-            |image| image.zero(offset, bytes),
-            |log, now_ns| match mode & FALLOC_FL_PUNCH_HOLE {
-                0 => log.zero(now_ns, offset, bytes),
-                _ => log.discard(now_ns, offset, bytes),
-            },
-        );
-        match done {
-            Ok(()) => reply.ok(),
+        match self.done(|image| image.zero(offset, bytes)) {
+            Ok(now_ns) => {
+                reply.ok();
+                match mode & FALLOC_FL_PUNCH_HOLE {
+                    0 => self.log().zero(now_ns, offset, bytes),
+                    _ => self.log().discard(now_ns, offset, bytes),
+                }
+            }
             Err(error) => reply.error(error),
         }
     }

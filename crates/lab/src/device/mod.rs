@@ -9,6 +9,7 @@
 //! Nothing outlives a killed run. The mounts are in its private namespace and go with it, the loop device releases
 //! itself, and the server, which is outside of that namespace, ends with the last connection.
 
+mod awake;
 mod disk;
 mod image;
 mod log;
@@ -18,6 +19,6 @@ mod server;
 pub use image::DiskImage;
 #[cfg(test)]
 pub(crate) use log::Writer as LogWriter;
-pub use log::{RequestLog, Requests};
+pub use log::{Cut, RequestLog, Requests};
 pub use recorder::{DeviceError, Recorder};
 pub use server::{Server, server_main};

@@ -1,7 +1,7 @@
 //! A device that is recorded: from FUSE file system to loop device.
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use iostrata_tracer::kernel::{LoopDevice, LoopError, PrivateMounts};
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::disk::DISK;
 use super::image::DiskImage;
-use super::log::RequestLog;
+use super::log::{Cut, RequestLog};
 use super::server::Server;
 use crate::scratch::{Leftover, Mounted};
 
@@ -109,16 +110,26 @@ impl Recorder {
         self.fuse.path().to_owned()
     }
 
-    /// What was requested so far.
-    pub fn log(&self) -> &RequestLog {
-        &self.log
-    }
-
     /// Detaches the device and unmounts FUSE, once the device's own file system is unmounted. Gives the log, and what
     /// could not be removed.
     pub fn close(self) -> (RequestLog, Option<Leftover>) {
+        // The server has logged a request when it answers the next one, such as this.
+        let opened = File::open(self.fuse.path().join(DISK));
+        let cut = opened.err().map(|error| why(&error));
         drop(self.device);
         let left = self.fuse.close().err();
-        (self.log, left)
+        let log = match cut {
+            Some(cut) => self.log.cut(cut),
+            None => self.log,
+        };
+        (log, left)
+    }
+}
+
+/// Why it was not opened once more: the server says that it has a cut log, or is not there.
+fn why(error: &io::Error) -> Cut {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::IO) => Cut::NoRoom,
+        _ => Cut::NoServer,
     }
 }

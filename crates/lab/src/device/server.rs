@@ -16,6 +16,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use super::awake::Awake;
 use super::disk::Disk;
 use super::image::DiskImage;
 use super::log::{RequestLog, Writer};
@@ -144,6 +145,7 @@ fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Vec<JoinHandle<()>>>>
 /// One thread: the order of requests is that of their arrival. An error ends the connection, which the file system on
 /// the device sees.
 fn serve(disk: Disk, fuse: OwnedFd) {
+    let _awake = Awake::hold();
     if let Ok(session) = Session::from_fd(disk, fuse, SessionACL::Owner, Config::default()) {
         drop(session.run());
     }

@@ -81,7 +81,7 @@ fn recorded<R: Send + 'static>(
             Ok(())
         };
         let recording = record(&room, &server, &foundation.unwrap(), setting, run).unwrap();
-        assert!(!recording.is_cut);
+        assert_eq!(recording.cut, None);
         then(&room, &recording, &returned)
     })
     .join()

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod crashing;
+mod lost;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
 
@@ -16,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{Action, epochs};
-use iostrata_lab::device::{DiskImage, Recorder, Server, server_main};
+use iostrata_lab::device::{Cut, DiskImage, Recorder, Server, server_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::scratch::isolate;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -86,7 +87,7 @@ fn every_request_is_logged_in_order() {
         let (log, left) = recorder.close();
         assert!(left.is_none(), "{left:?}");
         let requests = log.requests().unwrap();
-        assert!(!requests.is_cut);
+        assert_eq!(requests.cut, None);
         let times: Vec<u64> = requests.all.iter().map(|request| request.done_ns).collect();
         assert!(times.is_sorted());
         let epochs = epochs(&requests.all, u64::MAX);
@@ -168,8 +169,10 @@ fn a_server_that_dies_leaves_errors_and_nothing_that_hangs() {
             assert!(Instant::now() < deadline, "no error");
         }
         drop(disk);
-        let (_, left) = recorder.close();
+        let (log, left) = recorder.close();
         assert!(left.is_none(), "{left:?}");
+        // It may have answered a request that it did not log any more.
+        assert_eq!(log.requests().unwrap().cut, Some(Cut::NoServer));
         wait_detached(&name);
         let mounts = fs::read_to_string("/proc/thread-self/mountinfo").unwrap();
         assert!(!mounts.contains(at.to_str().unwrap()));

@@ -7,6 +7,7 @@ use crate::crash::model::Model;
 use crate::crash::result::{
     FaultKind, Finding, OperationRow, RecoveredRow, advice, operation, weight,
 };
+use crate::crash::told::recovered_moments;
 
 /// What proves a finding that a mounted image showed.
 pub const REAL_RECOVERY: &str = "real recovery";
@@ -53,6 +54,8 @@ pub fn block_findings(
 ) -> Vec<Finding> {
     let findings = failures.iter().filter_map(|failure| {
         let (culprit, before) = culprit(history, failure)?;
+        let at = (failure.ended_ns, (culprit, before));
+        let (timeline, left_out) = recovered_moments(history, on.filesystem, at, directory);
         let row = |step: usize| operation(&history.steps[step], directory);
         let (culprit, before) = (row(culprit), before.map(row));
         let kind = match failure {
@@ -89,8 +92,8 @@ pub fn block_findings(
             states: failure.states,
             state: None,
             is_smallest: false,
-            timeline: Vec::new(),
-            timeline_left_out: None,
+            timeline,
+            timeline_left_out: Some(left_out),
             files: Vec::new(),
             proof: failure.proof.clone(),
         })

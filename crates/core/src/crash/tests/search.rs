@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use super::{Log, ROOT, letters, shown};
 use crate::crash::{
-    Budget, Coverage, Explorer, Found, Kind, Model, Seen, Share, State, Verdicts, search,
+    Budget, Check, Coverage, Explorer, Found, History, Kind, Model, Seen, Share, State, Stopped,
+    Verdicts, search,
 };
 use crate::record::Tree;
 
@@ -43,7 +44,7 @@ fn found(model: Model, beside: usize, share: Share) -> Found {
         ..Budget::default()
     };
     let mut check =
-        |seen: &[Seen], _: &Coverage| Ok::<_, Infallible>(seen.iter().map(look).collect());
+        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
     search(
         &history,
         model,
@@ -99,24 +100,55 @@ fn an_ended_search_keeps_what_it_found() {
     let mut check = |seen: &[Seen], _: &Coverage| {
         looked += seen.len();
         if looked > 12 {
-            return Err("ended");
+            return Err("ended".into());
         }
         Ok(seen.iter().map(look).collect())
     };
-    let mut found = Found::default();
-    let mut verdicts = Verdicts::new(4);
-    let budget = Budget::default();
-    let ended = search(
-        &history,
-        Model::Posix,
-        budget,
-        &mut verdicts,
-        &mut check,
-        &mut found,
-    );
+    let (ended, found) = searched(&history, 4, &mut check);
     assert_eq!(ended, Err("ended"));
     assert!(!found.faults.is_empty() && found.failing > 0);
     assert!(found.coverage.not_tried > 0, "{:?}", found.coverage);
+}
+
+fn searched<E>(
+    history: &History,
+    beside: usize,
+    check: &mut impl Check<E>,
+) -> (Result<(), E>, Found) {
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(beside);
+    let budget = Budget::default();
+    let ended = search(
+        history,
+        Model::Posix,
+        budget,
+        &mut verdicts,
+        check,
+        &mut found,
+    );
+    (ended, found)
+}
+
+#[test]
+fn what_was_said_of_some_of_the_trees_before_the_end_is_kept() {
+    let history = program().history();
+    let mut broken = 0;
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        let all = seen.iter().map(look).enumerate();
+        // All but the last one.
+        let said: Vec<_> = all.take(seen.len() - 1).collect();
+        broken = said.iter().filter(|(_, said)| said.is_some()).count() as u64;
+        Err::<Vec<_>, _>(Stopped { said, by: "ended" })
+    };
+    let (ended, found) = searched(&history, 64, &mut check);
+    assert_eq!(ended, Err("ended"));
+    assert!(broken > 0);
+    assert_eq!(found.failing, broken);
+    assert_eq!(
+        found.faults.iter().map(|fault| fault.states).sum::<u64>(),
+        broken
+    );
+    assert!(found.faults.iter().all(|fault| !fault.is_smallest));
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Run<'_> {
         let recorded = recorded.ok_or_else(not_run)?;
         let mut log =
             Log::read(&recorded.log, recorded.stacks, room.interrupt.clone()).map_err(failure)?;
-        log.exit_code = recorded.exit_code;
+        log.ended(recorded.exit_code);
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
@@ -415,9 +415,8 @@ fn row(
     let explored = &came.explored;
     let log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
-    if recording.is_cut {
-        let what = "requests of the device";
-        incomplete_because.push(Gap::new(what, "the log of the device had no room for more"));
+    if let Some(cut) = recording.cut {
+        incomplete_because.push(Gap::new("requests of the device", cut.as_str()));
     }
     if came.interrupted.is_some() {
         incomplete_because.push(Gap::new("states", "the exploration was ended"));
@@ -438,7 +437,7 @@ fn row(
             sampled_epochs: explored.sampled_epochs,
             skipped_epochs: explored.skipped_epochs,
         }),
-        exit_code: log.exit_code,
+        exit_code: log.exit_code(),
         operations: log.operations,
         states: States {
             explored: explored.states,

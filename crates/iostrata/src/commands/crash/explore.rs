@@ -299,7 +299,11 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
         "before the program runs",
         "after the program has ended without a crash",
     ];
-    for (message, when) in said.map_err(failure)?.into_iter().zip(when) {
+    for (message, when) in said
+        .map_err(|stopped| failure(stopped.by))?
+        .into_iter()
+        .zip(when)
+    {
         if let Some(message) = message {
             return Err(Failure::Usage(refuses(&message, when)));
         }
@@ -311,7 +315,7 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
     let (operations, exit_code) = {
         let log = locked(&task.log);
-        (log.operations, log.exit_code)
+        (log.operations, log.exit_code())
     };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {

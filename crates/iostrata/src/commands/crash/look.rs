@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::{Builtin, Coverage, Digest, Seen};
+use iostrata_core::crash::{Builtin, Coverage, Digest, Seen, Stopped};
 use iostrata_core::record::Contents;
 use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Progress as _, Step};
@@ -102,7 +102,7 @@ impl Judge {
         &mut self,
         seen: &[Seen],
         coverage: &Coverage,
-    ) -> Result<Vec<Option<String>>, LogError> {
+    ) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         locked(&self.log).check_interrupt()?;
         let done = self.before + coverage.states;
         self.bar.step(&Step {
@@ -111,10 +111,10 @@ impl Judge {
             label: &format!("{}{}", self.doing, pace(coverage, self.begun.elapsed())),
         });
         match &mut self.look {
-            Look::Builtin(builtin) => seen
-                .iter()
-                .map(|(tree, told)| builtin.check(tree, *told))
-                .collect(),
+            Look::Builtin(builtin) => {
+                let said = seen.iter().map(|(tree, told)| builtin.check(tree, *told));
+                Ok(said.collect::<Result<_, _>>()?)
+            }
             Look::Command { workers, .. } => workers.check(seen),
         }
     }

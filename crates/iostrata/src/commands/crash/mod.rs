@@ -218,7 +218,7 @@ fn recorded(options: &Crash, scratch: &Path) -> Result<SharedLog, Failure> {
     };
     // What ended the program has not ended the exploration.
     let mut log = Log::read(&recorded.log, recorded.stacks, install()?).map_err(failure)?;
-    log.exit_code = recorded.exit_code;
+    log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed).map_err(failure)?;
     }

@@ -1,11 +1,13 @@
 //! Crash is ended before it is done: what was found is kept, and nothing is left.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -16,21 +18,40 @@ use crate::running::Running;
 /// Many states, none of which is looked at quickly.
 const MANY: &str = "for one in 1 2 3 4 5 6 7 8; do echo $one > f$one; mv f$one f; done; echo saved";
 
-fn interrupted(check: &str) -> (Value, String) {
+/// Interrupts it once its only checker has told enough. A checker can change nothing outside of its directory, and what
+/// it writes to a FIFO changes nothing.
+fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
     let case = Case::new("f", "old");
     let saved = case.place.path("crash.json");
-    let options = ["--check", check, "--json", saved.to_str().unwrap()];
+    let fifo = case.place.path("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let mut options = File::options();
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
+    // Open for writing, too: nothing waits for this test.
+    let options = options.read(true).write(true).custom_flags(nonblocking);
+    let mut told = options.open(&fifo).unwrap();
+    let check = format!("exec 3> {}; {check}", fifo.display());
+    let options = [
+        "--jobs",
+        "1",
+        "--check",
+        &check,
+        "--json",
+        saved.to_str().unwrap(),
+    ];
     let running = Running::start(&case.place, "crash", case.command(&options, MANY));
-    let printed = case.place.path("crash.stdout");
-    until("the program does not run", || {
-        fs::read_to_string(&printed)
-            .ok()
-            .filter(|text| text.contains("saved"))
+    let mut text = Vec::new();
+    until("too little is checked", || {
+        // It ends where there is no more yet.
+        told.read_to_end(&mut text).unwrap_err();
+        is_enough(&String::from_utf8_lossy(&text)).then_some(())
     });
-    until("no checker runs", || {
-        running.has_thread("checker").then_some(())
-    });
-    std::thread::sleep(Duration::from_millis(1500));
     running.signal(Signal::INT);
     let outcome = running.finish().expect(130);
     outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
@@ -41,7 +62,9 @@ fn interrupted(check: &str) -> (Value, String) {
 
 #[test]
 fn what_was_found_is_kept() {
-    let (result, text) = interrupted("sleep 0.1; [ -s f ] || { echo empty; exit 1; }");
+    let check = "echo look >&3; [ -s f ] || { echo empty >&3; echo empty; exit 1; }; sleep 0.1";
+    // The next look begins when the answer is there.
+    let (result, text) = interrupted(check, |told| told.contains("empty\nlook"));
     assert_eq!(result["verdict"], "failing");
     assert_eq!(result["interrupted_by"], "SIGINT");
     assert_eq!(result["fix"], Value::Null);
@@ -53,7 +76,10 @@ fn what_was_found_is_kept() {
 
 #[test]
 fn nothing_found_is_not_clean() {
-    let (result, text) = interrupted("sleep 0.1");
+    // Two of the looks are at both ends.
+    let (result, text) = interrupted("echo look >&3; sleep 0.1", |told| {
+        told.matches("look").count() > 4
+    });
     assert_eq!(result["verdict"], "incomplete");
     assert!(text.contains("Incomplete: none of "), "{text}");
 }

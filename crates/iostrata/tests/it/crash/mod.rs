@@ -261,7 +261,7 @@ fn a_checker_cannot_touch_the_files() {
 }
 
 #[test]
-fn a_program_that_fails_is_told_first() {
+fn a_program_that_fails_is_never_clean() {
     let case = Case::new("f", "old");
     for (script, says, code) in [
         ("exit 7", "the program failed (exit code 7)", 7),
@@ -272,15 +272,25 @@ fn a_program_that_fails_is_told_first() {
         ),
     ] {
         let record = case.place.path(format!("record-{code}"));
-        let outcome = run(case.command(&["--record", record.to_str().unwrap()], script)).expect(0);
+        let outcome = run(case.command(&["--record", record.to_str().unwrap()], script)).expect(3);
         let flowed = outcome.stdout.split_whitespace().collect::<Vec<_>>();
         let flowed = flowed.join(" ");
-        assert!(flowed.contains(&format!("Clean, but {says}")), "{flowed}");
+        assert!(flowed.contains(&format!("Incomplete: {says}")), "{flowed}");
         assert!(flowed.contains("it changed nothing in the directory"));
         // A recording that is explored again knows it too.
-        let again = case.explored(&["--from", record.to_str().unwrap()], 0);
-        assert_eq!(again["modes"][0]["exit_code"], code);
+        let again = case.explored(&["--from", record.to_str().unwrap()], 3);
+        assert_eq!(again["verdict"], "incomplete");
+        let mode = &again["modes"][0];
+        assert_eq!(mode["exit_code"], code);
+        assert_eq!(mode["complete"], false);
+        let missing = &mode["incomplete_because"][0]["what"];
+        assert_eq!(missing, "the program after its failure");
     }
+    let clean = "echo new > n && sync n && mv n f && sync . && echo saved";
+    let result = case.crash(&[], &format!("{clean}; exit 7"), 3);
+    assert_eq!(result["findings"].as_array().unwrap().len(), 0);
+    case.crash(&[], clean, 0);
+    // What breaks, breaks.
     let result = case.crash(&[], "echo new > f; exit 7", 1);
     assert_eq!(result["modes"][0]["exit_code"], 7);
     let result = case.crash(&[], "echo new > f", 1);

@@ -202,7 +202,6 @@ mod tests {
                 1 => writer.discard(now, offset, bytes),
                 _ => writer.write(now, offset, &data),
             }
-            .unwrap();
         }
         log
     }

@@ -12,7 +12,7 @@ use rustix::fs::fsync;
 
 use super::BlockError;
 use super::foundation::{Foundation, Room, WORK, mount_at, sync};
-use crate::device::{DiskImage, Recorder, RequestLog, Server};
+use crate::device::{Cut, DiskImage, Recorder, RequestLog, Server};
 use crate::interrupt::Interrupt;
 use crate::scratch::ImageKind;
 
@@ -58,8 +58,8 @@ pub struct Recording {
     pub epochs: Vec<Epoch>,
     /// Their bytes.
     pub log: RequestLog,
-    /// Whether the log had no room for the last requests.
-    pub is_cut: bool,
+    /// Why the log lacks the last requests, if it does.
+    pub cut: Option<Cut>,
     /// What was done in place of a timer, in words.
     pub stands_in: Option<&'static str>,
 }
@@ -103,34 +103,41 @@ pub fn record<E: From<BlockError>>(
     let presser = at.join(PRESSER);
     let press = (setting.pressure == Pressure::Fsync).then_some(presser.as_path());
     let stands_in = setting.pressure == Pressure::Timer && options.is_none();
-    let (ran, settled) = with_timer(stands_in.then_some(presser.as_path()), || {
-        let ran = run(&at.join(WORK), press);
+    let mut ran = None;
+    let settled = with_timer(stands_in.then_some(presser.as_path()), || {
+        ran = Some(run(&at.join(WORK), press));
         // The last commit comes later.
-        let settled = match setting.pressure {
+        match setting.pressure {
             Pressure::Timer => wait(TIMER_WAIT, room.interrupt),
             Pressure::Fsync | Pressure::None => Ok(()),
-        };
-        (ran, settled)
-    })?;
+        }
+    });
     let synced = sync(&at);
     let ended_ns = now_ns();
     // Unmounted before the device goes, whatever happened.
     let disk = mounted.close();
     let (log, device) = recorder.close();
-    ran?;
-    settled?;
-    synced?;
-    if let Some(left) = disk.err().or(device) {
-        return Err(BlockError::Busy(left).into());
-    }
+    ran.transpose()?;
     let requests = log
         .requests()
         .map_err(BlockError::io("read the log of the device"))?;
-    let (before, during): (Vec<_>, Vec<_>) = requests
-        .all
-        .into_iter()
+    match settled.and_then(|settled| settled).and(synced) {
+        // Without its server a device fails, and so does the file system on it.
+        Err(BlockError::Io { .. }) if requests.cut == Some(Cut::NoServer) => {}
+        came => came?,
+    }
+    if let Some(left) = disk.err().or(device) {
+        return Err(BlockError::Busy(left).into());
+    }
+    let requested = requests.all.into_iter();
+    let (before, during): (Vec<_>, Vec<_>) = requested
         .filter(|request| request.done_ns <= ended_ns)
         .partition(|request| request.done_ns < begun_ns);
+    // What was printed later than the last request of a cut log may be on disk by one that it lacks.
+    let ended_ns = match requests.cut {
+        Some(_) => during.last().map_or(begun_ns, |last| last.done_ns),
+        None => ended_ns,
+    };
     for epoch in epochs(&before, begun_ns) {
         for block in &epoch.blocks {
             super::images::apply(&base, &log, block)?;
@@ -146,7 +153,7 @@ pub fn record<E: From<BlockError>>(
         base,
         epochs: epochs(&during, ended_ns),
         log,
-        is_cut: requests.is_cut,
+        cut: requests.cut,
         stands_in: stands_in.then_some(STAND_IN),
     })
 }

@@ -72,6 +72,16 @@ pub(super) fn words(finding: &Finding) -> String {
         };
         words.push(format!("Not all on disk: {named}{more}."));
     }
+    let unknown = timeline
+        .iter()
+        .filter(|moment| moment.left == Left::Unknown);
+    match unknown.count() {
+        0 => {}
+        some => words.push(format!(
+            "{} on disk or not: blocks name no operation.",
+            counted(some as u64, "operation")
+        )),
+    }
     let durable = timeline
         .iter()
         .filter(|moment| moment.left == Left::Durable);
@@ -297,6 +307,7 @@ enum Symbol {
     Lost,
     Sync,
     Report,
+    Unknown,
     Other,
 }
 
@@ -307,6 +318,7 @@ impl Symbol {
             (Left::OnDisk, _) => Self::OnDisk,
             (Left::Partly, _) => Self::Partly,
             (Left::Lost, _) => Self::Lost,
+            (Left::Unknown, _) => Self::Unknown,
             (Left::Done, Some(Role::Sync)) => Self::Sync,
             (Left::Done, Some(Role::Report)) => Self::Report,
             (Left::Done, _) => Self::Other,
@@ -339,6 +351,7 @@ impl Symbol {
                 svg.circle("hollow", (x, y), SYMBOL);
                 cross(svg);
             }
+            Self::Unknown => svg.circle("hollow", (x, y), SYMBOL),
             Self::Sync => {
                 let size = SYMBOL + 1.0;
                 let diamond = format!(

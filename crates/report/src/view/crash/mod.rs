@@ -5,7 +5,8 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
+    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow,
+    RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
@@ -57,7 +58,6 @@ pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
 fn show_verdict(page: &mut Page, result: &CrashResult) {
     page.title("crash", &result.command.join(" "), Vec::new());
     let tone = match result.verdict {
-        Verdict::Clean if failed(result).is_some() => Tone::Warning,
         Verdict::Clean => Tone::Good,
         Verdict::Failing => Tone::Bad,
         Verdict::Incomplete => Tone::Warning,
@@ -125,26 +125,47 @@ fn failed(result: &CrashResult) -> Option<String> {
     (!codes.is_empty()).then(|| format!("the program failed (exit code {said})"))
 }
 
-/// The verdict and the fix, so that a colleague could be told, and before them whether the program failed.
+/// The verdict and the fix, so that a colleague could be told.
 fn sentence(result: &CrashResult) -> String {
-    let verdict = verdict(result);
-    match (failed(result), result.verdict) {
-        (None, _) => verdict,
-        (Some(failed), Verdict::Clean) => {
-            let rest = verdict.strip_prefix("Clean: ").unwrap_or(&verdict);
-            let rest = rest.replace("the program changed nothing", "it changed nothing");
-            format!("Clean, but {failed}, and only what it did until then is explored: {rest}")
+    match failed(result) {
+        None => verdict(result),
+        Some(failed) if lacks_only_what_failed(result) => {
+            format!("Incomplete: {failed}, and {}", until_then(result))
         }
-        (Some(failed), _) => format!("{verdict} Note that {failed}."),
+        Some(failed) => format!("{} Note that {failed}.", verdict(result)),
     }
 }
 
+fn lacks_only_what_failed(result: &CrashResult) -> bool {
+    let modes = result.modes.iter();
+    let mut gaps = modes.flat_map(|mode| &mode.incomplete_because);
+    result.verdict == Verdict::Incomplete
+        && result.interrupted_by.is_none()
+        && gaps.all(|gap| gap.what == AFTER_FAILURE)
+}
+
+fn until_then(result: &CrashResult) -> String {
+    if changed_nothing(result) {
+        "it changed nothing in the directory until then.".to_owned()
+    } else {
+        format!("none of {} until then breaks anything.", states(result))
+    }
+}
+
+fn changed_nothing(result: &CrashResult) -> bool {
+    result.modes.iter().all(|mode| mode.states.points == 0)
+}
+
+fn states(result: &CrashResult) -> String {
+    let states = result.modes.iter().map(|mode| mode.states.distinct);
+    counted(states.sum(), "different state")
+}
+
 fn verdict(result: &CrashResult) -> String {
-    let states: u64 = result.modes.iter().map(|mode| mode.states.distinct).sum();
-    let states = counted(states, "different state");
     match (result.verdict, result.findings.first()) {
         (Verdict::Incomplete, _) if result.interrupted_by.is_some() => format!(
-            "Incomplete: none of {states} breaks anything, and the exploration was ended before the rest."
+            "Incomplete: none of {} breaks anything, and the exploration was ended before the rest.",
+            states(result)
         ),
         (Verdict::Incomplete, _) => {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
@@ -157,10 +178,10 @@ fn verdict(result: &CrashResult) -> String {
             remedy(result, first)
         ),
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
-        (Verdict::Clean, _) if result.modes.iter().all(|mode| mode.states.points == 0) => {
+        (Verdict::Clean, _) if changed_nothing(result) => {
             "Clean: the program changed nothing in the directory.".to_owned()
         }
-        (Verdict::Clean, _) => format!("Clean: none of {states} breaks anything."),
+        (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
     }
 }
 

@@ -78,8 +78,8 @@ impl LitmusTest {
         (ended_ns, budget): (u64, ExploreBudget),
         shown: &mut Shown,
     ) -> Result<(), BlockError> {
-        if recording.is_cut {
-            let cut = io::Error::other("the log of the device had no room for all requests");
+        if let Some(cut) = recording.cut {
+            let cut = io::Error::other(cut.as_str());
             return Err(BlockError::io("record a litmus program")(cut));
         }
         let pressure = recording.setting.pressure;
