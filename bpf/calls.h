@@ -6,8 +6,33 @@
 #include "told.h"
 #include "top.h"
 
-static __always_inline void add_value(struct call_value *to, const struct call_value *from)
+struct two_values {
+	struct call_value *to;
+	const struct call_value *from;
+};
+
+/* In both histograms, of which that of times is the longer one. */
+static long add_bucket(__u32 at, struct two_values *of)
 {
+	__u64 of_time = at, of_size = at;
+
+	/* Two numbers, so that each is compared before it is used. */
+	barrier_var(of_time);
+	barrier_var(of_size);
+	if (of_time < HISTOGRAM_BUCKETS)
+		of->to->histogram[of_time] += of->from->histogram[of_time];
+	if (of_size < SIZE_BUCKETS)
+		of->to->sizes[of_size] += of->from->sizes[of_size];
+	return 0;
+}
+
+/* Apart: the sum goes to one of two tables. */
+APART int add_value(struct call_value *to, const struct call_value *from)
+{
+	struct two_values of = { .to = to, .from = from };
+
+	if (!to || !from)
+		return 0;
 	if (!to->count || from->first_ns < to->first_ns)
 		to->first_ns = from->first_ns;
 	if (to->last_ns < from->last_ns)
@@ -23,10 +48,8 @@ static __always_inline void add_value(struct call_value *to, const struct call_v
 	to->empty += from->empty;
 	if (to->furthest < from->furthest)
 		to->furthest = from->furthest;
-	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
-		to->histogram[i] += from->histogram[i];
-	for (int i = 0; i < SIZE_BUCKETS; i++)
-		to->sizes[i] += from->sizes[i];
+	bpf_loop(HISTOGRAM_BUCKETS, add_bucket, &of, 0);
+	return 0;
 }
 
 /* A program that goes from file to file makes few calls on each. Sending such a sum costs far less
@@ -402,9 +425,9 @@ static __always_inline __u64 took(struct task_state *state, __u64 now)
 	return now - state->entered_ns;
 }
 
-static __always_inline void follow(struct task_state *state, struct call_slot *slot, __s64 result,
-				   __u64 now)
+static __always_inline void follow(struct task_state *state, struct call_slot *slot, __u64 now)
 {
+	__s64 result = ANEW(state->result);
 	__u32 nr, style;
 	__u64 offset;
 
@@ -414,7 +437,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 		else
 			state->read_bytes += result;
 	}
-	if (result >= 0 && (state->call & (CALL_OFFSET | CALL_POSITION)) &&
+	result = ANEW(state->result);
+	if (result >= 0 && (ANEW(state->call) & (CALL_OFFSET | CALL_POSITION)) &&
 	    (state->mode & S_IFMT) == S_IFREG) {
 		offset = offset_of(state, result);
 		/* Not for a file whose position does not move with writes. */
@@ -426,30 +450,33 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	} else if (is_report(state, result)) {
 		report(state, now);
 	}
-	nr = state->nr;
+	result = ANEW(state->result);
+	nr = ANEW(state->nr);
 	style = nr < SYSCALLS ? PATHS[nr] : 0;
 	if (is_step(state, style, result))
-		send_step(state, style, result, now);
-	if (state->source.inode && result >= 0)
-		add_source(state, result, took(state, now));
+		send_step(state, style, ANEW(state->result), now);
+	if (state->source.inode && ANEW(state->result) >= 0)
+		add_source(state, ANEW(state->result), took(state, now));
 }
 
-/* The sums of a call that ends. */
-static __always_inline int leave_inline(struct task_state *state, __s64 result)
+/* The sums of a call that ends, with state->result. */
+static __always_inline int leave_inline(struct task_state *state)
 {
 	struct call_slot *slot;
+	__s64 result;
 	__u64 now;
 
 	if (!state)
 		return 0;
 	now = bpf_ktime_get_ns();
+	result = ANEW(state->result);
 	if ((state->call & CALL_FD_RETURNED) && result >= 0)
 		resolve_made(state, result);
 #ifdef TOP
 	return add_to_shares(state, result, now - state->entered_ns);
 #endif
 	slot = slot_for(state, state->nr, &state->file, state->open_file);
-	add_call(state, slot, result, took(state, now));
+	add_call(state, slot, ANEW(state->result), took(state, now));
 	state->calls++;
 	if (state->file.inode) {
 		state->time_ns += took(state, now);
@@ -458,34 +485,32 @@ static __always_inline int leave_inline(struct task_state *state, __s64 result)
 	if (HISTORY) {
 		if (state->file.inode || is_wanted_always(state))
 			take_site(state, took(state, now), now);
-		follow(state, slot, result, now);
-		add_to_moment(state, result, took(state, now), now);
+		follow(state, slot, now);
+		add_to_moment(state, took(state, now), now);
 	}
 	if (RECORD)
-		record_call(state, result, now);
+		record_call(state, ANEW(state->result), now);
 	if (state->call & CALL_STREAMED) {
 		struct config *c = configuration();
 
 		if (c && c->stream_calls)
-			stream_call(state, took(state, now), result);
+			stream_call(state, took(state, now), ANEW(state->result));
 	}
 	state->entered_ns = 0;
 	return 0;
 }
 
-APART int leave(struct task_state *state, __s64 result)
+APART int leave(struct task_state *state)
 {
-	return leave_inline(state, result);
+	return leave_inline(state);
 }
 
-/* Sets the number and class of the call, once its arguments identify it. */
-static __always_inline __s64 result_of(struct task_state *state, __s64 result)
+/* Its number and class are known once its arguments identify it. */
+static __always_inline void take_result(struct task_state *state, __s64 result)
 {
-	if (!HISTORY || !(state->call & CALL_TOLD))
-		return result;
 	state->result = result;
-	told_at_exit(state);
-	return state->result;
+	if (HISTORY && (state->call & CALL_TOLD))
+		told_at_exit(state);
 }
 
 /* Nearly all tasks have a place, and need no function call: one takes as long as thirty
@@ -497,10 +522,17 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *state = state_in_place(task);
 
-	if (state)
-		return state->entered_ns ? leave_inline(state, result_of(state, result)) : 0;
+	if (state) {
+		if (!state->entered_ns)
+			return 0;
+		take_result(state, result);
+		return leave_inline(state);
+	}
 	state = state_in_storage(task);
-	return state && state->entered_ns ? leave(state, result_of(state, result)) : 0;
+	if (!state || !state->entered_ns)
+		return 0;
+	take_result(state, result);
+	return leave(state);
 }
 
 /* Blocked means: the thread left the CPU in a state other than runnable while inside a call.

@@ -11,6 +11,7 @@
 /* Other requests that change file contents: each with its TOLD_* in the upper half. Set by the
  * loader. */
 #define REQUESTS 32
+ASSERT_MASK(REQUESTS);
 const volatile __u64 REQUEST[REQUESTS] = {};
 
 #define CLONES (CALL_FD_FIRST | CALL_SOURCE_SECOND | CALL_WRITES | CALL_MOVES | CALL_OFFSET)
@@ -48,9 +49,25 @@ static __always_inline void is_dedupe(struct task_state *state)
 	state->argument[0] = target.descriptor;
 }
 
+struct asked {
+	__u32 number;
+	__u32 told; /* 0 until it is found */
+};
+
+static long is_asked(__u32 at, struct asked *asked)
+{
+	__u64 request = REQUEST[at & (REQUESTS - 1)];
+
+	if ((__u32)request != asked->number || !(request >> 32))
+		return 0;
+	asked->told = request >> 32;
+	return 1;
+}
+
 APART int ioctl_asks(struct task_state *state)
 {
 	struct clone_range range = {};
+	struct asked asked = {};
 
 	if (!state)
 		return 0;
@@ -69,12 +86,10 @@ APART int ioctl_asks(struct task_state *state)
 		is_dedupe(state);
 		return 0;
 	}
-	for (int i = 0; i < REQUESTS; i++) {
-		if ((__u32)REQUEST[i] != (__u32)state->argument[1] || !(REQUEST[i] >> 32))
-			continue;
-		state->nr = TOLD_BASE + (REQUEST[i] >> 32);
-		return 0;
-	}
+	asked.number = state->argument[1];
+	bpf_loop(REQUESTS, is_asked, &asked, 0);
+	if (asked.told)
+		state->nr = TOLD_BASE + asked.told;
 	return 0;
 }
 

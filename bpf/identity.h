@@ -47,24 +47,26 @@ APART int identify_deeper(__u64 address, struct file_key *key)
 {
 	struct inode *inode = (struct inode *)address, *upper, *lower;
 	struct file_key copy = {};
+	__u64 copied = 0;
 
 	if (!key)
 		return 0;
-	if (READ(inode, i_sb, s_magic) != OVERLAY_SUPER_MAGIC) {
-		take_whole(address, key);
-		return 0;
+	if (READ(inode, i_sb, s_magic) == OVERLAY_SUPER_MAGIC) {
+		/* A merged directory belongs to no single layer, and has its own number. */
+		if ((READ(inode, i_mode) & S_IFMT) == S_IFDIR)
+			return 0;
+		upper = upper_inode(address);
+		lower = lower_inode(address);
+		if (upper && lower && is_origin(lower))
+			copied = number(upper);
+		address = number(upper && !copied ? upper : lower);
+		if (!address)
+			return 0;
 	}
-	/* A merged directory belongs to no single layer, and has its own number. */
-	if ((READ(inode, i_mode) & S_IFMT) == S_IFDIR)
-		return 0;
-	upper = upper_inode(address);
-	lower = lower_inode(address);
-	if (upper && lower && is_origin(lower)) {
-		take_whole(number(upper), &copy);
-		take_whole(number(lower), key);
+	take_whole(address, key);
+	if (copied) {
+		take_whole(copied, &copy);
 		remember_copy(&copy, key);
-	} else if (upper || lower) {
-		take_whole(number(upper ? upper : lower), key);
 	}
 	return 0;
 }

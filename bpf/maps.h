@@ -108,9 +108,9 @@ struct task_state {
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
 	__u64 argument[5];
-	__s64 result;       /* of a call with CALL_TOLD */
-	__u32 told_by;      /* ... and TOLD_BY_* of it */
-	__u32 told_pad;
+	__s64 result;       /* of the call that ends */
+	__u32 told_by;      /* TOLD_BY_* of a call with CALL_TOLD */
+	__u32 purpose;      /* of the call that ends */
 	struct file_key last_named;
 	struct file_key file; /* of the current call */
 	__u64 open_file;      /* its struct file */
@@ -414,11 +414,18 @@ static __always_inline struct task_state *current_state(void)
 }
 #endif
 
-/* Whether it belongs to the tree, or is an io_uring thread that works for a process of the tree:
- * those are created without an event (create_io_thread, kernel/fork.c). */
+/* Whether the process of the current task belongs to the tree. Its first thread must stay a pointer that
+ * the verifier trusts, for which it searches all kernel types (see WALK): here once a program. */
+APART int is_process_of_tree(void)
+{
+	return !!state_of(bpf_get_current_task_btf()->group_leader);
+}
+
+/* Whether the current task belongs to the tree, or is an io_uring thread that works for a process of the
+ * tree: those are created without an event (create_io_thread, kernel/fork.c). */
 static __always_inline bool is_of_tree(struct task_struct *task)
 {
-	return state_of(task) || ((task->flags & PF_IO_WORKER) && state_of(task->group_leader));
+	return state_of(task) || ((task->flags & PF_IO_WORKER) && is_process_of_tree());
 }
 
 /* The file of a descriptor, 0 for none. */

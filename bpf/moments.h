@@ -4,6 +4,7 @@
 #pragma once
 #include "maps.h"
 #include "log2.h"
+#include "read.h"
 
 #define FIRST_POWER 17
 #define FIRST_MOMENTS_POWER 12
@@ -108,12 +109,15 @@ static __always_inline __u32 purpose_of(__u32 nr, __u32 mode)
 	return purpose;
 }
 
-static __always_inline void add_to_moment(struct task_state *state, __s64 result, __u64 took_ns,
-					  __u64 now)
+/* The call that ends. */
+static __always_inline void add_to_moment(struct task_state *state, __u64 took_ns, __u64 now)
 {
-	__u32 purpose = purpose_of(state->nr, state->mode);
 	struct moment_sum *sum;
+	__s64 result;
+	__u32 purpose;
 
+	state->purpose = purpose_of(ANEW(state->nr), ANEW(state->mode));
+	purpose = ANEW(state->purpose);
 	if (!purpose)
 		return;
 	if (now >= state->moment_ends_ns)
@@ -121,6 +125,7 @@ static __always_inline void add_to_moment(struct task_state *state, __s64 result
 	sum = &state->moment_sums[(purpose - 1) & (PURPOSES - 1)];
 	sum->count++;
 	sum->time_ns += took_ns;
+	result = ANEW(state->result);
 	if (result > 0 && (purpose == PURPOSE_READ || purpose == PURPOSE_WRITE))
 		sum->bytes += result;
 }

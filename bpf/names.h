@@ -2,7 +2,18 @@
 #pragma once
 #include "identity.h"
 
+/* The verifier knows no values in a map. On the stack it would follow each length of a path by
+ * itself. */
+struct walk {
+	struct dentry *dentry;
+	struct dentry *root;
+	struct mount *mount;
+	__u32 bytes;
+	__u32 complete;
+};
+
 struct name_record {
+	struct walk walk;
 	struct name_event event;
 	char text[TEXT + LONGEST_NAME];
 };
@@ -16,25 +27,24 @@ struct {
 	__type(value, struct name_record);
 } name_scratch SEC(".maps");
 
-struct walk {
-	struct dentry *dentry;
-	struct dentry *root;
-	struct mount *mount;
-	__u32 bytes;
-	__u32 complete;
-};
-
 /* One component up: at the root of a mount, to its mount point. */
-static long climb(__u32 index, struct walk *walk)
+static long climb(__u32 index, void *unused)
 {
-	/* Separate from `walk`, which the kernel does not know: no access to it may be relocated.
-	 */
-	struct dentry *dentry = walk->dentry, *parent;
-	struct mount *mount = walk->mount, *below;
 	struct name_record *record;
+	struct dentry *dentry, *parent;
+	struct mount *mount, *below;
+	struct walk *walk;
 	__u32 zero = 0, at;
 	long bytes;
 
+	record = bpf_map_lookup_elem(&name_scratch, &zero);
+	if (!record)
+		return 1;
+	walk = &record->walk;
+	/* Separate from `walk`, which the kernel does not know: no access to it may be relocated.
+	 */
+	dentry = walk->dentry;
+	mount = walk->mount;
 	if (dentry == walk->root) {
 		below = READ(mount, mnt_parent);
 		if (below == mount) {
@@ -46,8 +56,7 @@ static long climb(__u32 index, struct walk *walk)
 		walk->root = READ(below, mnt.mnt_root);
 		return 0;
 	}
-	record = bpf_map_lookup_elem(&name_scratch, &zero);
-	if (!record || walk->bytes >= TEXT)
+	if (walk->bytes >= TEXT)
 		return 1;
 	at = walk->bytes & (TEXT - 1);
 	bytes = bpf_probe_read_kernel_str(record->text + at, LONGEST_NAME,
@@ -87,7 +96,6 @@ APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32
 {
 	struct dentry *dentry = (struct dentry *)of_dentry;
 	struct vfsmount *mount = (struct vfsmount *)of_mount;
-	struct walk walk = {};
 	struct name_record *record;
 	__u32 zero = 0;
 	__u64 bytes;
@@ -95,19 +103,20 @@ APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32
 	record = bpf_map_lookup_elem(&name_scratch, &zero);
 	if (!record || !key)
 		return 0;
-	walk.dentry = dentry;
+	record->walk = (struct walk){ .dentry = dentry };
 	if (mount) {
-		walk.root = READ(mount, mnt_root);
-		walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
+		record->walk.root = READ(mount, mnt_root);
+		record->walk.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt);
 	}
-	bpf_loop(512, climb, &walk, 0);
+	bpf_loop(512, climb, 0, 0);
 	fill_name(&record->event, key, READ(dentry, d_inode));
 	record->event.base = (struct file_key){};
-	record->event.complete = walk.complete;
+	record->event.complete = record->walk.complete;
 	record->event.as_base = as_base;
-	bytes = AT_MOST(TEXT + LONGEST_NAME, walk.bytes);
+	bytes = AT_MOST(TEXT + LONGEST_NAME, record->walk.bytes);
 	record->event.bytes = bytes;
-	if (bpf_ringbuf_output(&events, record, sizeof record->event + bytes, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&events, &record->event, sizeof record->event + bytes,
+			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_NAMES);
 	return 0;
 }
@@ -132,7 +141,7 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 	record->event.as_base = 0;
 	record->event.bytes = bytes;
 	fill_name(&record->event, key, inode);
-	if (bpf_ringbuf_output(&events, record,
+	if (bpf_ringbuf_output(&events, &record->event,
 			       sizeof record->event + AT_MOST(LONGEST_NAME, record->event.bytes),
 			       BPF_RB_NO_WAKEUP))
 		lose(LOSS_NAMES);

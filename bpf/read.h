@@ -53,6 +53,10 @@ static __always_inline __u64 number(const void *pointer)
 	return number;
 }
 
+/* A number in memory, as the verifier knows it: any number. One that was compared before differs on
+ * each path to here, and the verifier would follow every path by itself from here on. */
+#define ANEW(number) (*(volatile typeof(number) *)&(number))
+
 /* The number, at most the limit, in a form that the verifier understands: the compared value is
  * the used value. */
 #define AT_MOST(limit, number)                          \

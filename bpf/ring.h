@@ -97,21 +97,24 @@ static __noinline int look_at_request(struct operation *operation, struct io_kio
 SEC("tp_btf/io_uring_submit_req")
 int BPF_PROG(ring_submitted, struct io_kiocb *request)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = bpf_get_current_task_btf(), *first = task->group_leader;
 	struct operation operation = {};
 	__u64 key = (__u64)request, id = current_numbers();
-	struct task_state *state = state_of(task);
+	struct task_state *state;
 	__u64 number = 0; /* the same as a number, for global functions */
 
+	/* Read here, before paths part: see WALK. */
+	asm volatile("" : "+r"(first));
+	state = state_of(task);
+	/* Writes of the thread precede its submissions. */
+	if (HISTORY && state && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)))
+		end_run(&state->run, id);
 	/* A kernel submission thread belongs to the process whose ring it serves. */
-	if (!state && task->group_leader)
-		state = state_of(task->group_leader);
+	if (!state)
+		state = state_of(first);
 	if (!state || !request)
 		return 0;
 	state->reports.news = 1;
-	/* Writes of the thread precede its submissions. */
-	if (HISTORY && !(task->flags & (PF_IO_WORKER | PF_KTHREAD)) && state_of(task) == state)
-		end_run(&state->run, id);
 	operation.entered_ns = bpf_ktime_get_ns();
 	operation.process = id >> 32;
 	operation.thread = id;
@@ -137,15 +140,18 @@ int BPF_PROG(ring_submitted, struct io_kiocb *request)
 }
 
 /* A step described by the arguments of the system call with that name. */
-static __always_inline void ring_step(struct operation *operation, struct ended *ended,
-				      __u64 open_file, __u64 request)
+APART int ring_step(struct operation *operation, struct ended *ended, __u64 open_file,
+		    __u64 request)
 {
 	struct file *file = (struct file *)open_file;
-	struct step_event *event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
+	struct step_event *event;
 
+	if (!operation || !ended)
+		return 0;
+	event = bpf_ringbuf_reserve(&events, sizeof *event, 0);
 	if (!event) {
 		lose(LOSS_HISTORY);
-		return;
+		return 0;
 	}
 	__builtin_memset(event, 0, sizeof *event);
 	event->kind = EVENT_STEP;
@@ -175,6 +181,7 @@ static __always_inline void ring_step(struct operation *operation, struct ended 
 		event->argument[2] = operation->at;
 	}
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
 }
 
 /* The start of a write. The position in the request is -1 for that of the open file, and is
@@ -264,16 +271,18 @@ static __always_inline __u32 slot_of_opened(struct operation *operation, __s64 r
 }
 
 /* The opened file: the result is its descriptor, or the file is in the ring's own table. */
-static __always_inline void ring_opened(struct operation *operation, struct ended *ended,
-					struct io_kiocb *request)
+APART int ring_opened(struct operation *operation, struct ended *ended, __u64 of_request)
 {
+	struct io_kiocb *request = (struct io_kiocb *)of_request;
 	struct file *file;
 	__u32 mode;
 
-	bpf_map_delete_elem(&ring_touched, &request);
+	if (!operation || !ended)
+		return 0;
+	bpf_map_delete_elem(&ring_touched, &of_request);
 	if (ended->result < 0) {
 		ring_step(operation, ended, 0, (__u64)request);
-		return;
+		return 0;
 	}
 	if (operation->bytes)
 		file = (struct file *)slot_file(request, slot_of_opened(operation, ended->result));
@@ -281,13 +290,14 @@ static __always_inline void ring_opened(struct operation *operation, struct ende
 		file = number_of_file(ended->result);
 	if (!file) {
 		lose(LOSS_ARGUMENTS);
-		return;
+		return 0;
 	}
 	ended->mode = identify_file(file, &ended->file);
 	name_file((__u64)file, &ended->file);
 	mode = READ(file, f_mode);
 	if ((ended->mode & S_IFMT) == S_IFREG && (mode & (FMODE_WRITE | FMODE_CREATED)))
 		ring_step(operation, ended, (__u64)file, (__u64)request);
+	return 0;
 }
 
 APART int finish(__u64 request, __s64 result)
@@ -320,7 +330,7 @@ APART int finish(__u64 request, __s64 result)
 			ended.file = operation->closes;
 		if (operation->opcode == IORING_OP_OPENAT ||
 		    operation->opcode == IORING_OP_OPENAT2)
-			ring_opened(operation, &ended, kiocb);
+			ring_opened(operation, &ended, request);
 		ring_history(operation, &ended, kiocb, file);
 		operation_at(purpose_of(ended.nr, ended.mode), result,
 			     ended.now - ended.entered_ns, ended.now);

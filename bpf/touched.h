@@ -22,6 +22,12 @@ struct {
 /* Mounts of one file system to search. */
 #define MOUNTS 32
 
+struct search {
+	__u64 mount;
+	__u64 space;
+	__u64 found;
+};
+
 /* In the list that a file system kept of its mounts before Linux 6.17. */
 static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
 {
@@ -42,6 +48,20 @@ static __always_inline __u64 listed_mount(__u64 superblock, __u64 space)
 	return 0;
 }
 
+static long next_mount(__u32 index, struct search *search)
+{
+	struct mount *mount = (struct mount *)search->mount;
+
+	if (!mount)
+		return 1;
+	if ((__u64)BPF_CORE_READ(mount, mnt_ns) == search->space) {
+		search->found = (__u64)mount + bpf_core_field_offset(struct mount, mnt);
+		return 1;
+	}
+	search->mount = (__u64)BPF_CORE_READ(mount, mnt_next_for_sb);
+	return 0;
+}
+
 /* The mount through which the task sees the file system: that of its working directory, otherwise
  * the first in its namespace; 0 if unknown. A number, as global functions require. */
 APART __u64 mount_of(__u64 address)
@@ -51,20 +71,17 @@ APART __u64 mount_of(__u64 address)
 	struct super_block *superblock = BPF_CORE_READ(inode, i_sb);
 	struct vfsmount *own = BPF_CORE_READ(task, fs, pwd.mnt);
 	struct mnt_namespace *space;
-	struct mount *mount = 0;
+	struct search search = {};
 
 	if (BPF_CORE_READ(own, mnt_sb) == superblock)
 		return (__u64)own;
 	space = BPF_CORE_READ(task, nsproxy, mnt_ns);
 	if (!HAS(struct mount, mnt_next_for_sb))
 		return listed_mount((__u64)superblock, (__u64)space);
-	mount = BPF_CORE_READ(superblock, s_mounts);
-	for (int i = 0; i < MOUNTS && mount; i++) {
-		if (BPF_CORE_READ(mount, mnt_ns) == space)
-			return (__u64)mount + bpf_core_field_offset(struct mount, mnt);
-		mount = BPF_CORE_READ(mount, mnt_next_for_sb);
-	}
-	return 0;
+	search.mount = (__u64)BPF_CORE_READ(superblock, s_mounts);
+	search.space = (__u64)space;
+	bpf_loop(MOUNTS, next_mount, &search, 0);
+	return search.found;
 }
 
 /* Its first name; a directory has only one. */

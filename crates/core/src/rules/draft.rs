@@ -40,9 +40,14 @@ impl Found {
         }
     }
 
+    /// What it is worth: its saving, or its cost while that is not known.
+    pub(super) fn weighed_s(&self) -> f64 {
+        self.saving_s.unwrap_or(self.cost_s)
+    }
+
     /// The draft, settled by its computed saving or by the measured saving of the remedy.
     pub(super) fn draft(self, rule: &Rule, run: &TraceResult) -> Draft {
-        let weighed_s = self.saving_s.unwrap_or(self.cost_s);
+        let weighed_s = self.weighed_s();
         let (file, directory) = self.file.unzip();
         Draft {
             finding: Finding {

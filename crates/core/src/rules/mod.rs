@@ -125,7 +125,8 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
         .copied()
         .filter(|rule| !ignored.iter().any(|name| name == rule.id))
         .collect();
-    let looks = |rule: &&Rule| rule.look(result);
+    let stored = rule::stored(result);
+    let looks = |rule: &&Rule| rule.look_among(result, &stored);
     // With few files, starting a thread takes longer.
     if result.files.len() < MANY_FILES {
         return wanted.iter().flat_map(looks).collect();

@@ -4,7 +4,7 @@ use super::calls::is_stored;
 use super::draft::{Found, worst};
 use super::fault::{self, Fault};
 use super::synced::{SyncedName, synced_names};
-use crate::trace::{Confidence, Draft, FileRow, Finding, Severity, TraceResult};
+use crate::trace::{Confidence, Draft, FileRow, Finding, Severity, TraceResult, worth_s};
 
 /// A rule: one file, one name, one page.
 pub struct Rule {
@@ -40,19 +40,23 @@ pub(super) enum Subject {
     Drafts(fn(&TraceResult) -> Vec<Draft>),
 }
 
+/// The files of a run that have contents.
+pub(super) fn stored(run: &TraceResult) -> Vec<&FileRow> {
+    run.files.iter().filter(|file| is_stored(file)).collect()
+}
+
 impl Rule {
     /// Its findings about a run. Findings that cost time are included only if they are worth the
     /// reader's.
     pub fn look(&self, run: &TraceResult) -> Vec<Draft> {
-        let of_files = |wanted: fn(&FileRow) -> bool,
-                        look: fn(&TraceResult, &FileRow) -> Option<Found>| {
-            let files = run.files.iter().filter(|file| wanted(file));
-            let found = files.filter_map(|file| Some(look(run, file)?.of(file)));
-            found.map(|found| found.draft(self, run)).collect()
-        };
+        self.look_among(run, &stored(run))
+    }
+
+    /// The same, with those files of the run that have contents: all rules ask for them.
+    pub(super) fn look_among(&self, run: &TraceResult, stored: &[&FileRow]) -> Vec<Draft> {
         let drafts = match self.at {
-            Subject::Files(look) => of_files(is_stored, look),
-            Subject::AllFiles(look) => of_files(|_| true, look),
+            Subject::Files(look) => self.of_files(run, stored.iter().copied(), look),
+            Subject::AllFiles(look) => self.of_files(run, &run.files, look),
             Subject::SyncedNames(look) => {
                 let names = synced_names(run);
                 let found = names
@@ -78,6 +82,20 @@ impl Rule {
             Subject::Drafts(look) => return look(run),
         };
         worst(run, drafts)
+    }
+
+    fn of_files<'a>(
+        &self,
+        run: &TraceResult,
+        files: impl IntoIterator<Item = &'a FileRow>,
+        look: fn(&TraceResult, &FileRow) -> Option<Found>,
+    ) -> Vec<Draft> {
+        let found = files.into_iter().filter_map(|file| {
+            let found = look(run, file)?;
+            // `worst` would drop it: most of what 10,000 files give.
+            (found.weighed_s() >= worth_s(run.wall_s)).then(|| found.of(file).draft(self, run))
+        });
+        found.collect()
     }
 
     /// An empty finding of this rule.

@@ -22,7 +22,7 @@ const LOCKS: &[&str] = &["flock", "fcntl"];
 
 fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let locks = Sum::of(file, LOCKS);
-    let waited_s = locks.blocked_s?;
+    let waited_s = locks.blocked_s.filter(|waited_s| *waited_s > 0.0)?;
     Some(Found {
         title: format!("waited {waited_s:.2} s for a lock on it"),
         evidence: vec![cited(

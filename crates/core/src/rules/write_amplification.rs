@@ -25,16 +25,18 @@ const LEAST_BYTES: u64 = 8 << 20;
 fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let dirtied = file.evidence.cache.dirtied_bytes?;
     let written = file.writes.bytes;
-    let writes = Sum::of(file, WRITES);
     if !is_on_disk(file)
         || written == 0
         || dirtied < written.saturating_mul(LEAST_TIMES)
         || dirtied - written < LEAST_BYTES
         // Stores to a mapping make pages dirty without a write.
         || file.history.as_deref().is_some_and(|it| it.mapped_to_write.is_any())
-        // A page that is synced after each record is dirtied again each time.
-        || file.syncs.count.saturating_mul(8) > writes.count
     {
+        return None;
+    }
+    let writes = Sum::of(file, WRITES);
+    // A page that is synced after each record is dirtied again each time.
+    if file.syncs.count.saturating_mul(8) > writes.count {
         return None;
     }
     let times = dirtied as f64 / written as f64;

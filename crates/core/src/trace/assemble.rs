@@ -168,9 +168,10 @@ fn call_rows(raw: &RawEvidence, started_ns: u64) -> Vec<CallRow> {
     }
     let mut rows: Vec<CallRow> = by_name
         .into_iter()
-        .map(|(name, rows)| CallRow {
-            took: took(&rows),
-            ..call_row(name, &rows, (raw.blocked_seen, started_ns))
+        .map(|(name, rows)| {
+            let took = took(&rows);
+            let row = call_row_of(name, &rows, (raw.blocked_seen, started_ns), &took);
+            CallRow { took, ..row }
         })
         .collect();
     by_time(&mut rows, |row| row.time_s);
@@ -197,22 +198,33 @@ fn took(rows: &[&SyscallRow]) -> Vec<u64> {
 }
 
 /// The sum of rows of one call in a run that began at `started_ns`.
-pub(super) fn call_row(
+pub(super) fn call_row(name: &str, rows: &[&SyscallRow], seen: (bool, u64)) -> CallRow {
+    match rows {
+        // Most files have one call of a kind, whose time is known.
+        [row] if row.count == 1 => call_row_of(name, rows, seen, &[]),
+        _ => call_row_of(name, rows, seen, &took(rows)),
+    }
+}
+
+/// The same, with the number of calls by duration.
+fn call_row_of(
     name: &str,
     rows: &[&SyscallRow],
     (blocked_seen, started_ns): (bool, u64),
+    took: &[u64],
 ) -> CallRow {
     let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
-    let histogram = took(rows);
     let moves = direction(name).is_some();
     let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
     // A bucket ends after the calls in it.
     let percentile = |share| match count {
         1 => Some(time_s),
-        _ => percentile_s(&histogram, share).map(|within| within.min(time_s)),
+        _ => percentile_s(took, share).map(|within| within.min(time_s)),
     };
-    let spans: Option<Vec<(u64, u64)>> = rows.iter().map(|row| row.span_ns).collect();
-    let spans = spans.unwrap_or_default().into_iter();
+    let are_known = rows.iter().all(|row| row.span_ns.is_some());
+    let spans = rows
+        .iter()
+        .filter_map(|row| row.span_ns.filter(|_| are_known));
     let since = |ns: u64| seconds(ns.saturating_sub(started_ns));
     CallRow {
         name: name.to_owned(),

@@ -9,7 +9,6 @@
 
 use std::collections::HashMap;
 
-use aya_obj::btf::BtfKind;
 use object::{Object as _, ObjectSection as _};
 
 use super::needed::{Index, flavourless};
@@ -39,8 +38,7 @@ fn call(registers: u8, number: i32) -> [u8; 8] {
 /// The object with these calls replaced by calls of the kernel's function; `None` where the kernel
 /// lacks it, or has several structures of one name.
 pub(super) fn resolve(object: &[u8], kernel: &Types) -> Option<Vec<u8>> {
-    let function = kernel.hooks.id_by_type_name_kind(FUNCTION, BtfKind::Func);
-    let function = i32::try_from(function.ok()?).ok()?;
+    let function = i32::try_from(kernel.function?).ok()?;
     let mut resolved = rewrite(object, function);
     write_ids(&mut resolved, &kernel.ids)?;
     Some(resolved)

@@ -53,8 +53,9 @@ pub(super) fn load_all(
         let helpers: Vec<_> = (1..cpus.min(MOST_THREADS))
             .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
             .collect();
-        let mut done = work();
+        // First: afterwards the other threads would wait for it.
         besides();
+        let mut done = work();
         let others = helpers.into_iter().filter_map(|helper| helper.join().ok());
         done.extend(others.flatten());
         for (number, one) in done {

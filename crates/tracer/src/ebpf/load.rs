@@ -166,7 +166,7 @@ pub(super) fn types(modules: &[&str], limits: &Limits) -> Result<Types, String> 
     let mut hooks = ways::hooks();
     hooks.insert(casts::FUNCTION.as_bytes().to_vec());
     hooks.insert(ITERATOR.as_bytes().to_vec());
-    types::read(modules, plain(limits), &hooks)
+    types::read(modules, plain(limits), &hooks, casts::FUNCTION)
 }
 
 /// The object for kernels with casts.

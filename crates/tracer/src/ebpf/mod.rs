@@ -259,7 +259,12 @@ impl EbpfObserver {
             end_io: self.object.end_io,
             ..Config::default()
         };
-        self.skipped_before = self.object.skipped();
+        // Programs that were never attached have skipped nothing, and asking takes two milliseconds.
+        self.skipped_before = if self.object.has_run() {
+            self.object.skipped()
+        } else {
+            Skipped::default()
+        };
         self.looks = Looks::default();
         self.moved = 0;
         self.streaming = stream.calls || stream.requests || self.limits.history;

@@ -65,6 +65,14 @@ impl<'a> Index<'a> {
         self.text(word(self.bytes(number), 0).unwrap_or(0))
     }
 
+    /// Whether the type may have one of these names.
+    fn may_have(&self, starts: &Starts, number: usize) -> bool {
+        let offset = word(self.bytes(number), 0).unwrap_or(0);
+        let from = usize::try_from(offset).ok();
+        let rest = from.and_then(|from| self.parts.names.get(from..));
+        rest.is_some_and(|rest| starts.has(rest))
+    }
+
     fn numbers(&self) -> std::ops::Range<usize> {
         1..self.starts.len()
     }
@@ -83,8 +91,11 @@ impl<'a> Index<'a> {
     /// Structures with these names, and the types inside them.
     pub(super) fn structures(&self, names: &HashSet<Vec<u8>>) -> Vec<bool> {
         let mut kept = vec![false; self.starts.len()];
+        let starts = Starts::of(names);
         let is_wanted = |number: &usize| {
-            self.is_structure(*number) && names.contains(flavourless(self.name(*number)))
+            self.is_structure(*number)
+                && self.may_have(&starts, *number)
+                && names.contains(flavourless(self.name(*number)))
         };
         let mut left: Vec<usize> = self.numbers().filter(is_wanted).collect();
         while let Some(number) = left.pop() {
@@ -110,10 +121,21 @@ impl<'a> Index<'a> {
 
     /// Tracepoints and functions with these names.
     pub(super) fn hooks(&self, names: &HashSet<Vec<u8>>) -> Vec<bool> {
+        let starts = Starts::of(names);
         let is_wanted = |number| {
-            matches!(self.kind(number), TYPEDEF | FUNC) && names.contains(self.name(number))
+            matches!(self.kind(number), TYPEDEF | FUNC)
+                && self.may_have(&starts, number)
+                && names.contains(self.name(number))
         };
         (0..self.starts.len()).map(is_wanted).collect()
+    }
+
+    /// The id of a function among these types.
+    pub(super) fn function(&self, kept: &[bool], name: &str) -> Option<u32> {
+        let mut numbers = self.numbers().filter(|number| kept[*number]);
+        let number = numbers
+            .find(|number| self.kind(*number) == FUNC && self.name(*number) == name.as_bytes());
+        u32::try_from(number?).ok()
     }
 
     /// A BTF of these types alone, under their own ids.
@@ -154,15 +176,48 @@ impl<'a> Index<'a> {
     /// The ids of structures with these names; `None` where several have the name.
     pub(super) fn ids(&self, names: &HashSet<Vec<u8>>) -> HashMap<Vec<u8>, Option<u32>> {
         let mut ids = HashMap::new();
+        let starts = Starts::of(names);
         for number in self.numbers() {
+            if self.kind(number) != STRUCT || !self.may_have(&starts, number) {
+                continue;
+            }
             let name = self.name(number);
-            if self.kind(number) == STRUCT && names.contains(name) {
+            if names.contains(name) {
                 ids.entry(name.to_vec())
                     .and_modify(|id| *id = None)
                     .or_insert_with(|| u32::try_from(number).ok());
             }
         }
         ids
+    }
+}
+
+/// How some names start. Few of the kernel's names start like a wanted one, and looking up all of them
+/// takes longer than everything else here.
+struct Starts(Vec<bool>);
+
+impl Starts {
+    fn of(names: &HashSet<Vec<u8>>) -> Self {
+        let mut starts = vec![false; 1 << 16];
+        for name in names {
+            starts[Self::place(name)] = true;
+        }
+        Self(starts)
+    }
+
+    /// Of the first four bytes before the end of the name and before an underscore: where
+    /// [`flavourless`] may end it.
+    fn place(name: &[u8]) -> usize {
+        let start = name.iter().take(4);
+        let start = start.take_while(|byte| **byte != 0 && **byte != b'_');
+        let number = start.fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+        // The upper half of a product depends on all of its bits (Knuth, multiplicative hashing).
+        usize::from((number.wrapping_mul(0x9e37_79b1) >> 16) as u16)
+    }
+
+    /// Whether the name at the beginning of `rest` may be one of them.
+    fn has(&self, rest: &[u8]) -> bool {
+        self.0[Self::place(rest)]
     }
 }
 
@@ -226,7 +281,11 @@ mod tests {
         let index = Index::of(&all).unwrap();
         let whole = Btf::parse(&all, Endianness::default()).unwrap();
         let names = ["btf_trace_sys_enter", "bpf_iter_task", "vfs_rename"];
-        let hooks = index.only(&index.hooks(&set(&names))).unwrap();
+        let kept = index.hooks(&set(&names));
+        let function = whole.id_by_type_name_kind("vfs_rename", BtfKind::Func);
+        assert_eq!(index.function(&kept, "vfs_rename"), function.ok());
+        assert_eq!(index.function(&kept, "vfs_unlink"), None);
+        let hooks = index.only(&kept).unwrap();
         let hooks = Btf::parse(&hooks, Endianness::default()).unwrap();
         for (name, kind) in names
             .into_iter()
@@ -296,6 +355,22 @@ mod tests {
             );
         }
         assert!(fields.ids(&set(&["files_struct"])).is_empty());
+    }
+
+    #[test]
+    fn what_starts_like_a_wanted_name_may_be_one() {
+        let starts = Starts::of(&set(&["task_struct", "bio", "pipe_buffer"]));
+        for name in [
+            "task_struct\0x",
+            "bio\0x",
+            "bio___old\0",
+            "pipe_inode_info\0",
+        ] {
+            assert!(starts.has(name.as_bytes()), "{name}");
+        }
+        for name in ["", "\0bio", "bi\0o", "biovec\0", "inode\0"] {
+            assert!(!starts.has(name.as_bytes()), "{name}");
+        }
     }
 
     #[test]

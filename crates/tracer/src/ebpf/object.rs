@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::sync::LazyLock;
 use std::thread::JoinHandle;
 
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
@@ -108,13 +109,16 @@ impl Object {
         let types = load::types(&modules, limits).map_err(OpenError::NoBtf)?;
         let loader = loader.ok().and_then(|loader| loader.join().ok());
         let loader = loader.unwrap_or_default();
+        let programs = Programs::load(&types, limits, loader);
+        // Where the kernel refuses maps nobody waited for its thread, and iostrata may fork now.
+        LazyLock::force(&types.hooks);
         let Programs {
             ebpf,
             loaded,
             mut missing,
             seen,
             told,
-        } = Programs::load(&types, limits, loader)?;
+        } = programs?;
         if !seen.contains(&Stratum::Tasks) {
             let why = missing
                 .iter()

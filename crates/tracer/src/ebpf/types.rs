@@ -6,6 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::thread::JoinHandle;
 
 use aya::{Btf, Endianness};
 use iostrata_core::halves::at_once;
@@ -45,11 +47,16 @@ const DIRECTORY: &str = "/sys/kernel/btf";
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
-    /// Their attachment points, and functions they call.
-    pub(super) hooks: Btf,
+    /// Their attachment points, and functions they call: read by a thread until programs are loaded.
+    pub(super) hooks: Hooks,
+    /// The kernel's own id of a function that programs call.
+    pub(super) function: Option<u32>,
     /// The kernel's own ids of the structures, by name; `None` where several have it.
     pub(super) ids: HashMap<Vec<u8>, Option<u32>>,
 }
+
+/// A BTF that is being read.
+pub(super) type Hooks = LazyLock<Btf, Box<dyn FnOnce() -> Btf + Send>>;
 
 /// The modules that are loaded.
 pub(super) fn loaded() -> Vec<&'static str> {
@@ -63,6 +70,7 @@ pub(super) fn read(
     modules: &[&str],
     object: &[u8],
     hooks: &HashSet<Vec<u8>>,
+    function: &str,
 ) -> Result<Types, String> {
     let read = |name: &str| {
         let file = Path::new(DIRECTORY).join(name);
@@ -70,7 +78,7 @@ pub(super) fn read(
     };
     let kernel = read("vmlinux")?;
     if modules.is_empty() {
-        return needed(kernel.as_slice(), object, hooks);
+        return needed(kernel.as_slice(), object, hooks, function);
     }
     let mut whole = Whole::new(kernel.as_slice()).ok_or_else(|| not_understood("vmlinux"))?;
     for name in modules {
@@ -80,28 +88,52 @@ pub(super) fn read(
             .add(bytes.as_slice())
             .ok_or_else(|| not_understood(name))?;
     }
-    needed(&whole.bytes(), object, hooks)
+    needed(&whole.bytes(), object, hooks, function)
 }
 
-fn needed(all: &[u8], object: &[u8], hooks: &HashSet<Vec<u8>>) -> Result<Types, String> {
-    let index = Index::of(all).ok_or_else(|| not_understood("vmlinux"))?;
-    let parse = |bytes: Option<Vec<u8>>| {
-        let bytes = bytes.ok_or_else(|| not_understood("vmlinux"))?;
-        Btf::parse(&bytes, Endianness::default()).map_err(|error| chain(&error))
-    };
+fn needed(
+    all: &[u8],
+    object: &[u8],
+    hooks: &HashSet<Vec<u8>>,
+    function: &str,
+) -> Result<Types, String> {
+    let not_understood = || not_understood("vmlinux");
+    let index = Index::of(all).ok_or_else(not_understood)?;
     let names = names_in(object).ok_or("the object has no types")?;
-    let (fields, (ids, hooks)) = at_once(
-        || parse(index.renumbered(&index.structures(&names))),
+    let (fields, (hooks, function, ids)) = at_once(
         || {
-            let hooks = parse(index.only(&index.hooks(hooks)));
-            (index.ids(&names), hooks)
+            let fields = index.renumbered(&index.structures(&names));
+            let fields = fields.ok_or_else(not_understood)?;
+            Btf::parse(&fields, Endianness::default()).map_err(|error| chain(&error))
+        },
+        || {
+            let kept = index.hooks(hooks);
+            let hooks = index.only(&kept).map(read_meanwhile);
+            (hooks, index.function(&kept, function), index.ids(&names))
         },
     );
     Ok(Types {
         fields: fields?,
-        hooks: hooks?,
+        hooks: hooks.ok_or_else(not_understood)?,
+        function,
         ids,
     })
+}
+
+/// Aya makes a value of each of 150,000 placeholders, which takes as long as making the maps. What it
+/// does not understand has no types, and so no program a place.
+fn read_meanwhile(bytes: Vec<u8>) -> Hooks {
+    let bytes = Arc::new(bytes);
+    let parse = |bytes: &[u8]| Btf::parse(bytes, Endianness::default()).unwrap_or_default();
+    let thread = std::thread::Builder::new().spawn({
+        let bytes = Arc::clone(&bytes);
+        move || parse(&bytes)
+    });
+    LazyLock::new(Box::new(move || match thread.map(JoinHandle::join) {
+        Ok(Ok(hooks)) => hooks,
+        // Without another thread it only takes longer.
+        Err(_) | Ok(Err(_)) => parse(&bytes),
+    }))
 }
 
 /// Structures that a compiled object refers to by name.
