@@ -10,7 +10,6 @@ use super::{
 };
 use crate::bytes;
 use crate::evidence::{BlockRow, CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
-use crate::halves::at_once;
 use crate::op::FileId;
 
 /// The files of a run, most time first. Moves large data out of the rows of calls as it goes: the
@@ -40,8 +39,7 @@ pub(super) fn file_rows(
     let mut files: Vec<_> = files.map(|(file, own)| (own.time_s(), file, own)).collect();
     // Before the rows are built: they are large.
     by_time(&mut files, |(time_s, ..)| *time_s);
-    let ids: Vec<FileId> = files.iter().map(|(_, file, _)| *file).collect();
-    let row = |(_, file, own): (f64, FileId, Own<'_>)| {
+    let rows = files.into_iter().map(|(_, file, own)| {
         let evidence = own.evidence(&empty);
         let named = names.get(&file).copied();
         let mut row = file_row(file, &evidence, named, seen, facts, disks);
@@ -52,16 +50,10 @@ pub(super) fn file_rows(
         if let Some(sites) = sites.get(&file) {
             add_sites(&mut row.calls, sites);
         }
+        row.history = histories.remove(&file);
         row
-    };
-    let others = files.split_off(files.len() / 2);
-    let rows = |files: Vec<_>| files.into_iter().map(row).collect();
-    let (mut rows, others): (Vec<FileRow>, Vec<FileRow>) = at_once(|| rows(files), || rows(others));
-    rows.extend(others);
-    for (file, row) in ids.iter().zip(&mut rows) {
-        row.history = histories.remove(file);
-    }
-    rows
+    });
+    rows.collect()
 }
 
 /// The rows of one file.
