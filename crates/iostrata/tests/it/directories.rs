@@ -195,7 +195,13 @@ fn two_runs_in_one_directory_do_not_disturb_each_other() {
             .iter()
             .map(|row| &row["evidence"]["syscalls"]["fsync"]["count"]);
         assert_eq!(counts.collect::<Vec<_>>(), [50, 50]);
-        assert_eq!(outcome.stderr, "");
+        // How far it is, on a busy machine.
+        let mut said = outcome.stderr.lines();
+        assert!(
+            said.all(|line| line.contains(" done, ")),
+            "{}",
+            outcome.stderr
+        );
     }
     place.assert_nothing_left();
 }
