@@ -145,17 +145,11 @@ pub(super) fn message(tid: Tid) -> io::Result<Tid> {
 }
 
 /// Whether a thread has left its stop, which only SIGKILL can cause, and is on its way to
-/// `PTRACE_EVENT_EXIT` or already there. Continuing it then would skip that stop.
+/// `PTRACE_EVENT_EXIT` or already there. Continuing it then would skip that stop. What a stop says of its
+/// signal does not tell: a program can send itself any.
 pub(super) fn is_being_killed(tid: Tid) -> bool {
-    let mut found = MaybeUninit::<libc::siginfo_t>::zeroed();
-    let address = found.as_mut_ptr().addr();
-    if request(libc::PTRACE_GETSIGINFO, tid, 0, address).is_err() {
-        return true;
-    }
-    // SAFETY: all-zero is a value of this structure, and the kernel wrote over it.
-    let found = unsafe { found.assume_init() };
-    let at_its_end = libc::SIGTRAP | libc::PTRACE_EVENT_EXIT << 8;
-    (found.si_signo, found.si_code) == (libc::SIGTRAP, at_its_end)
+    let again = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+    message(tid).is_err() || matches!(wait(libc::P_PID, tid, again), Ok(Some(_)))
 }
 
 /// The call of a stopped thread, as the kernel reports it, without counting stops.

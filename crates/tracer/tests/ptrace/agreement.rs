@@ -206,12 +206,13 @@ fn assert_equal_parts(one: &Seen, other: &Seen, what: &str) {
 #[test]
 fn on_programs_whose_io_is_known() {
     let file = |dir: &Path| dir.join("f").to_str().unwrap().to_owned();
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 10] = [
         ("append", &["FILE", "300", "1000", "fsync"]),
         ("append", &["FILE", "50", "5000", "fdatasync", "overwrite"]),
         ("execs", &["FILE", "4", "vfork"]),
         ("execs", &["FILE", "3", "thread"]),
         ("execs", &["FILE", "6", "busy"]),
+        ("forges", &["FILE"]),
         ("tree", &["DIR", "3", "4", "50", "100"]),
         ("threads", &["DIR", "4", "50"]),
         ("detours", &["DIR"]),
