@@ -222,7 +222,6 @@ fn what_was_recovered_is_kept() {
     case.place.assert_nothing_left();
 }
 
-/// What is written elsewhere leaves nothing to commit on the file system under test.
 #[test]
 fn a_checker_that_hangs_or_deletes_everything_is_bounded() {
     if !is_root("block mode") {
@@ -277,6 +276,7 @@ fn a_page_has_the_operations_of_a_recovered_state() {
     }
 }
 
+/// What is written elsewhere leaves nothing to commit on the file system under test.
 #[test]
 fn writes_to_another_file_system_commit_nothing() {
     if !is_root("block mode") {

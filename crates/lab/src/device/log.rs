@@ -307,14 +307,14 @@ mod tests {
         assert_eq!(block, [7; 4096]);
     }
 
-    #[test]
-    fn a_full_log_keeps_what_it_has_and_says_so() {
+    /// A request that finds no room cuts the log: it keeps what it has, says so, and has no later request.
+    fn assert_cut(room: impl FnOnce(&RequestLog, &Writer) -> usize) {
         let log = RequestLog::new().unwrap();
         let mut writer = written(&log);
         let before = log.requests().unwrap();
-        let most = usize::try_from(MOST_BYTES - writer.written_bytes).unwrap();
-        // One byte more than there is room for; zeroed memory that nobody reads is none.
-        writer.write(3, 0, &vec![0; most - HEADER_BYTES + 1]);
+        let too_much = room(&log, &writer);
+        // Zeroed memory that nobody reads is none.
+        writer.write(3, 0, &vec![0; too_much]);
         writer.flush(4);
         assert!(writer.is_cut());
         let requests = log.requests().unwrap();
@@ -323,19 +323,22 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_memory_says_so_and_has_no_later_request() {
-        let log = RequestLog::new().unwrap();
-        let mut writer = written(&log);
-        let before = log.requests().unwrap();
-        // Growing is refused as it is without memory; what is there can be written.
-        fcntl_add_seals(&log.file, SealFlags::GROW).unwrap();
-        writer.write(3, 0, &[9; 4096]);
-        writer.flush(4);
-        assert!(writer.is_cut());
-        let requests = log.requests().unwrap();
-        assert_eq!((requests.cut, before.cut), (Some(Cut::NoRoom), None));
-        assert_eq!(requests.all, before.all);
+    fn a_full_log_keeps_what_it_has_and_says_so() {
+        assert_cut(|_, writer| {
+            let most = usize::try_from(MOST_BYTES - writer.written_bytes).unwrap();
+            most - HEADER_BYTES + 1
+        });
     }
+
+    #[test]
+    fn a_log_without_memory_says_so_and_has_no_later_request() {
+        assert_cut(|log, _| {
+            // Growing is refused as it is without memory; what is there can be written.
+            fcntl_add_seals(&log.file, SealFlags::GROW).unwrap();
+            4096
+        });
+    }
+
     #[test]
     fn what_a_server_was_writing_when_it_ended_is_no_request() {
         let log = RequestLog::new().unwrap();

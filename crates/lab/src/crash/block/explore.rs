@@ -5,6 +5,7 @@
 //! tree, subsets of its blocks.
 
 use std::collections::{BTreeSet, HashMap};
+use std::iter;
 
 use blake3::Hash;
 use iostrata_core::crash::block::{ContentHash, Failure, Place, SubsetBudget, Subsets, subsets};
@@ -137,22 +138,18 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
             alike.settle(number, &places)?;
         }
         // Whatever waits for a commit is nothing that the program is told of.
-        let after = state(count, Vec::new(), alike.settled(), told);
-        let mut ends = vec![before, after];
-        // Nobody knows what would have been there after the program.
-        ends.truncate(if self.recording.cut.is_some() { 1 } else { 2 });
-        self.recover(&ends)?;
-        let refused: Vec<_> = ends
-            .iter()
-            .map(|state| {
-                let key = (self.trees[&state.content], state.told);
-                let verdict = self.crew.verdicts().get(&key).cloned();
-                verdict.and_then(|verdict| verdict.message)
-            })
-            .collect();
-        let mut refused = refused.into_iter();
-        self.explored.refused_before = refused.next().flatten();
-        self.explored.refused_after = refused.next().flatten();
+        // Of a cut log nobody knows what would have been there.
+        let after =
+            (self.recording.cut.is_none()).then(|| state(count, Vec::new(), alike.settled(), told));
+        self.recover(iter::once(&before).chain(&after))?;
+        let mut refused = |state: &State| {
+            let key = (self.trees[&state.content], state.told);
+            self.crew.verdicts().get(&key)?.message.clone()
+        };
+        let refused_before = refused(&before);
+        let refused_after = after.as_ref().and_then(refused);
+        self.explored.refused_before = refused_before;
+        self.explored.refused_after = refused_after;
         Ok(self.explored.refused_before.is_none() && self.explored.refused_after.is_none())
     }
 
