@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use iostrata_core::Gap;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -49,8 +50,24 @@ pub(crate) fn or_gap<T>(
     }
 }
 
-/// Runs a program to its end, without input, and returns its standard output.
-pub(crate) fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<String, Trouble> {
+/// Longest time of a program that builds something, on a slow machine too.
+pub(crate) const BUILDS: Duration = Duration::from_mins(10);
+
+/// A program that did not end in time.
+pub(crate) fn hangs(name: &str, longest: Duration) -> Trouble {
+    let seconds = longest.as_secs_f64();
+    Trouble::Unusable(format!(
+        "{name} did not end within {seconds} s; it was killed"
+    ))
+}
+
+/// Runs a program to its end, without input, and returns its standard output. It is killed when it
+/// takes longer than `longest`.
+pub(crate) fn run(
+    command: &mut Command,
+    longest: Duration,
+    stop: &dyn Fn() -> bool,
+) -> Result<String, Trouble> {
     let name = command.get_program().to_string_lossy().into_owned();
     let unusable = |error: io::Error| Trouble::Unusable(format!("cannot run {name}: {error}"));
     // Files, not pipes: nothing has to read while the program runs.
@@ -68,7 +85,9 @@ pub(crate) fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<Stri
         }
         Err(error) => return Err(unusable(error)),
     };
-    let status = process.wait(stop)?;
+    let Some(status) = process.wait(longest, stop)? else {
+        return Err(hangs(&name, longest));
+    };
     if !status.success() {
         let said = first_line(&text(&mut errors).unwrap_or_default());
         let why = format!("{name} failed ({status}){said}");
@@ -95,7 +114,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> Result<String, Trouble> {
-        run(Command::new("sh").args(["-c", script]), &|| false)
+        run(Command::new("sh").args(["-c", script]), BUILDS, &|| false)
     }
 
     fn why(outcome: Result<String, Trouble>) -> String {
@@ -111,7 +130,15 @@ mod tests {
     fn a_program_that_fails_is_named_with_what_it_said_first() {
         let said = why(shell("echo broken >&2; echo more >&2; exit 3"));
         assert_eq!(said, "sh failed (exit status: 3): broken");
-        let none = why(run(&mut Command::new("no-such-program"), &|| false));
+        let none = why(run(&mut Command::new("no-such-program"), BUILDS, &|| false));
         assert_eq!(none, "not installed: no no-such-program in PATH");
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000"]);
+        let outcome = run(&mut command, Duration::from_millis(100), &|| false);
+        assert_eq!(why(outcome), "sh did not end within 0.1 s; it was killed");
     }
 }

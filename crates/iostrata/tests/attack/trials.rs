@@ -61,9 +61,10 @@ pub(crate) fn variable(name: &str) -> Option<u64> {
     Some(value.parse().unwrap())
 }
 
-/// The seed of all.
+/// The seed of all: one for every test run, so that a change is judged by what it changes.
+/// `make attack` draws another each time.
 fn seed() -> u64 {
-    variable("SEED").unwrap_or_else(|| u64::from(std::process::id()))
+    variable("SEED").unwrap_or(3085)
 }
 
 /// One attack after another, and what came of them.

@@ -181,7 +181,8 @@ fn run(
     let elsewhere = Path::new(SYSTEM_DIRECTORY).join(program);
     for place in [Path::new(program), &elsewhere] {
         let mut command = Command::new(place);
-        match tool::run(command.args(arguments).arg(device.path()), stop) {
+        command.args(arguments).arg(device.path());
+        match tool::run(&mut command, tool::BUILDS, stop) {
             Err(Trouble::NotInstalled(_)) => {}
             outcome => return outcome.map(drop),
         }

@@ -105,7 +105,7 @@ fn git(tree: &Tree) -> Command {
 
 /// Runs a program in the C locale to its end.
 fn run(command: &mut Command, stop: &dyn Fn() -> bool) -> Result<(), Trouble> {
-    tool::run(command.env("LC_ALL", "C"), stop).map(drop)
+    tool::run(command.env("LC_ALL", "C"), tool::BUILDS, stop).map(drop)
 }
 
 /// Copies `true`, which does nothing, to be executed on the target.

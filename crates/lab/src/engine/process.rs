@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iostrata_tracer::kernel::die_with_parent;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -35,14 +35,22 @@ impl Process {
         self.0.id()
     }
 
-    /// Waits for its end, or until `stop` returns true.
-    pub(crate) fn wait(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
+    /// Waits for its end, or until `stop` returns true; `None` when it still runs after `longest`.
+    pub(crate) fn wait(
+        &mut self,
+        longest: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<ExitStatus>, EngineError> {
+        let begun = Instant::now();
         loop {
             if let Some(status) = self.0.try_wait()? {
-                return Ok(status);
+                return Ok(Some(status));
             }
             if stop() {
                 return Err(EngineError::Interrupted);
+            }
+            if begun.elapsed() > longest {
+                return Ok(None);
             }
             thread::sleep(END_CHECK);
         }

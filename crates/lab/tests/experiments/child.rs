@@ -14,6 +14,9 @@ use iostrata_lab::buffering::{NullJob, WriteJob};
 use iostrata_lab::engine::{EngineError, ExecJob, FailureKind, Job, Launcher, Workload};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
+/// Longer than any program of these tests takes.
+const LONGEST: Duration = Duration::from_mins(1);
+
 fn never() -> bool {
     false
 }
@@ -168,7 +171,7 @@ fn becomes_another_program_at_go_and_keeps_its_id() {
         .start(&exec(dir.path(), &["sh", "-c", &script]), &never)
         .unwrap();
     assert!(!out.exists());
-    let status = workload.go_exec(&never).unwrap();
+    let status = workload.go_exec(LONGEST, &never).unwrap().unwrap();
     assert_eq!(status.code(), Some(3));
     assert_eq!(
         fs::read_to_string(&out).unwrap(),
@@ -186,7 +189,8 @@ fn a_program_that_cannot_be_executed_says_so_on_its_standard_error() {
     let mut workload = launcher()
         .start(&exec(dir.path(), &["/nonexistent"]), &never)
         .unwrap();
-    assert_eq!(workload.go_exec(&never).unwrap().code(), Some(127));
+    let status = workload.go_exec(LONGEST, &never).unwrap().unwrap();
+    assert_eq!(status.code(), Some(127));
     let said = fs::read_to_string(dir.path().join("stderr")).unwrap();
     assert!(
         said.starts_with("cannot execute /nonexistent: No such file"),
@@ -204,7 +208,7 @@ fn what_the_program_started_ends_with_it() {
         .unwrap();
     let written = || fs::read_to_string(&file).is_ok_and(|text| text.ends_with('\n'));
     assert!(matches!(
-        workload.go_exec(&written),
+        workload.go_exec(LONGEST, &written),
         Err(EngineError::Interrupted)
     ));
     let started = fs::read_to_string(&file).unwrap();

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
 use iostrata_core::observe::Stream;
@@ -18,6 +19,10 @@ use crate::session::{Effort, RunFile, Session};
 use crate::tool::{self, Trouble, first_line, or_gap};
 pub(super) use language::LANGUAGES;
 use language::Language;
+
+/// Longest time of one of these programs, most of which start and end within a second. Node waits
+/// for ever when it may have no more than 128 MiB of addresses.
+const ENDS: Duration = Duration::from_secs(30);
 
 /// Runs the programs of every installed runtime; the others are listed as missing.
 pub(super) fn fill(
@@ -76,18 +81,20 @@ fn prepare(session: &Session<'_>, language: &'static Language) -> Result<Prepare
     };
     make()
         .map_err(|error| Trouble::Unusable(format!("cannot write {}: {error}", dir.display())))?;
-    let run = |command: &[OsString], environment: Vec<(OsString, OsString)>| {
+    let run = |command: &[OsString], environment, longest| {
         let (program, arguments) = command
             .split_first()
             .ok_or_else(|| Trouble::Unusable("no program".to_owned()))?;
         let mut command = Command::new(program);
-        tool::run(command.args(arguments).envs(environment), session.stop)
+        let environment: Vec<(OsString, OsString)> = environment;
+        command.args(arguments).envs(environment);
+        tool::run(&mut command, longest, session.stop)
     };
     if let Some(compile) = language.compile(&dir) {
-        run(&compile, language.compile_environment(&dir))?;
+        run(&compile, language.compile_environment(&dir), tool::BUILDS)?;
     }
     let ask = [language.start(&dir), vec!["version".into(), "-".into()]].concat();
-    let version = run(&ask, Vec::new())?.trim().to_owned();
+    let version = run(&ask, Vec::new(), ENDS)?.trim().to_owned();
     Ok(Prepared {
         language,
         version,
@@ -153,10 +160,13 @@ fn calls(
         requests: false,
     };
     let watched = session.observed(pid, stream, None, |session, _| {
-        let status = workload.go_exec(session.stop)?;
+        let status = workload.go_exec(ENDS, session.stop)?;
         Ok((status, observed_file(file.path())))
     });
     let ((status, identity), observation) = watched.map_err(trouble)?;
+    let Some(status) = status else {
+        return Err(tool::hangs("its test program", ENDS));
+    };
     let failed = |why: String| Trouble::Unusable(format!("its test program failed: {why}"));
     if !status.success() {
         let said = fs::read(&stderr).unwrap_or_default();

@@ -189,10 +189,15 @@ impl<J: Job> Workload<J> {
 }
 
 impl Workload<ExecJob> {
-    /// Lets it execute the program of its job and waits for the end of the program.
-    pub fn go_exec(&mut self, stop: &dyn Fn() -> bool) -> Result<ExitStatus, EngineError> {
+    /// Lets it execute the program of its job and waits for the end of the program; `None` when it
+    /// still runs after `longest`. It is killed when this value is dropped.
+    pub fn go_exec(
+        &mut self,
+        longest: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<ExitStatus>, EngineError> {
         self.send(&Command::Go, "execute a program")?;
-        self.process.wait(stop)
+        self.process.wait(longest, stop)
     }
 }
 
