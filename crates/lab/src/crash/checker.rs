@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use iostrata_tracer::kernel::{Secluded, die_with_parent};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::said;
 use crate::interrupt::{Interrupt, Interrupted};
 
 /// What keeps a checker from the rest of the machine.
@@ -154,11 +155,11 @@ impl Checker {
                 "the checker filled the {room} MiB that it has"
             )));
         }
-        let first = first_line(&stage.said())?;
+        let message = message(&stage.said())?;
         // A shell gives the signal of its command so.
         let by_shell = status.code().and_then(|code| code.checked_sub(128));
         let signal = status.signal().or(by_shell.filter(|signal| *signal > 0));
-        Ok(Some(match (first, signal) {
+        Ok(Some(match (message, signal) {
             (Some(line), _) => line,
             (None, Some(signal)) => format!("the checker was ended by signal {signal}"),
             (None, None) => format!("the checker exited with {}", status.code().unwrap_or(-1)),
@@ -196,12 +197,11 @@ fn end_group(child: &Child) {
     let _ended = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
-fn first_line(said: &Path) -> io::Result<Option<String>> {
+fn message(said: &Path) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     File::open(said)?.take(MOST_SAID).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    Ok(line.map(str::to_owned))
+    Ok(said::message(&text).map(str::to_owned))
 }
 
 /// Where a checker works: a tree, what had been printed, and room for its own files. Each use begins with an

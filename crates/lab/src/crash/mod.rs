@@ -4,6 +4,7 @@ mod attended;
 pub mod block;
 mod checker;
 mod log;
+mod said;
 mod workers;
 
 pub use attended::attended_main;

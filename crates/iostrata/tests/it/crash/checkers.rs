@@ -38,6 +38,14 @@ fn one_that_hangs_crashes_or_leaves_processes() {
 }
 
 #[test]
+fn one_in_python_is_told_by_its_exception() {
+    let case = Case::new("f", "old");
+    let raises = "python3 -c 'assert False, 3 * \"torn \"'";
+    let result = misbehaving(&case, raises, &[]);
+    assert_eq!(message(&result), "AssertionError: torn torn torn");
+}
+
+#[test]
 fn one_that_fills_the_disk_or_deletes_everything() {
     if !is_root("a tmpfs of its own for a checker") {
         return;

@@ -158,3 +158,21 @@ fn programs_that_lose_nothing_are_clean() {
         }
     }
 }
+
+#[test]
+fn a_program_that_copies_many_files_is_told_in_few_findings() {
+    let case = Case::new("f", "old");
+    let script = "for one in a b c d e f; do echo new > $one.txt; done";
+    let output = run(case.command(&["--model", "xfs"], script)).expect(1);
+    let text = output
+        .stdout
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    assert!(
+        text.contains("a.txt is empty (5 other files likewise). "),
+        "{text}"
+    );
+    let of = "5 more findings are like this one, of b.txt, c.txt, d.txt and 2 other files.";
+    assert!(text.contains(of), "{text}");
+}

@@ -12,12 +12,13 @@ use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
 
+mod alike;
 mod told;
 
 use told::show_whole;
 pub(crate) use told::{drawn, left, operations, tell};
 
-/// Findings that are shown whole.
+/// Findings that are shown, those like them left out.
 const MOST_FINDINGS: usize = 8;
 
 /// As in `proven_by`.
@@ -26,12 +27,17 @@ const MODEL: &str = "model";
 /// Adds the result for a terminal.
 pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     show_verdict(page, result);
-    for finding in result.findings.iter().take(MOST_FINDINGS) {
+    let groups = alike::grouped(&result.findings);
+    for group in groups.iter().take(MOST_FINDINGS) {
         page.blank();
-        page.styled(0, &finding.message, Tone::Strong);
-        show_finding(page, finding);
+        page.styled(0, &group.first.message, Tone::Strong);
+        show_finding(page, group.first);
+        if let Some(others) = group.others() {
+            page.paragraph(2, &others);
+        }
     }
-    let more = result.findings.len().saturating_sub(MOST_FINDINGS);
+    let rest = groups.iter().skip(MOST_FINDINGS);
+    let more: usize = rest.map(alike::Alike::count).sum();
     if more > 0 {
         page.paragraph(
             0,
@@ -174,7 +180,7 @@ fn verdict(result: &CrashResult) -> String {
         (Verdict::Failing, Some(first)) => format!(
             "A crash can break this{}: {}. {}",
             on(&damaged_on(result, first)),
-            first.message,
+            broken(result, first),
             remedy(result, first)
         ),
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
@@ -182,6 +188,19 @@ fn verdict(result: &CrashResult) -> String {
             "Clean: the program changed nothing in the directory.".to_owned()
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
+    }
+}
+
+/// What is broken, without the end of a sentence, and of how many files.
+fn broken(result: &CrashResult, first: &Finding) -> String {
+    let message = first.message.trim_end_matches(['.', ':', ';', ' ']);
+    let groups = alike::grouped(&result.findings);
+    match groups.first().map(|group| group.other_files().len()) {
+        None | Some(0) => message.to_owned(),
+        Some(files) => {
+            let files = counted(files as u64, "other file");
+            format!("{message} ({files} likewise)")
+        }
     }
 }
 
