@@ -3,11 +3,13 @@
 mod attended;
 pub mod block;
 mod checker;
+mod copied;
 mod log;
 mod said;
 mod workers;
 
 pub use attended::attended_main;
 pub use checker::{CheckError, Checker, Sandbox, Stage};
+pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
 pub use workers::{SharedLog, Workers, sandbox};

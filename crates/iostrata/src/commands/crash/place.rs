@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::crash::{CallStack, Stacks};
+use iostrata_lab::crash::{CopyError, copy_directory};
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -127,20 +128,13 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
         ));
     };
     is_directory(dir)?;
-    let copied = Command::new("cp")
-        .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
-        .args([dir, &work])
-        .stdin(Stdio::null())
-        .output();
-    let copied = copied.map_err(|error| cannot("copy the directory with cp", &error))?;
-    if !copied.status.success() {
-        let said = String::from_utf8_lossy(&copied.stderr);
-        return Err(Failure::Cannot(format!(
-            "cannot copy {}: {}",
-            dir.display(),
-            said.trim()
-        )));
-    }
+    copy_directory(dir, &work).map_err(|error| {
+        let remedy = match error {
+            CopyError::Run(_) => "",
+            CopyError::Failed { .. } => "; give --dir a directory that this user can read whole",
+        };
+        Failure::Cannot(format!("{error}{remedy}"))
+    })?;
     if let Some(init) = &options.init {
         let status = Command::new("/bin/sh")
             .args(["-c", init])

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::Case;
-use crate::place::{Place, entries, until};
+use crate::place::{Place, entries, is_root, run, until};
 use crate::running::Running;
 
 /// Many states, none of which is looked at quickly.
@@ -140,4 +140,25 @@ fn the_program_of_a_killed_crash_is_ended() {
     killed(&place, place.iostrata("crash"));
     let place = Place::new();
     killed(&place, place.iostrata_of_nobody("crash"));
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_told_in_one_line() {
+    if !is_root("files that another user may not read") {
+        return;
+    }
+    let case = Case::new("f", "old");
+    fs::write(case.dir.join("g"), "old").unwrap();
+    for name in ["f", "g"] {
+        let nobody_may = fs::Permissions::from_mode(0o000);
+        fs::set_permissions(case.dir.join(name), nobody_may).unwrap();
+    }
+    let mut command = case.place.iostrata_of_nobody("crash --dir");
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.arg(&case.dir).args(["--", "true"]);
+    let outcome = run(command).expect(3);
+    outcome.says(&[
+        "for reading: Permission denied (and 1 more line); give --dir a directory that this user can read whole",
+    ]);
+    assert_eq!(outcome.stderr.lines().count(), 1);
 }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::BlockError;
-use super::copy::copy_directory;
 use crate::crash::checker::{CheckError, Checker, Stage};
+use crate::crash::copied::copy_directory;
 use crate::interrupt::Interrupt;
 
 /// A copy of a tree, and what had been printed before the power failed.

@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::mount::{MountFlags, mount};
 
 use super::BlockError;
-use super::copy::copy_directory;
+use crate::crash::copied::copy_directory;
 use crate::device::DiskImage;
 use crate::interrupt::Interrupt;
 use crate::scratch::{ImageKind, Mounted, mkfs};

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::BlockError;
-use super::copy::copy_directory;
 use super::foundation::Room;
 use super::images::{Image, Images};
 use super::record::Recording;
 use super::recover::Bay;
+use crate::crash::copied::copy_directory;
 
 /// Recovers an image again and copies its tree to `tree` in a directory that exists; of one that cannot be mounted, the image
 /// itself to `image`. Gives the path.

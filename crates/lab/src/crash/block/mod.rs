@@ -5,7 +5,6 @@
 
 mod alike;
 mod checking;
-mod copy;
 mod crew;
 mod explore;
 mod foundation;
@@ -17,7 +16,6 @@ mod recover;
 mod tree;
 
 pub use checking::Checking;
-pub use copy::copy_directory;
 pub use crew::{Look, Recovered};
 pub use explore::{ExploreBudget, Explored, explore};
 pub use foundation::{Foundation, Room};
@@ -29,6 +27,7 @@ pub use tree::{Observed, observe};
 
 use std::io;
 
+use super::copied::CopyError;
 use crate::device::DeviceError;
 use crate::interrupt::Interrupted;
 use crate::scratch::{Leftover, ScratchError};
@@ -63,14 +62,9 @@ pub enum BlockError {
         /// `MemAvailable`, MiB.
         free_mib: u64,
     },
-    /// A file of the program cannot be copied.
-    #[error("cannot copy {from} to the file system under test: {said}")]
-    Copy {
-        /// The source.
-        from: String,
-        /// What `cp` said.
-        said: String,
-    },
+    /// A file of the program cannot be copied to the file system under test.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// Anything else.
     #[error("cannot {doing}: {source}")]
     Io {

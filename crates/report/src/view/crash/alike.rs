@@ -127,9 +127,8 @@ fn numbered(text: &str) -> String {
     for letter in text.chars() {
         let is_within = shaped.ends_with(NUMBER);
         match letter {
-            '0'..='9' if is_within => {}
+            '0'..='9' | ',' if is_within => {}
             '0'..='9' => shaped.push(NUMBER),
-            ',' if is_within => {}
             other => shaped.push(other),
         }
     }
