@@ -100,7 +100,9 @@ pub enum FileState {
     Empty,
     /// Nothing but zeros.
     Zeros,
-    /// Neither as before nor as after: older and newer bytes, or a version in between.
+    /// As it was between two operations of the program.
+    Between,
+    /// As it never was: older and newer bytes.
     Torn,
     /// It was there before or after, and is not.
     Missing,
@@ -114,6 +116,7 @@ impl FileState {
             Self::New => "new",
             Self::Empty => "empty",
             Self::Zeros => "zeros",
+            Self::Between => "between",
             Self::Torn => "torn",
             Self::Missing => "missing",
         }
@@ -284,12 +287,16 @@ pub(super) fn files(history: &History, fault: &Fault) -> Vec<FileRow> {
         if before == at && at == after {
             continue;
         }
+        let state = match state_of(before, at, after) {
+            FileState::Torn if was(history, &path, at) => FileState::Between,
+            state => state,
+        };
         rows.push(FileRow {
             path: String::from_utf8_lossy(&path).into_owned(),
             before_bytes: before.map(Contents::size_bytes),
             at_bytes: at.map(Contents::size_bytes),
             after_bytes: after.map(Contents::size_bytes),
-            state: state_of(before, at, after),
+            state,
         });
     }
     rows.sort_by_key(|row| matches!(row.state, FileState::Old | FileState::New));
@@ -306,6 +313,19 @@ fn contents_of<'t>(tree: &'t Tree, history: &History, path: &[u8]) -> Option<&'t
         Body::File(contents) => Some(contents),
         _ => None,
     }
+}
+
+/// Whether a path had these contents after one of the operations.
+fn was(history: &History, path: &[u8], at: Option<&Contents>) -> bool {
+    let mut tree = history.base.clone();
+    history.steps.iter().any(|step| {
+        let effects = &history.effects[step.effects.clone()];
+        for effect in effects {
+            // It was there with all before it in the run itself.
+            drop(state::apply(&mut tree, effect));
+        }
+        !effects.is_empty() && contents_of(&tree, history, path) == at
+    })
 }
 
 fn state_of(

@@ -176,3 +176,23 @@ fn a_program_that_copies_many_files_is_told_in_few_findings() {
     let of = "5 more findings are like this one, of b.txt, c.txt, d.txt and 2 other files.";
     assert!(text.contains(of), "{text}");
 }
+
+#[test]
+fn a_file_that_is_whole_is_not_called_torn() {
+    let case = Case::new("f", "old");
+    let result = case.crash(
+        &["--model", "xfs"],
+        "echo new > a; echo other > b; mv a f",
+        1,
+    );
+    let findings = result["findings"].as_array().unwrap();
+    let empty = findings.iter().find(|it| it["message"] == "b is empty");
+    let files = empty.unwrap()["files"].as_array().unwrap();
+    let states: Vec<_> = files.iter().map(|it| (&it["path"], &it["state"])).collect();
+    let expected = [("a", "between"), ("b", "empty"), ("f", "old")]
+        .map(|(path, state)| (Value::from(path), Value::from(state)));
+    assert_eq!(
+        states,
+        expected.each_ref().map(|(path, state)| (path, state))
+    );
+}
