@@ -1,6 +1,5 @@
 //! Calls and requests over time, as the kernel side summed them (`bpf/moments.h`).
 
-use aya::Ebpf;
 use aya::maps::{Array, MapError};
 use iostrata_core::op::Gap;
 use iostrata_core::trace::timeline::{
@@ -9,6 +8,7 @@ use iostrata_core::trace::timeline::{
 
 use super::entries::each;
 use super::load::Stratum;
+use super::made::Ebpf;
 use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
 use super::stream::cause;
