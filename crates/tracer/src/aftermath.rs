@@ -147,7 +147,7 @@ pub fn residency(seen: &Seen, calls: &[SyscallRow]) -> BTreeMap<FileId, Residenc
         .iter()
         .filter(|named| named.kind == FileKind::Regular && took(named).is_some() && near(named))
         .collect();
-    files.sort_by_key(|named| Reverse(took(named)));
+    files.sort_by_cached_key(|named| Reverse(took(named)));
     let Ok(mut systems) = FileSystems::read() else {
         return BTreeMap::new();
     };

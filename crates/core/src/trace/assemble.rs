@@ -19,6 +19,7 @@ use crate::environment::Environment;
 use crate::evidence::{
     Charge, Evidence, RawEvidence, Summed, SyscallRow, assemble as charge, foreign_requests,
 };
+use crate::halves::at_once;
 use crate::op::{FileId, Gap};
 
 /// Facts about a run besides the observation.
@@ -60,10 +61,12 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         }
     }
     let disks = facts.storage.all_disks();
-    let own = of_the_tree(&raw, &seen, &disks);
+    let (own, syscalls) = at_once(
+        || of_the_tree(&raw, &seen, &disks),
+        || call_rows(&raw, facts.started_ns),
+    );
     let claims = Claims::new(&raw, &seen, &facts.storage, &own);
     let evidence = whole_run(&raw, &own, &claims);
-    let syscalls = call_rows(&raw, facts.started_ns);
     let histories = std::mem::take(&mut seen.followed.files);
     // The last step that needs the complete rows.
     let files = file_rows(&mut raw, &seen, histories, &facts, &disks);

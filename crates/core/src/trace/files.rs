@@ -35,6 +35,11 @@ pub(super) fn file_rows(
         blocked_seen: raw.blocked_seen,
         ..RawEvidence::default()
     };
+    let charged = Charge {
+        disks: disks.to_vec(),
+        files: None,
+        unnamed_calls: false,
+    };
     let files = by_file(raw).into_iter();
     let mut files: Vec<_> = files.map(|(file, own)| (own.time_s(), file, own)).collect();
     // Before the rows are built: they are large.
@@ -42,7 +47,7 @@ pub(super) fn file_rows(
     let rows = files.into_iter().map(|(_, file, own)| {
         let evidence = own.evidence(&empty);
         let named = names.get(&file).copied();
-        let mut row = file_row(file, &evidence, named, seen, facts, disks);
+        let mut row = file_row(file, &evidence, named, seen, facts, &charged);
         if let Some(residency) = residencies.get(&file) {
             row.evidence.cache.resident_before_bytes = residency.before_bytes;
             row.evidence.cache.resident_after_bytes = residency.after_bytes;
@@ -113,7 +118,7 @@ fn file_row(
     named: Option<&NamedFile>,
     seen: &Seen,
     facts: &Facts,
-    disks: &[u32],
+    charged: &Charge,
 ) -> FileRow {
     let calls: Vec<&SyscallRow> = own.syscalls.iter().flatten().collect();
     let (device, inode) = named.map_or((file.device, file.inode), |named| named.shown);
@@ -144,14 +149,7 @@ fn file_row(
             time_s: sum.time_s + seconds(row.time_ns),
         }),
         calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
-        evidence: charge(
-            own,
-            &Charge {
-                disks: disks.to_vec(),
-                files: None,
-                unnamed_calls: false,
-            },
-        ),
+        evidence: charge(own, charged),
         dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
         residency: facts.residency.get(&file).cloned(),
         history: None,

@@ -64,16 +64,6 @@ impl Shape {
         }
     }
 
-    /// Transfers of fewer than `bytes` (a power of two) but at least one.
-    pub fn smaller_than(&self, bytes: u64) -> u64 {
-        let bucket = bytes.checked_ilog2().map_or(0, |power| power as usize);
-        self.sizes
-            .iter()
-            .take(bucket)
-            .copied()
-            .fold(0, u64::saturating_add)
-    }
-
     /// Number of all transfers.
     fn transfers(&self) -> u64 {
         self.sizes
@@ -87,11 +77,6 @@ impl Shape {
         let (transfers, known) = (self.transfers(), self.pairs);
         let is_unknown = transfers >= WORTH_A_BUFFER && known < transfers / 2;
         is_unknown.then(|| transfers.saturating_sub(known))
-    }
-
-    /// Share of the judged transfers that were sequential; `None` when none was judged.
-    pub fn sequential_share(&self) -> Option<f64> {
-        (self.pairs > 0).then(|| self.sequential as f64 / self.pairs as f64)
     }
 }
 
@@ -144,8 +129,6 @@ mod tests {
         );
         assert_eq!(shape.furthest_bytes, 101);
         assert_eq!((shape.sizes[0], shape.sizes[3]), (1, 2));
-        assert_eq!(shape.smaller_than(8), 1);
-        assert_eq!(shape.smaller_than(16), 3);
     }
 
     #[test]
@@ -157,8 +140,6 @@ mod tests {
         one.merge(&two);
         assert_eq!((one.pairs, one.sequential), (1, 1));
         assert_eq!(one.furthest_bytes, 4101);
-        assert_eq!(one.smaller_than(1 << 20), 2);
-        assert_eq!(one.sequential_share(), Some(1.0));
-        assert_eq!(Shape::default().sequential_share(), None);
+        assert_eq!((one.sizes[0], one.sizes[12]), (1, 1));
     }
 }

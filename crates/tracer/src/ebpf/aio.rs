@@ -1,7 +1,6 @@
 //! Libaio operations whose results no call fetched: the program read them in memory that it shares
 //! with the kernel, or never did.
 
-use aya::Ebpf;
 use aya::maps::{HashMap, MapError};
 use iostrata_core::noun::counted;
 use iostrata_core::op::{Call, FileKind, Gap};
@@ -10,6 +9,7 @@ use iostrata_core::trace::{Did, Direction, Event, Writes, direction, is_sync};
 use zerocopy::FromZeros as _;
 
 use super::calls;
+use super::made::Ebpf;
 use super::readout::map;
 use super::stream::file_id;
 use super::wire::{CallValue, HISTOGRAM_BUCKETS, Submission, SubmissionKey, TOLD_BASE, run};

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use aya::Ebpf;
 use aya::maps::MapError;
 
 use super::entries::each;
+use super::made::Ebpf;
 use super::readout::map;
 use super::wire::{CacheValue, FileKey};
 

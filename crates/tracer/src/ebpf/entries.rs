@@ -5,12 +5,12 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use aya::Pod;
-use aya::maps::{HashMap, Map, MapError};
+use aya::maps::{Array, HashMap, Map, MapError};
 use zerocopy::FromZeros;
 
 use super::syscall;
 
-/// include/uapi/linux/bpf.h; supported by hash tables since Linux 5.6.
+/// include/uapi/linux/bpf.h; supported by hash tables and arrays since Linux 5.6.
 const BPF_MAP_LOOKUP_BATCH: u32 = 24;
 const BPF_MAP_DELETE_BATCH: u32 = 27;
 
@@ -30,7 +30,8 @@ struct Batch {
     flags: [u64; 2],
 }
 
-/// Entries, of which the first `count` were read, and the bucket that follows them.
+/// Entries, of which the first `count` were read, and where the kernel goes on: the next bucket of a hash
+/// table, the last index of an array.
 struct Entries<K, V> {
     keys: Vec<K>,
     values: Vec<V>,
@@ -80,6 +81,33 @@ where
             Batched::NoRoom => {
                 entries = Entries::of(entries.keys.len().saturating_mul(2), entries.bucket);
             }
+        }
+    }
+}
+
+/// Passes the first `count` entries of an array to `take`.
+pub(super) fn first<V>(map: &Map, count: u32, mut take: impl FnMut(u32, &V)) -> Result<(), MapError>
+where
+    V: Pod + FromZeros,
+{
+    // Fails where the type differs in size from the array's.
+    Array::<_, V>::try_from(map)?;
+    let Map::Array(array) = map else {
+        return Err(MapError::IoError(io::ErrorKind::InvalidInput.into()));
+    };
+    let array = array.fd().as_fd().as_raw_fd();
+    let mut entries = Entries::<u32, V>::of(AT_ONCE, None);
+    loop {
+        let batched = entries.next(array).map_err(MapError::IoError)?;
+        let found = entries.keys.iter().zip(&entries.values);
+        for (index, value) in found.take(entries.count) {
+            if *index >= count {
+                return Ok(());
+            }
+            take(*index, value);
+        }
+        if matches!(batched, Batched::Last) {
+            return Ok(());
         }
     }
 }
@@ -168,21 +196,41 @@ mod tests {
 
     const BPF_MAP_CREATE: u32 = 0;
     const BPF_MAP_TYPE_HASH: u32 = 1;
+    const BPF_MAP_TYPE_ARRAY: u32 = 2;
 
-    #[expect(unsafe_code, reason = "the table has no other owner")]
     fn table() -> Map {
-        use std::os::fd::{FromRawFd as _, OwnedFd};
+        made(BPF_MAP_TYPE_HASH, 8)
+    }
 
+    fn made(kind: u32, key_bytes: u32) -> Map {
         let mut make = Make {
-            kind: BPF_MAP_TYPE_HASH,
-            key_bytes: 8,
+            kind,
+            key_bytes,
             value_bytes: 4,
             most_entries: 1000,
         };
-        let made = syscall::bpf(BPF_MAP_CREATE, &mut make).unwrap();
-        // SAFETY: the kernel has just created this descriptor for us.
-        let made = unsafe { OwnedFd::from_raw_fd(i32::try_from(made).unwrap()) };
+        let made = syscall::create(BPF_MAP_CREATE, &mut make).unwrap();
         Map::from_map_data(MapData::from_fd(made).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_first_entries_of_an_array_are_given_in_order() {
+        let mut map = made(BPF_MAP_TYPE_ARRAY, 4);
+        let mut array = Array::<_, u32>::try_from(&mut map).unwrap();
+        for index in 0..1000 {
+            array.set(index, index * index, 0).unwrap();
+        }
+        for count in [0, 1, 255, 256, 257, 999, 1000, 1001] {
+            let mut found = Vec::new();
+            first(&map, count, |index, value: &u32| {
+                found.push((index, *value));
+            })
+            .unwrap();
+            let expected = (0..count.min(1000)).map(|index| (index, index * index));
+            assert!(found.into_iter().eq(expected), "{count}");
+        }
+        assert!(first(&map, 1, |_, _: &u64| ()).is_err());
+        assert!(first(&table(), 1, |_, _: &u32| ()).is_err());
     }
 
     /// Room for one entry is not enough for buckets with several.

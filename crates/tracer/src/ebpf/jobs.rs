@@ -5,12 +5,9 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use aya::Btf;
-use aya::programs::{BtfTracePoint, FEntry, FExit, Program, ProgramError, RawTracePoint};
-use aya_obj::btf::BtfKind;
-
 use super::Limits;
-use super::object::chain;
+use super::needed::Hooks;
+use super::program::{Log, Place, Program};
 use super::types::TRACEPOINT;
 use super::ways::{Hook, Probe, Way};
 
@@ -29,7 +26,7 @@ pub(super) type Done = Result<&'static Way, String>;
 /// of the jobs.
 pub(super) fn load_all(
     jobs: Vec<Job<'_>>,
-    hooks: &Btf,
+    hooks: &Hooks,
     limits: &Limits,
     besides: impl FnOnce(),
 ) -> Vec<Done> {
@@ -80,10 +77,16 @@ impl<'a> Job<'a> {
 
     /// Loads the first way that the kernel accepts completely. Fails with the kernel's message for
     /// each way.
-    pub(super) fn load(&mut self, hooks: &Btf, limits: &Limits) -> Done {
+    pub(super) fn load(&mut self, hooks: &Hooks, limits: &Limits) -> Done {
+        // A refusal with its reason takes twice as long, and where another way works nobody reads it.
+        for way in self.ways {
+            if load_way(&mut self.programs, way, hooks, limits, Log::None).is_ok() {
+                return Ok(way);
+            }
+        }
         let mut refused = Vec::new();
         for way in self.ways {
-            match load_way(&mut self.programs, way, hooks, limits) {
+            match load_way(&mut self.programs, way, hooks, limits, Log::IfRefused) {
                 Ok(()) => return Ok(way),
                 Err(why) => refused.push(why),
             }
@@ -95,8 +98,9 @@ impl<'a> Job<'a> {
 fn load_way(
     programs: &mut HashMap<&'static str, &mut Program>,
     way: &Way,
-    hooks: &Btf,
+    hooks: &Hooks,
     limits: &Limits,
+    log: Log,
 ) -> Result<(), String> {
     for probe in way.probes {
         let name = probe.name();
@@ -106,45 +110,36 @@ fn load_way(
         let program = programs
             .get_mut(probe.program)
             .map(|program| &mut **program);
-        load_one(program, probe, hooks).map_err(|why| format!("{name}: {why}"))?;
+        load_one(program, probe, hooks, log).map_err(|why| format!("{name}: {why}"))?;
     }
     Ok(())
 }
 
-fn load_one(program: Option<&mut Program>, probe: &Probe, btf: &Btf) -> Result<(), String> {
+fn load_one(
+    program: Option<&mut Program>,
+    probe: &Probe,
+    hooks: &Hooks,
+    log: Log,
+) -> Result<(), String> {
     let program = program.ok_or("not in the object")?;
-    let wrong = |e: ProgramError| chain(&e);
-    match probe.hook {
-        Hook::Tracepoint => {
-            let program: &mut BtfTracePoint = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-        Hook::Raw => {
-            // The target is looked up only when the program is attached.
-            let name = format!("{TRACEPOINT}{}", probe.on);
-            btf.id_by_type_name_kind(&name, BtfKind::Typedef)
-                .map_err(|e| chain(&e))?;
-            let program: &mut RawTracePoint = program.try_into().map_err(wrong)?;
-            load_anew(program, RawTracePoint::load)
-        }
-        Hook::Entry => {
-            let program: &mut FEntry = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-        Hook::Exit => {
-            let program: &mut FExit = program.try_into().map_err(wrong)?;
-            load_anew(program, |program| program.load(probe.on, btf))
-        }
-    }
+    program.load(place(probe, hooks)?, log)
 }
 
-/// A program may belong to a way that was tried before.
-fn load_anew<P>(
-    program: &mut P,
-    load: impl FnOnce(&mut P) -> Result<(), ProgramError>,
-) -> Result<(), String> {
-    match load(program) {
-        Ok(()) | Err(ProgramError::AlreadyLoaded) => Ok(()),
-        Err(error) => Err(chain(&error)),
-    }
+fn place(probe: &Probe, hooks: &Hooks) -> Result<Place, String> {
+    let unknown = |name: &str| format!("unknown BTF type `{name}`");
+    let tracepoint = || {
+        let name = format!("{TRACEPOINT}{}", probe.on);
+        hooks.tracepoint(&name).ok_or_else(|| unknown(&name))
+    };
+    let function = || hooks.function(probe.on).ok_or_else(|| unknown(probe.on));
+    Ok(match probe.hook {
+        Hook::Tracepoint => Place::Tracepoint(tracepoint()?),
+        Hook::Raw => {
+            // The kernel looks for it only when the program is attached.
+            tracepoint()?;
+            Place::Raw
+        }
+        Hook::Entry => Place::Entry(function()?),
+        Hook::Exit => Place::Exit(function()?),
+    })
 }

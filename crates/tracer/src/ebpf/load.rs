@@ -3,18 +3,21 @@
 
 use std::collections::HashMap;
 
+use aya::include_bytes_aligned;
 use aya::maps::MapError;
-use aya::programs::iter::Iter;
-use aya::programs::{Program, ProgramError};
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya_obj::Object;
 use iostrata_core::op::Gap;
 use rustix::thread::{CapabilitySet, capabilities};
+use zerocopy::IntoBytes as _;
 
 use crate::permission::{filtered, grant};
 use crate::stack::Roots;
 
 use super::jobs::{Done, Job, load_all};
+use super::made::{Ebpf, Made, NotLoaded, Settings, relocated};
+use super::needed::Hooks;
 use super::object::{OpenError, chain};
+use super::program::{Log, Place, Program};
 use super::types::{self, Types};
 use super::ways::{self, CHANGES, COMMITS, Changes, EVENTS, Probe};
 use super::{Limits, calls, casts, moments, told};
@@ -100,29 +103,25 @@ impl Programs {
     pub(super) fn load(
         types: &Types,
         limits: &Limits,
-        loader: EbpfLoader<'static>,
+        first: Option<Object>,
+        made: Result<Made, NotLoaded>,
     ) -> Result<Self, OpenError> {
-        let object = limits.casts.then(|| casts::resolve(casting(limits), types));
-        let mut casting = object
-            .flatten()
-            .and_then(|object| Self::of(&object, types, limits, loader).ok());
-        if let Some(programs) = casting.take_if(|programs| programs.missing.is_empty()) {
+        let made = made.map_err(|e| not_loaded(&e))?;
+        let first = first.map(|object| Self::of(object, types, limits, made));
+        let mut first = first.and_then(Result::ok);
+        if let Some(programs) = first.take_if(|programs| programs.missing.is_empty()) {
             return Ok(programs);
         }
-        let plain = Self::of(plain(limits), types, limits, EbpfLoader::new());
+        let plain = relocated(plain(limits), types)
+            .and_then(|object| Self::of(object, types, limits, make(plain(limits), limits)?));
         let plain = plain.map_err(|e| not_loaded(&e))?;
         // A program that this kernel refuses in both forms is no reason to read slowly.
-        let as_much = |casting: &Self| casting.missing.len() <= plain.missing.len();
-        Ok(casting.filter(as_much).unwrap_or(plain))
+        let as_much = |first: &Self| first.missing.len() <= plain.missing.len();
+        Ok(first.filter(as_much).unwrap_or(plain))
     }
 
-    fn of(
-        object: &[u8],
-        types: &Types,
-        limits: &Limits,
-        loader: EbpfLoader<'static>,
-    ) -> Result<Self, aya::EbpfError> {
-        let mut ebpf = load_object(object, &types.fields, limits, loader)?;
+    fn of(object: Object, types: &Types, limits: &Limits, made: Made) -> Result<Self, NotLoaded> {
+        let mut ebpf = Ebpf::of(object, made)?;
         let Loaded {
             events,
             changes,
@@ -183,73 +182,87 @@ fn plain(limits: &Limits) -> &'static [u8] {
     if limits.top { TOP_PLAIN } else { PLAIN }
 }
 
-fn load_object(
-    object: &[u8],
-    btf: &Btf,
-    limits: &Limits,
-    loader: EbpfLoader<'static>,
-) -> Result<Ebpf, aya::EbpfError> {
-    let table = calls::table(limits.record);
-    // It borrows its arguments.
-    let mut loader: EbpfLoader<'_> = loader;
-    set_sizes(&mut loader, limits);
-    loader
-        .btf(Some(btf))
-        // Task storage has no user-space interface in aya; none is needed.
-        .allow_unsupported_maps()
-        .override_global("CALLS", &table, true)
-        .override_global("TOLD_BY", &calls::told(), true)
-        .override_global("REQUEST", &told::requests(), true)
-        .override_global("PATHS", &calls::paths(limits.record), true)
-        .override_global("EXTRAS", &calls::extras(), true)
-        .override_global("PURPOSE_OF", &calls::purposes(), true)
-        .override_global("HISTORY", &u32::from(limits.history), !limits.top)
-        .override_global("RECORD", &u32::from(limits.record), limits.record)
-        .override_global(
-            "READS",
-            &u32::from(limits.record && limits.reads),
-            limits.record,
-        )
-        .override_global("EVERY_SITE", &u32::from(limits.every_site), limits.record)
-        .override_global("HIGH_WATER", &u64::from(limits.ring_bytes / 2), true)
-        .load(object)
+/// The object that is tried first; `None` where the kernel lacks what it needs.
+pub(super) fn first(types: &Types, limits: &Limits) -> Option<Object> {
+    if !limits.casts {
+        return relocated(plain(limits), types).ok();
+    }
+    let object = casts::resolve(casting(limits), types)?;
+    relocated(&object, types).ok()
+}
+
+/// The maps of that object.
+pub(super) fn maps(limits: &Limits) -> Result<Made, NotLoaded> {
+    if limits.casts {
+        make(casting(limits), limits)
+    } else {
+        make(plain(limits), limits)
+    }
+}
+
+fn make(object: &[u8], limits: &Limits) -> Result<Made, NotLoaded> {
+    let (calls, paths) = (calls::table(limits.record), calls::paths(limits.record));
+    let (told_by, extras, purposes) = (calls::told(), calls::extras(), calls::purposes());
+    let requests = told::requests();
+    let flag = |is_set: bool| u32::from(is_set).to_ne_bytes();
+    let (history, record) = (flag(limits.history), flag(limits.record));
+    let reads = flag(limits.record && limits.reads);
+    let every_site = flag(limits.every_site);
+    let high_water = u64::from(limits.ring_bytes / 2).to_ne_bytes();
+    let constants: [(&str, &[u8], bool); 11] = [
+        ("CALLS", calls.as_bytes(), true),
+        ("TOLD_BY", told_by.as_bytes(), true),
+        ("REQUEST", requests.as_bytes(), true),
+        ("PATHS", paths.as_bytes(), true),
+        ("EXTRAS", extras.as_bytes(), true),
+        ("PURPOSE_OF", purposes.as_bytes(), true),
+        ("HISTORY", &history, !limits.top),
+        ("RECORD", &record, limits.record),
+        ("READS", &reads, limits.record),
+        ("EVERY_SITE", &every_site, limits.record),
+        ("HIGH_WATER", &high_water, true),
+    ];
+    let constants = constants.map(|(name, value, is_needed)| (name, (value, is_needed)));
+    let settings = Settings {
+        constants: HashMap::from(constants),
+        entries: sizes(limits),
+    };
+    Made::of(object, &settings)
 }
 
 /// How much fits into the tables.
-fn set_sizes(loader: &mut EbpfLoader<'_>, limits: &Limits) {
+fn sizes(limits: &Limits) -> HashMap<&'static str, u32> {
     let named = if limits.top {
         limits.files
     } else {
         limits.calls
     };
-    loader
-        .map_max_entries("named", named)
-        .map_max_entries("moments", moments::room(limits.history))
-        .map_max_entries("calls", limits.calls)
-        .map_max_entries("cache", limits.files)
-        .map_max_entries("block", limits.files)
-        .map_max_entries("in_flight", limits.in_flight)
-        .map_max_entries("submitted", limits.bios)
-        .map_max_entries("events", limits.ring_bytes);
+    let mut sizes = HashMap::from([
+        ("named", named),
+        ("moments", moments::room(limits.history)),
+        ("calls", limits.calls),
+        ("cache", limits.files),
+        ("block", limits.files),
+        ("in_flight", limits.in_flight),
+        ("submitted", limits.bios),
+        ("events", limits.ring_bytes),
+    ]);
     if limits.top {
         // Those of a process tree stay empty.
-        loader
-            .map_max_entries("shares", limits.files)
-            .map_max_entries("cache", 1)
-            .map_max_entries("other_calls", 1);
+        sizes.extend([("shares", limits.files), ("cache", 1), ("other_calls", 1)]);
     }
+    sizes
 }
 
-/// Creating a map is the first step that needs privileges, `bpf(2)`. Where even the smallest
-/// program is refused, Aya assumes a kernel without global data, and misses that section.
-fn not_loaded(error: &aya::EbpfError) -> OpenError {
+/// Creating a map is the first step that needs privileges, `bpf(2)`.
+fn not_loaded(error: &NotLoaded) -> OpenError {
     match error {
-        aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
+        NotLoaded::Map(MapError::CreateError { io_error, .. })
             if refuses(io_error) && is_filtered() =>
         {
             OpenError::Filtered
         }
-        aya::EbpfError::MapError(MapError::CreateError { io_error, .. })
+        NotLoaded::Map(MapError::CreateError { io_error, .. })
             if io_error.kind() == std::io::ErrorKind::PermissionDenied =>
         {
             OpenError::NotPermitted {
@@ -257,7 +270,6 @@ fn not_loaded(error: &aya::EbpfError) -> OpenError {
                 remedy: grant::here(&Roots::default()).remedy,
             }
         }
-        aya::EbpfError::RelocationError(_) => OpenError::Programs,
         other => OpenError::Maps(chain(other)),
     }
 }
@@ -295,11 +307,8 @@ struct Loaded {
     missing: Vec<Gap>,
 }
 
-fn load_programs(ebpf: &mut Ebpf, hooks: &Btf, limits: &Limits) -> Loaded {
-    let mut all: HashMap<String, &mut Program> = ebpf
-        .programs_mut()
-        .map(|(name, program)| (name.to_owned(), program))
-        .collect();
+fn load_programs(ebpf: &mut Ebpf, hooks: &Hooks, limits: &Limits) -> Loaded {
+    let mut all = ebpf.programs_mut();
     let iterators = ITERATORS.map(|name| (name, all.remove(name)));
     let wanted = EVENTS.iter().filter(|event| limits.wants(event.stratum));
     let strata: Vec<Stratum> = wanted.clone().map(|event| event.stratum).collect();
@@ -349,10 +358,11 @@ fn is_mounted(kind: &str) -> bool {
     })
 }
 
-fn load_iterator(program: Option<&mut Program>, btf: &Btf) -> Result<(), String> {
+fn load_iterator(program: Option<&mut Program>, hooks: &Hooks) -> Result<(), String> {
     let program = program.ok_or("not in the object")?;
-    let program: &mut Iter = program.try_into().map_err(|e: ProgramError| chain(&e))?;
-    program.load("task", btf).map_err(|e| chain(&e))
+    let on = hooks.function(ITERATOR);
+    let place = Place::Iterator(on.ok_or("unknown to the kernel's BTF")?);
+    program.load(place, Log::IfRefused)
 }
 
 #[cfg(test)]
@@ -387,14 +397,18 @@ mod tests {
         };
         for limits in [Limits::default(), joins, Limits::record(), Limits::top()] {
             let types = types(&types::loaded(), &limits).unwrap();
-            let mut plain =
-                Programs::of(plain(&limits), &types, &limits, EbpfLoader::new()).unwrap();
+            let of = |object: &[u8]| {
+                let made = make(object, &limits).unwrap();
+                let object = relocated(object, &types).unwrap();
+                Programs::of(object, &types, &limits, made).unwrap()
+            };
+            let mut plain = of(plain(&limits));
             assert_eq!(plain.missing, []);
             let Some(object) = casts::resolve(casting(&limits), &types) else {
                 crate::skip::skip("the kernel has no bpf_rdonly_cast");
                 continue;
             };
-            let mut casting = Programs::of(&object, &types, &limits, EbpfLoader::new()).unwrap();
+            let mut casting = of(&object);
             assert_eq!(casting.missing, []);
             assert_eq!(
                 plain.told.contains(&"ext4"),
@@ -404,10 +418,6 @@ mod tests {
                 // File systems in modules that are not loaded have no tracepoints.
                 let known = std::fs::read_to_string("/proc/filesystems").unwrap();
                 let mut all = programs.ebpf.programs_mut();
-                let mut all = all
-                    .by_ref()
-                    .map(|(name, one)| (name.to_owned(), one))
-                    .collect();
                 let changes: &[Changes] = if limits.top { &COMMITS } else { &CHANGES };
                 for of_one in changes {
                     let taken = Job::new(of_one.ways, &mut all).load(&types.hooks, &limits);
@@ -426,8 +436,10 @@ mod tests {
     #[test]
     fn the_order_is_that_of_the_list() {
         let types = types(&types::loaded(), &Limits::default()).unwrap();
-        let programs =
-            Programs::load(&types, &Limits::trace(), EbpfLoader::new()).map_err(|e| e.to_string());
+        let limits = Limits::trace();
+        let object = first(&types, &limits);
+        let programs = Programs::load(&types, &limits, object, maps(&limits));
+        let programs = programs.map_err(|e| e.to_string());
         let loaded = programs.unwrap().loaded;
         let place = |(_, probe): &(Stratum, Probe)| {
             let has = |way: &Way| way.probes.contains(probe);

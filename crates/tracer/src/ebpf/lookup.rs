@@ -1,12 +1,8 @@
 //! Addresses of kernel functions through the kernel's own lookup: `/proc/kallsyms` has 200,000
 //! lines, and reading it takes as long as loading a fifth of the programs.
-#![expect(
-    unsafe_code,
-    reason = "Aya has no programs that are run by a system call"
-)]
 
 use std::io;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
 
 use super::syscall;
 use super::wire::END_IOS;
@@ -85,10 +81,7 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
         kernel: 0,
         flags: BPF_F_SLEEPABLE,
     };
-    let loaded = syscall::bpf(BPF_PROG_LOAD, &mut load)?;
-    let loaded = i32::try_from(loaded).map_err(io::Error::other)?;
-    // SAFETY: the kernel has just created this descriptor for us.
-    let loaded = unsafe { OwnedFd::from_raw_fd(loaded) };
+    let loaded = syscall::create(BPF_PROG_LOAD, &mut load)?;
     let mut found = [0_u64; END_IOS];
     let mut run = Run {
         program: u32::try_from(loaded.as_raw_fd()).unwrap_or(0),

@@ -1,14 +1,14 @@
 //! Calls and requests over time, as the kernel side summed them (`bpf/moments.h`).
 
-use aya::Ebpf;
 use aya::maps::{Array, MapError};
 use iostrata_core::op::Gap;
 use iostrata_core::trace::timeline::{
     CallMoment, MOMENTS, Moments, Purpose, RequestMoment, moment_of,
 };
 
-use super::entries::each;
+use super::entries::{each, first};
 use super::load::Stratum;
+use super::made::Ebpf;
 use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
 use super::stream::cause;
@@ -48,11 +48,10 @@ pub(super) fn read(object: &Object, started_ns: u64) -> Result<Moments, MapError
 }
 
 fn calls(ebpf: &Ebpf, started_ns: u64) -> Result<Vec<CallMoment>, MapError> {
-    let table = Array::<_, Moment>::try_from(map(ebpf, "moments")?)?;
+    let table = map(ebpf, "moments")?;
     let mut calls = Vec::new();
-    for moment in 0..used(started_ns).min(table.len()) {
-        let sums = table.get(&moment, 0)?.of;
-        for (purpose, sum) in NUMBERED.into_iter().zip(sums) {
+    first(table, used(started_ns), |moment, sums: &Moment| {
+        for (purpose, sum) in NUMBERED.into_iter().zip(sums.of) {
             if sum.count > 0 {
                 calls.push(CallMoment {
                     moment,
@@ -63,7 +62,7 @@ fn calls(ebpf: &Ebpf, started_ns: u64) -> Result<Vec<CallMoment>, MapError> {
                 });
             }
         }
-    }
+    })?;
     Ok(calls)
 }
 

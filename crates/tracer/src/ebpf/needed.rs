@@ -1,9 +1,8 @@
 //! The types that the programs need: about a hundred of the kernel's 120,000.
 //!
-//! Aya searches all types that it gets for each structure and each name. So it gets only the needed
-//! ones: structures one after the other, since programs are told their fields' offsets alone;
-//! attachment points under their own ids, which the kernel is told. An unnamed type then replaces
-//! every other one, and the types after the last needed one are left out.
+//! Aya searches all types that it gets for each structure. So it gets only the needed ones, one after the
+//! other: programs are told their fields' offsets alone. Of attachment points, and of types that the kernel
+//! is told, the ids are enough.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
@@ -11,7 +10,6 @@ use std::ffi::CStr;
 use super::types::{Kind, Parts, TYPE_BYTES, description, word};
 
 /// Numbers of BTF kinds (Documentation/bpf/btf.rst).
-const POINTER: u32 = 2;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
 const UNION: u32 = 5;
@@ -22,8 +20,24 @@ const FUNC: u32 = 12;
 const TYPE_TAG: u32 = 18;
 const ENUM64: u32 = 19;
 
-/// A `void` pointer.
-const PLACEHOLDER: [u32; 3] = [0, POINTER << 24, 0];
+/// Ids of tracepoints and functions.
+#[derive(Debug, Default)]
+pub(super) struct Hooks {
+    tracepoints: HashMap<Vec<u8>, u32>,
+    functions: HashMap<Vec<u8>, u32>,
+}
+
+impl Hooks {
+    /// The id of a tracepoint's type.
+    pub(super) fn tracepoint(&self, name: &str) -> Option<u32> {
+        self.tracepoints.get(name.as_bytes()).copied()
+    }
+
+    /// The id of a function.
+    pub(super) fn function(&self, name: &str) -> Option<u32> {
+        self.functions.get(name.as_bytes()).copied()
+    }
+}
 
 /// The offset of each type.
 pub(super) struct Index<'a> {
@@ -119,41 +133,27 @@ impl<'a> Index<'a> {
         numbers.filter_map(|of| usize::try_from(of).ok()).collect()
     }
 
-    /// Tracepoints and functions with these names.
-    pub(super) fn hooks(&self, names: &HashSet<Vec<u8>>) -> Vec<bool> {
+    /// Tracepoints and functions with these names; of several with one name, the first.
+    pub(super) fn hooks(&self, names: &HashSet<Vec<u8>>) -> Hooks {
         let starts = Starts::of(names);
-        let is_wanted = |number| {
-            matches!(self.kind(number), TYPEDEF | FUNC)
-                && self.may_have(&starts, number)
-                && names.contains(self.name(number))
-        };
-        (0..self.starts.len()).map(is_wanted).collect()
-    }
-
-    /// The id of a function among these types.
-    pub(super) fn function(&self, kept: &[bool], name: &str) -> Option<u32> {
-        let mut numbers = self.numbers().filter(|number| kept[*number]);
-        let number = numbers
-            .find(|number| self.kind(*number) == FUNC && self.name(*number) == name.as_bytes());
-        u32::try_from(number?).ok()
-    }
-
-    /// A BTF of these types alone, under their own ids.
-    pub(super) fn only(&self, kept: &[bool]) -> Option<Vec<u8>> {
-        let placeholder: Vec<u8> = PLACEHOLDER.iter().flat_map(|w| w.to_ne_bytes()).collect();
-        let count = kept
-            .iter()
-            .rposition(|kept| *kept)
-            .map_or(0, |last| last + 1);
-        let mut part = Part::with_room(count);
-        for (number, kept) in kept.iter().enumerate().take(count).skip(1) {
-            if *kept {
-                part.add(self, number)?;
-            } else {
-                part.types.extend(&placeholder);
+        let mut hooks = Hooks::default();
+        for number in self.numbers() {
+            let ids = match self.kind(number) {
+                TYPEDEF => &mut hooks.tracepoints,
+                FUNC => &mut hooks.functions,
+                _ => continue,
+            };
+            if !self.may_have(&starts, number) {
+                continue;
+            }
+            let name = self.name(number);
+            if names.contains(name)
+                && let Ok(id) = u32::try_from(number)
+            {
+                ids.entry(name.to_vec()).or_insert(id);
             }
         }
-        Some(description(&part.types, &part.names))
+        hooks
     }
 
     /// A BTF of these types alone, one id after the other. What is not among them is void.
@@ -281,24 +281,20 @@ mod tests {
         let index = Index::of(&all).unwrap();
         let whole = Btf::parse(&all, Endianness::default()).unwrap();
         let names = ["btf_trace_sys_enter", "bpf_iter_task", "vfs_rename"];
-        let kept = index.hooks(&set(&names));
-        let function = whole.id_by_type_name_kind("vfs_rename", BtfKind::Func);
-        assert_eq!(index.function(&kept, "vfs_rename"), function.ok());
-        assert_eq!(index.function(&kept, "vfs_unlink"), None);
-        let hooks = index.only(&kept).unwrap();
-        let hooks = Btf::parse(&hooks, Endianness::default()).unwrap();
-        for (name, kind) in names
-            .into_iter()
-            .zip([BtfKind::Typedef, BtfKind::Func, BtfKind::Func])
-        {
-            let number = |btf: &Btf| btf.id_by_type_name_kind(name, kind).unwrap();
-            assert_eq!(number(&hooks), number(&whole), "{name}");
+        let hooks = index.hooks(&set(&names));
+        let number = |name, kind| whole.id_by_type_name_kind(name, kind).ok();
+        let [tracepoint, iterator, function] = names;
+        let typedef = number(tracepoint, BtfKind::Typedef);
+        assert!(typedef.is_some());
+        assert_eq!(hooks.tracepoint(tracepoint), typedef);
+        for name in [iterator, function] {
+            let known = number(name, BtfKind::Func);
+            assert!(known.is_some(), "{name}");
+            assert_eq!(hooks.function(name), known, "{name}");
         }
-        assert!(
-            hooks
-                .id_by_type_name_kind("vfs_unlink", BtfKind::Func)
-                .is_err()
-        );
+        assert_eq!(hooks.function(tracepoint), None);
+        assert_eq!(hooks.tracepoint(function), None);
+        assert_eq!(hooks.function("vfs_unlink"), None);
         let names = ["task_struct", "files_struct", "none_such"];
         let ids = index.ids(&set(&names));
         assert_eq!(ids.len(), 2);

@@ -1,26 +1,25 @@
 //! The loaded object: its maps, and attaching its programs.
 
 use std::collections::BTreeSet;
+use std::ffi::CString;
+use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::sync::LazyLock;
 use std::thread::JoinHandle;
 
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
-use aya::programs::iter::Iter;
-use aya::programs::links::FdLink;
-use aya::programs::{BtfTracePoint, FEntry, FExit, Program, ProgramError, RawTracePoint};
-use aya::{Ebpf, EbpfLoader};
 use iostrata_core::environment::{TRACEPOINTS, Way};
+use iostrata_core::halves::at_once;
 use iostrata_core::op::Gap;
 
 use super::load::{self, Programs, Stratum};
+use super::made::Ebpf;
+use super::program;
 use super::skipped::Skipped;
 use super::stopping::{NoStops, Stops};
 use super::ways::{Hook, Probe};
 use super::wire::{Config, END_IOS};
 use super::{Limits, symbols, types};
 use crate::failure;
-use crate::kernel::without_files;
 use crate::permission::filtered;
 
 /// The loaded object.
@@ -28,7 +27,7 @@ pub(super) struct Object {
     pub(super) ebpf: Ebpf,
     /// Programs that were loaded and may be attached.
     loaded: Vec<(Stratum, Probe)>,
-    links: Vec<FdLink>,
+    links: Vec<OwnedFd>,
     has_run: bool,
     /// Modules whose types and functions are known.
     modules: Vec<&'static str>,
@@ -92,34 +91,26 @@ impl Object {
             symbols::read()
         };
         let addresses = std::thread::Builder::new().spawn(read);
-        let loader = std::thread::Builder::new().spawn(|| {
-            // It looks at what the kernel can do when it first has to know: now, not when all wait for it.
-            aya::features();
-            // Aya's loader reads all types of the kernel, which take longer than everything else
-            // here, also where it is then given others. A thread without files gives it none. A filter
-            // may kill the process for that.
-            if !filtered::is_filtered() {
-                let _seen = without_files();
-            }
-            let mut loader = EbpfLoader::new();
-            loader.btf(None);
-            loader
-        });
         let modules = types::loaded();
-        let types = load::types(&modules, limits).map_err(OpenError::NoBtf)?;
-        let loader = loader.ok().and_then(|loader| loader.join().ok());
-        let loader = loader.unwrap_or_default();
-        let programs = Programs::load(&types, limits, loader);
-        // Where the kernel refuses maps nobody waited for its thread, and iostrata may fork now.
-        LazyLock::force(&types.hooks);
+        // Maps take as long as all that needs the kernel's types.
+        let typed = || {
+            let types = load::types(&modules, limits).map_err(OpenError::NoBtf)?;
+            let object = load::first(&types, limits);
+            Ok((types, object))
+        };
+        let (typed, made) = at_once(typed, || load::maps(limits));
+        let (types, object) = typed?;
         let Programs {
-            ebpf,
+            mut ebpf,
             loaded,
             mut missing,
             seen,
             told,
-        } = programs?;
+        } = Programs::load(&types, limits, object, made)?;
         if !seen.contains(&Stratum::Tasks) {
+            if !program::takes_any() {
+                return Err(OpenError::Programs);
+            }
             let why = missing
                 .iter()
                 .find(|gap| gap.what == Stratum::Tasks.as_str());
@@ -127,6 +118,7 @@ impl Object {
                 why.map_or_else(String::new, |gap| gap.why.clone()),
             ));
         }
+        ebpf.keep_loaded();
         // Without another thread it only takes longer.
         let read = addresses.map_or_else(|_refused| Ok(read()), JoinHandle::join);
         let hidden = "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG)".to_owned();
@@ -203,14 +195,19 @@ impl Object {
         self.has_run
     }
 
-    pub(super) fn attach(&mut self) -> Result<(), ProgramError> {
+    pub(super) fn attach(&mut self) -> io::Result<()> {
         self.has_run = true;
         for (_, probe) in &self.loaded {
             if failure::is_silenced(probe.program) {
                 continue;
             }
-            if let Some(program) = self.ebpf.program_mut(probe.program) {
-                self.links.push(attach(program, probe)?);
+            if let Some(program) = self.ebpf.program(probe.program) {
+                let on = CString::new(probe.on)?;
+                let named = matches!(probe.hook, Hook::Raw).then_some(on.as_c_str());
+                let link = program.attach(named).map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", probe.name()))
+                })?;
+                self.links.push(link);
             }
         }
         Ok(())
@@ -250,7 +247,7 @@ impl Object {
     pub(super) fn skipped(&self) -> Skipped {
         let misses = |(stratum, probe): &(Stratum, Probe)| {
             let program = self.ebpf.program(probe.program)?;
-            let fd = program.fd().ok()?.as_fd().as_raw_fd();
+            let fd = program.fd()?.as_raw_fd();
             let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?;
             let value = text
                 .lines()
@@ -269,18 +266,11 @@ impl Object {
     }
 
     /// Runs a task iterator to its end.
-    pub(super) fn iterate(&mut self, name: &str) -> Result<(), String> {
-        let program = self
-            .ebpf
-            .program_mut(name)
-            .ok_or_else(|| format!("no program {name}"))?;
-        let program: &mut Iter = program
-            .try_into()
-            .map_err(|e: ProgramError| e.to_string())?;
-        let id = program.attach().map_err(|e| chain(&e))?;
-        let link = program.take_link(id).map_err(|e| chain(&e))?;
-        let mut file = link.into_file().map_err(|e| chain(&e))?;
-        std::io::copy(&mut file, &mut std::io::sink())
+    pub(super) fn iterate(&self, name: &str) -> Result<(), String> {
+        let program = self.ebpf.program(name);
+        let program = program.ok_or_else(|| format!("no program {name}"))?;
+        let mut file = program.iterate().map_err(|e| e.to_string())?;
+        io::copy(&mut file, &mut io::sink())
             .map(|_| ())
             .map_err(|e| e.to_string())
     }
@@ -299,31 +289,6 @@ fn another(map: &MapData) -> Result<OwnedFd, MapError> {
 pub(super) fn absent(map: &str) -> MapError {
     MapError::InvalidName {
         name: map.to_owned(),
-    }
-}
-
-fn attach(program: &mut Program, probe: &Probe) -> Result<FdLink, ProgramError> {
-    match probe.hook {
-        Hook::Tracepoint => {
-            let program: &mut BtfTracePoint = program.try_into()?;
-            let id = program.attach()?;
-            program.take_link(id).map(FdLink::from)
-        }
-        Hook::Raw => {
-            let program: &mut RawTracePoint = program.try_into()?;
-            let id = program.attach(probe.on)?;
-            program.take_link(id).map(FdLink::from)
-        }
-        Hook::Entry => {
-            let program: &mut FEntry = program.try_into()?;
-            let id = program.attach()?;
-            program.take_link(id).map(FdLink::from)
-        }
-        Hook::Exit => {
-            let program: &mut FExit = program.try_into()?;
-            let id = program.attach()?;
-            program.take_link(id).map(FdLink::from)
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
+use aya::Pod;
 use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
-use aya::{Ebpf, Pod};
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
 };
@@ -17,6 +17,7 @@ use zerocopy::FromZeros;
 use super::copies::Copies;
 use super::entries::each;
 use super::load::Stratum;
+use super::made::Ebpf;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
 use super::sums::{Called, Pages, Sums};

@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "a system call that Aya has no function for")]
 
 use std::io;
+use std::os::fd::{FromRawFd as _, OwnedFd};
 
 /// `attributes` is the part of `bpf_attr` that the command takes. The caller keeps the memory
 /// behind its pointers alive, with the lengths that it passes.
@@ -14,4 +15,11 @@ pub(super) fn bpf<T>(command: u32, attributes: &mut T) -> io::Result<libc::c_lon
         return Err(io::Error::last_os_error());
     }
     Ok(done)
+}
+
+/// A command that returns a new descriptor, and nothing else.
+pub(super) fn create<T>(command: u32, attributes: &mut T) -> io::Result<OwnedFd> {
+    let number = i32::try_from(bpf(command, attributes)?).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just created this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -6,14 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
-use std::thread::JoinHandle;
 
 use aya::{Btf, Endianness};
 use iostrata_core::halves::at_once;
 use object::{Object as _, ObjectSection as _};
 
-use super::needed::Index;
+use super::needed::{Hooks, Index};
 use super::object::chain;
 use crate::kernel::Shown;
 
@@ -47,16 +45,13 @@ const DIRECTORY: &str = "/sys/kernel/btf";
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
-    /// Their attachment points, and functions they call: read by a thread until programs are loaded.
+    /// Their attachment points, and functions they call.
     pub(super) hooks: Hooks,
     /// The kernel's own id of a function that programs call.
     pub(super) function: Option<u32>,
     /// The kernel's own ids of the structures, by name; `None` where several have it.
     pub(super) ids: HashMap<Vec<u8>, Option<u32>>,
 }
-
-/// A BTF that is being read.
-pub(super) type Hooks = LazyLock<Btf, Box<dyn FnOnce() -> Btf + Send>>;
 
 /// The modules that are loaded.
 pub(super) fn loaded() -> Vec<&'static str> {
@@ -100,40 +95,20 @@ fn needed(
     let not_understood = || not_understood("vmlinux");
     let index = Index::of(all).ok_or_else(not_understood)?;
     let names = names_in(object).ok_or("the object has no types")?;
-    let (fields, (hooks, function, ids)) = at_once(
+    let (fields, (hooks, ids)) = at_once(
         || {
             let fields = index.renumbered(&index.structures(&names));
             let fields = fields.ok_or_else(not_understood)?;
             Btf::parse(&fields, Endianness::default()).map_err(|error| chain(&error))
         },
-        || {
-            let kept = index.hooks(hooks);
-            let hooks = index.only(&kept).map(read_meanwhile);
-            (hooks, index.function(&kept, function), index.ids(&names))
-        },
+        || (index.hooks(hooks), index.ids(&names)),
     );
     Ok(Types {
         fields: fields?,
-        hooks: hooks.ok_or_else(not_understood)?,
-        function,
+        function: hooks.function(function),
+        hooks,
         ids,
     })
-}
-
-/// Aya makes a value of each of 150,000 placeholders, which takes as long as making the maps. What it
-/// does not understand has no types, and so no program a place.
-fn read_meanwhile(bytes: Vec<u8>) -> Hooks {
-    let bytes = Arc::new(bytes);
-    let parse = |bytes: &[u8]| Btf::parse(bytes, Endianness::default()).unwrap_or_default();
-    let thread = std::thread::Builder::new().spawn({
-        let bytes = Arc::clone(&bytes);
-        move || parse(&bytes)
-    });
-    LazyLock::new(Box::new(move || match thread.map(JoinHandle::join) {
-        Ok(Ok(hooks)) => hooks,
-        // Without another thread it only takes longer.
-        Err(_) | Ok(Err(_)) => parse(&bytes),
-    }))
 }
 
 /// Structures that a compiled object refers to by name.

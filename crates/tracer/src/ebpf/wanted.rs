@@ -6,6 +6,7 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{Joined, MatchedBy};
 
 use super::entries::each;
+use super::made::Ebpf;
 use super::readout::{clear_hash, map, map_mut};
 use super::wire::{self, JoinedKey, Known, WANTED, WantedName, joined_by, wants};
 use super::{EbpfObserver, error, unread};
@@ -109,7 +110,7 @@ impl EbpfObserver {
 }
 
 /// Of the session before.
-fn clear(ebpf: &mut aya::Ebpf) -> Result<(), MapError> {
+fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
     clear_hash::<u32, u8>(ebpf, "wanted_roots")?;
     clear_hash::<u64, u8>(ebpf, "wanted_groups")?;
     clear_hash::<WantedName, u8>(ebpf, "wanted_names")?;

@@ -7,7 +7,6 @@
 mod aligned;
 mod cachestat;
 mod descriptors;
-mod hidden;
 mod loop_device;
 mod mapping;
 mod mincore;
@@ -25,7 +24,6 @@ mod sysconf;
 pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
 pub(crate) use descriptors::{close_descriptors, wait_for_byte};
-pub(crate) use hidden::without_files;
 pub use loop_device::{LoopDevice, LoopError};
 pub use mapping::{Mapping, MappingMut};
 pub use mincore::mincore;
