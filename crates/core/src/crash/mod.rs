@@ -19,6 +19,7 @@ mod model;
 mod parts;
 mod result;
 mod search;
+mod smaller;
 mod stacks;
 mod state;
 mod told;
