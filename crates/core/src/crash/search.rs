@@ -36,7 +36,7 @@ pub struct Fault {
     pub message: String,
     /// The smallest state that was found; its number is that of the state it was made of.
     pub state: State,
-    /// Whether nothing could be added to it or taken from it; else the search was interrupted.
+    /// Whether it was made as small as it gets, effect after effect; else the search was interrupted.
     pub is_smallest: bool,
     /// Effects of it that are lost though they were under way.
     pub(super) lost: Vec<usize>,
