@@ -117,7 +117,7 @@ fn images(room: &Room<'_>, server: &Server, foundation: &Foundation) -> f64 {
     };
     let begun = Instant::now();
     let look = |_: Recovered<'_>, _| Ok::<_, BlockError>(None);
-    let (explored, ended) = explore(room, &recording, budget, |_| 0, look, |_| {});
+    let (explored, ended) = explore(room.site(), &recording, budget, |_| 0, look, |_| {});
     ended.unwrap();
     let rate = explored.images as f64 / begun.elapsed().as_secs_f64();
     println!(

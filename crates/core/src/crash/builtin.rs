@@ -216,24 +216,26 @@ where
 
 fn told_of(path: &[u8], held: Option<&Held>, is_older: bool) -> String {
     let name = String::from_utf8_lossy(path);
-    let zeros = |digest: &Digest, size_bytes: u64| {
-        let mut hasher = blake3::Hasher::new();
-        let block = [0; 4096];
-        let mut left = size_bytes;
-        while left > 0 {
-            let taken = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
-            hasher.update(&block[..taken]);
-            left -= taken as u64;
-        }
-        hasher.finalize().as_bytes() == digest
-    };
     match held {
         _ if is_older => format!("{name} is older than it was when the program reported it"),
         None => format!("{name} is missing"),
         Some(Held::Bytes { size_bytes: 0, .. }) => format!("{name} is empty"),
-        Some(Held::Bytes { digest, size_bytes }) if zeros(digest, *size_bytes) => {
+        Some(Held::Bytes { digest, size_bytes }) if is_zeros(digest, *size_bytes) => {
             format!("{name} holds nothing but zeros")
         }
         Some(_) => format!("{name} is torn: neither as it was nor as the program completed it"),
     }
+}
+
+/// Whether so many zeros have this hash.
+pub(super) fn is_zeros(digest: &Digest, size_bytes: u64) -> bool {
+    let mut hasher = blake3::Hasher::new();
+    let block = [0; 4096];
+    let mut left = size_bytes;
+    while left > 0 {
+        let taken = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
+        hasher.update(&block[..taken]);
+        left -= taken as u64;
+    }
+    hasher.finalize().as_bytes() == digest
 }

@@ -7,7 +7,7 @@ use super::effect::Piece;
 use super::explore::Budget;
 use super::history::{History, Step, Sync};
 use super::model::Model;
-use super::search::{Check, Fault, Found, search};
+use super::search::{Check, Fault, Found, breaks, search};
 use super::verdicts::Verdicts;
 use crate::op::FileId;
 
@@ -81,7 +81,8 @@ pub fn fix<E>(
     smallest(history, models, budget, added, verdicts, check).map(Some)
 }
 
-/// Leaves out each sync without which nothing breaks either.
+/// Leaves out each sync without which nothing breaks either. Many are left out at once where that is possible: what
+/// lacks too much breaks after a few states, and only what lacks nothing takes a whole search.
 fn smallest<E>(
     history: &History,
     models: &[Model],
@@ -90,21 +91,30 @@ fn smallest<E>(
     verdicts: &mut Verdicts,
     check: &mut impl Check<E>,
 ) -> Result<Vec<Added>, E> {
-    for one in added.clone() {
+    let all: Vec<Added> = added.iter().copied().collect();
+    let mut rest = all.as_slice();
+    let mut run = rest.len();
+    while !rest.is_empty() {
+        let (tried, others) = rest.split_at(run);
         let mut fewer = added.clone();
-        fewer.remove(&one);
+        fewer.retain(|one| !tried.contains(one));
         let (fixed, _) = with(history, &fewer);
-        let mut is_enough = true;
+        let mut breaks_any = false;
         for model in models {
-            let mut found = Found::default();
-            search(&fixed, *model, budget, verdicts, check, &mut found)?;
-            is_enough = found.faults.is_empty();
-            if !is_enough {
+            breaks_any = breaks(&fixed, *model, budget, verdicts, check)?;
+            if breaks_any {
                 break;
             }
         }
-        if is_enough {
+        if !breaks_any {
             added = fewer;
+            rest = others;
+            run = run.min(rest.len());
+        } else if run > 1 {
+            run /= 2;
+        } else {
+            rest = others;
+            run = rest.len();
         }
     }
     Ok(added.into_iter().collect())

@@ -19,6 +19,7 @@ mod model;
 mod parts;
 mod result;
 mod search;
+mod smaller;
 mod stacks;
 mod state;
 mod told;
@@ -45,5 +46,5 @@ pub use result::{
 };
 pub use search::{Check, Fault, Found, Kind, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};
-pub use told::{FileRow, FileState, Left, Moment, Role};
+pub use told::{FileRow, FileState, Left, Moment, Role, files_between};
 pub use verdicts::{Share, Verdicts};

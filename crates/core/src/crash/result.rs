@@ -231,7 +231,7 @@ pub struct Finding {
     /// Number of the first one, for `--state`; `null` in results of earlier versions.
     #[serde(default)]
     pub state: Option<u64>,
-    /// Whether nothing can be added to the state or taken from it; not so when the exploration was ended, nor of a
+    /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, nor of a
     /// real recovery.
     #[serde(default = "always")]
     pub is_smallest: bool,

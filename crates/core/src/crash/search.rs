@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::explore::{Budget, Coverage, Explorer, Point, State};
+use super::explore::{Budget, Coverage, Explorer, State};
 use super::history::History;
 use super::model::Model;
+use super::smaller::Smaller;
 use super::state;
 use super::verdicts::{Key, Share, Verdicts};
 use crate::record::Tree;
@@ -35,7 +36,7 @@ pub struct Fault {
     pub message: String,
     /// The smallest state that was found; its number is that of the state it was made of.
     pub state: State,
-    /// Whether nothing could be added to it or taken from it; else the search was interrupted.
+    /// Whether it was made as small as it gets, effect after effect; else the search was interrupted.
     pub is_smallest: bool,
     /// Effects of it that are lost though they were under way.
     pub(super) lost: Vec<usize>,
@@ -119,6 +120,53 @@ pub fn search<E>(
     let explored = explored.and_then(|()| search.judge());
     found.coverage = coverage;
     explored
+}
+
+/// Whether a state of a model breaks something: the search is over with the first one.
+///
+/// # Errors
+/// When the check does.
+pub(super) fn breaks<E>(
+    history: &History,
+    model: Model,
+    budget: Budget,
+    verdicts: &mut Verdicts,
+    check: &mut impl Check<E>,
+) -> Result<bool, E> {
+    let mut seen = HashSet::new();
+    let mut waiting = Vec::new();
+    let beside = verdicts.beside;
+    let mut judge = |waiting: &mut Vec<(Key, Seen)>, coverage: &Coverage| {
+        let said = verdicts.of(std::mem::take(waiting), |seen| check(seen, coverage));
+        match said {
+            Ok(said) if said.iter().any(Option::is_some) => Err(Ended::Broken),
+            Ok(_) => Ok(()),
+            Err(error) => Err(Ended::By(error)),
+        }
+    };
+    let mut coverage = Coverage::default();
+    let mut explorer = Explorer::new(history, model);
+    let explored = explorer.explore(budget, &mut coverage, |_, (tree, told), coverage| {
+        let key = (state::digest(tree, history.root), told);
+        if budget.share.has(&key) && seen.insert(key) {
+            waiting.push((key, (tree.clone(), told)));
+        }
+        if waiting.len() < beside {
+            return Ok(());
+        }
+        judge(&mut waiting, coverage)
+    });
+    match explored.and_then(|()| judge(&mut waiting, &coverage)) {
+        Ok(()) => Ok(false),
+        Err(Ended::Broken) => Ok(true),
+        Err(Ended::By(error)) => Err(error),
+    }
+}
+
+/// Why an exploration is over before its end.
+enum Ended<E> {
+    Broken,
+    By(E),
 }
 
 /// A search under way.
@@ -236,205 +284,4 @@ fn explains(history: &History, fault: &Fault, state: &State, message: &str) -> b
         }
     });
     lacks && has && fault.message == message
-}
-
-/// Makes a failing state smaller.
-struct Smaller<'a, 'h, C> {
-    explorer: Explorer<'h>,
-    verdicts: &'a mut Verdicts,
-    check: &'a mut C,
-    coverage: Coverage,
-}
-
-impl<C> Smaller<'_, '_, C> {
-    /// Puts back what need not be lost, and takes away what need not be there, as long as the checker says
-    /// the same.
-    fn fault<E>(&mut self, state: State, message: String) -> Result<Fault, E>
-    where
-        C: Check<E>,
-    {
-        let State { point, number, .. } = state;
-        let certain = self.explorer.certain(point);
-        let issued = self.explorer.issued(point);
-        let missing: Vec<usize> = issued.iter().rev().copied().collect();
-        let more = |explorer: &Explorer<'_>, kept: &[bool], at: usize| {
-            (!kept[at]).then(|| explorer.closed(kept, [at]))
-        };
-        let mut kept = self.changed(point, state.kept, &message, &missing, more)?;
-        let lost: Vec<usize> = issued.iter().copied().filter(|at| !kept[*at]).collect();
-        if let Some(first) = lost.first() {
-            let later: Vec<usize> = missing.into_iter().take_while(|at| at > first).collect();
-            let less = |explorer: &Explorer<'_>, kept: &[bool], at: usize| {
-                let less = explorer.less(kept, &certain, [at]);
-                (kept[at] && !less[at]).then_some(less)
-            };
-            kept = self.changed(point, kept, &message, &later, less)?;
-        }
-        let acknowledged = self.acknowledged(point, &kept)?;
-        let state = State {
-            point,
-            number,
-            kept,
-        };
-        Ok(self.named(state, lost, acknowledged, message, true))
-    }
-
-    /// The fault of a state that nobody made smaller.
-    fn unfinished(&self, state: State, message: String) -> Fault {
-        let issued = self.explorer.issued(state.point).into_iter();
-        let lost = issued.filter(|at| !state.kept[*at]).collect();
-        self.named(state, lost, None, message, false)
-    }
-
-    /// Makes each change after which the checker says the same. Several are tried side by side, each as if
-    /// those before it had not been made; from the first that was, the rest is tried anew.
-    fn changed<E>(
-        &mut self,
-        point: Point,
-        mut kept: Vec<bool>,
-        message: &str,
-        effects: &[usize],
-        change: impl Fn(&Explorer<'_>, &[bool], usize) -> Option<Vec<bool>>,
-    ) -> Result<Vec<bool>, E>
-    where
-        C: Check<E>,
-    {
-        let told = self.explorer.told(point);
-        let mut rest = effects;
-        while !rest.is_empty() {
-            let mut tried = Vec::new();
-            let mut passed = 0;
-            for at in rest {
-                passed += 1;
-                tried.extend(change(&self.explorer, &kept, *at).map(|kept| (passed, kept)));
-                if tried.len() >= self.verdicts.beside {
-                    break;
-                }
-            }
-            let looks = tried.iter().map(|(_, kept)| (kept.as_slice(), told));
-            let said = self.say(point, looks)?;
-            let same = said
-                .iter()
-                .position(|said| said.as_deref() == Some(message));
-            if let Some(same) = same {
-                (passed, kept) = tried.swap_remove(same);
-            }
-            rest = &rest[passed..];
-        }
-        Ok(kept)
-    }
-
-    /// What was said of these, or is said now.
-    fn look<E>(&mut self, looks: Vec<(Key, Seen)>) -> Result<Vec<Option<String>>, E>
-    where
-        C: Check<E>,
-    {
-        let Self {
-            verdicts,
-            check,
-            coverage,
-            ..
-        } = self;
-        verdicts.of(looks, |seen| check(seen, coverage))
-    }
-
-    /// What the checker says of combinations at a point; of one that no file system could hold nothing.
-    fn say<'k, E>(
-        &mut self,
-        point: Point,
-        looks: impl Iterator<Item = (&'k [bool], usize)>,
-    ) -> Result<Vec<Option<String>>, E>
-    where
-        C: Check<E>,
-    {
-        let mut places = Vec::new();
-        let mut seen = Vec::new();
-        for (kept, told) in looks {
-            let state = State {
-                point,
-                number: 0,
-                kept: kept.to_vec(),
-            };
-            places.push(self.explorer.tree(&state).ok().map(|tree| {
-                let key = (state::digest(&tree, self.explorer.history.root), told);
-                seen.push((key, (tree, told)));
-                seen.len() - 1
-            }));
-        }
-        let mut said = self.look(seen)?;
-        let said = places.into_iter().map(|place| said[place?].take());
-        Ok(said.collect())
-    }
-
-    /// The first thing said without which the state would be fine.
-    fn acknowledged<E>(&mut self, point: Point, kept: &[bool]) -> Result<Option<usize>, E>
-    where
-        C: Check<E>,
-    {
-        let told = self.explorer.told(point);
-        let mut fewer = 0;
-        while fewer < told {
-            let upto = told.min(fewer + self.verdicts.beside);
-            let said = self.say(point, (fewer..upto).map(|told| (kept, told)))?;
-            if let Some(first) = said.iter().position(Option::is_some) {
-                let needed = (fewer + first).checked_sub(1);
-                return Ok(needed.map(|number| self.step_that_told(number)));
-            }
-            fewer = upto;
-        }
-        let last = told.checked_sub(1);
-        Ok(last.map(|number| self.step_that_told(number)))
-    }
-
-    fn step_that_told(&self, number: usize) -> usize {
-        let mut steps: Vec<usize> = (0..self.explorer.history.steps.len())
-            .filter(|step| self.explorer.history.steps[*step].printed.is_some())
-            .collect();
-        steps.sort_unstable_by_key(|step| self.explorer.history.steps[*step].end);
-        steps[number]
-    }
-
-    fn named(
-        &self,
-        state: State,
-        lost: Vec<usize>,
-        acknowledged: Option<usize>,
-        message: String,
-        is_smallest: bool,
-    ) -> Fault {
-        let effects = &self.explorer.history.effects;
-        let last_kept = (0..effects.len()).rev().find(|at| state.kept[*at]);
-        let last_step = last_kept.map_or(state.point.step, |at| effects[at].step);
-        let (kind, culprit, before) = match (lost.first(), acknowledged) {
-            (first, Some(told)) => {
-                let culprit = first.map_or(last_step, |at| effects[*at].step);
-                (Kind::LostAfterAck, culprit, Some(told))
-            }
-            (None, None) => (Kind::Prefix, last_step, None),
-            (Some(first), None) => {
-                let culprit = effects[*first].step;
-                let later = last_kept.filter(|at| at > first).map(|at| effects[at].step);
-                match later {
-                    Some(step) if step != culprit => (Kind::Ordering, culprit, Some(step)),
-                    _ if self.has_kept(&state, culprit) => (Kind::Atomicity, culprit, None),
-                    _ => (Kind::Prefix, last_step, None),
-                }
-            }
-        };
-        Fault {
-            kind,
-            culprit,
-            before,
-            message,
-            state,
-            is_smallest,
-            lost,
-            states: 1,
-        }
-    }
-
-    fn has_kept(&self, state: &State, step: usize) -> bool {
-        let mut effects = self.explorer.history.steps[step].effects.clone();
-        effects.any(|at| state.kept[at])
-    }
 }

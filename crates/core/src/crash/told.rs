@@ -1,7 +1,10 @@
 //! A fault told: what was on disk of each operation when the power failed, and what the files held.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 
+use super::builtin::{Digest, Held, is_zeros};
 use super::graph::Graph;
 use super::history::{History, Step, Thread, below};
 use super::model::Model;
@@ -138,6 +141,21 @@ impl Left {
 }
 
 impl History {
+    /// What a path held after each operation that changed something.
+    pub fn versions(&self, path: &[u8]) -> Vec<Contents> {
+        let mut tree = self.base.clone();
+        let mut versions: Vec<Contents> = Vec::new();
+        for step in &self.steps {
+            for effect in &self.effects[step.effects.clone()] {
+                // It was there with all before it in the run itself.
+                drop(state::apply(&mut tree, effect));
+            }
+            let now = contents_of(&tree, self, path);
+            versions.extend(now.filter(|now| versions.last() != Some(now)).cloned());
+        }
+        versions
+    }
+
     /// The tree of a fault, and how many steps had told somebody something by then.
     pub fn tree_of(&self, fault: &Fault) -> Option<(Tree, usize)> {
         // It was a tree when it was found.
@@ -280,22 +298,86 @@ pub(super) fn files(history: &History, fault: &Fault) -> Vec<FileRow> {
         .collect();
     paths.sort_unstable();
     paths.dedup();
+    let versions = |path: &[u8]| {
+        [&before, &at, &after].map(|tree| {
+            contents_of(tree, history, path).map(|contents| Version {
+                bytes: contents.size_bytes(),
+                contents,
+            })
+        })
+    };
+    let is_zeros = |contents: &&Contents| contents.extents().next().is_none();
+    rows(paths, versions, is_zeros, |path, at| {
+        let versions = history.versions(path);
+        versions.iter().any(|version| version == *at)
+    })
+}
+
+/// The same of trees that were on real disks: files by their paths in the directory. `was` tells whether a path had such
+/// bytes at some time.
+pub fn files_between(
+    before: &BTreeMap<Vec<u8>, Held>,
+    at: &BTreeMap<Vec<u8>, Held>,
+    after: &BTreeMap<Vec<u8>, Held>,
+    mut was: impl FnMut(&[u8], &Digest) -> bool,
+) -> Vec<FileRow> {
+    let all = [before, at, after];
+    let paths: BTreeSet<&[u8]> = all
+        .into_iter()
+        .flat_map(|files| files.keys().map(Vec::as_slice))
+        .collect();
+    let paths = paths.into_iter().map(<[u8]>::to_vec).collect();
+    let versions = |path: &[u8]| {
+        all.map(|files| match files.get(path)? {
+            Held::Bytes { digest, size_bytes } => Some(Version {
+                bytes: *size_bytes,
+                contents: (digest, *size_bytes),
+            }),
+            Held::Symlink(_) | Held::Other => None,
+        })
+    };
+    let zeros = |(digest, size_bytes): &(&Digest, u64)| is_zeros(digest, *size_bytes);
+    rows(paths, versions, zeros, |path, (digest, _)| {
+        was(path, digest)
+    })
+}
+
+/// What a file is at some time.
+#[derive(PartialEq)]
+struct Version<T> {
+    bytes: u64,
+    contents: T,
+}
+
+/// The files of which there is more than one version: before, at the crash, after.
+fn rows<T: PartialEq>(
+    paths: Vec<Vec<u8>>,
+    versions: impl Fn(&[u8]) -> [Option<Version<T>>; 3],
+    is_zeros: impl Fn(&T) -> bool,
+    mut was: impl FnMut(&[u8], &T) -> bool,
+) -> Vec<FileRow> {
     let mut rows = Vec::new();
     for path in paths {
-        let [before, at, after] =
-            [&before, &at, &after].map(|tree| contents_of(tree, history, &path));
+        let [before, at, after] = versions(&path);
         if before == at && at == after {
             continue;
         }
-        let state = match state_of(before, at, after) {
-            FileState::Torn if was(history, &path, at) => FileState::Between,
-            state => state,
+        let [before_bytes, at_bytes, after_bytes] =
+            [&before, &at, &after].map(|version| version.as_ref().map(|version| version.bytes));
+        let state = match &at {
+            at if *at == after => FileState::New,
+            at if *at == before => FileState::Old,
+            None => FileState::Missing,
+            Some(at) if at.bytes == 0 => FileState::Empty,
+            Some(at) if is_zeros(&at.contents) => FileState::Zeros,
+            Some(at) if was(&path, &at.contents) => FileState::Between,
+            Some(_) => FileState::Torn,
         };
         rows.push(FileRow {
             path: String::from_utf8_lossy(&path).into_owned(),
-            before_bytes: before.map(Contents::size_bytes),
-            at_bytes: at.map(Contents::size_bytes),
-            after_bytes: after.map(Contents::size_bytes),
+            before_bytes,
+            at_bytes,
+            after_bytes,
             state,
         });
     }
@@ -312,33 +394,5 @@ fn contents_of<'t>(tree: &'t Tree, history: &History, path: &[u8]) -> Option<&'t
     match &tree.node(at)?.body {
         Body::File(contents) => Some(contents),
         _ => None,
-    }
-}
-
-/// Whether a path had these contents after one of the operations.
-fn was(history: &History, path: &[u8], at: Option<&Contents>) -> bool {
-    let mut tree = history.base.clone();
-    history.steps.iter().any(|step| {
-        let effects = &history.effects[step.effects.clone()];
-        for effect in effects {
-            // It was there with all before it in the run itself.
-            drop(state::apply(&mut tree, effect));
-        }
-        !effects.is_empty() && contents_of(&tree, history, path) == at
-    })
-}
-
-fn state_of(
-    before: Option<&Contents>,
-    at: Option<&Contents>,
-    after: Option<&Contents>,
-) -> FileState {
-    match at {
-        at if at == after => FileState::New,
-        at if at == before => FileState::Old,
-        None => FileState::Missing,
-        Some(at) if at.size_bytes() == 0 => FileState::Empty,
-        Some(at) if at.extents().next().is_none() => FileState::Zeros,
-        Some(_) => FileState::Torn,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_tracer::kernel::{Secluded, die_with_parent};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
 
 use super::said;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -170,14 +175,30 @@ impl Checker {
     fn wait(&self, child: &Child) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let id = Pid::from_child(child);
+        // Not before Linux 5.3, nor where a sandbox forbids it: then it is asked again and again.
+        let ended = pidfd_open(id, PidfdFlags::empty()).ok();
         let begun = Instant::now();
         while waitid(WaitId::Pid(id), options)?.is_none() {
-            if begun.elapsed() > self.patience {
+            let left = self.patience.saturating_sub(begun.elapsed());
+            if left.is_zero() {
                 return Ok(false);
             }
-            thread::sleep(PAUSE);
+            match &ended {
+                Some(ended) => wait_for(ended, left)?,
+                None => thread::sleep(PAUSE),
+            }
         }
         Ok(true)
+    }
+}
+
+/// Waits until a process has ended, no longer than so.
+fn wait_for(process: &OwnedFd, longest: Duration) -> io::Result<()> {
+    let mut polled = [PollFd::new(process, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).ok();
+    match poll(&mut polled, longest.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io::{Seek as _, Write as _};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -94,6 +94,15 @@ fn explored(
     recording: &Recording,
     told_at: impl Fn(u64) -> usize,
 ) -> (BTreeSet<(String, usize)>, Explored) {
+    explored_within(room, recording, BUDGET, told_at)
+}
+
+fn explored_within(
+    room: &Room<'_>,
+    recording: &Recording,
+    budget: ExploreBudget,
+    told_at: impl Fn(u64) -> usize,
+) -> (BTreeSet<(String, usize)>, Explored) {
     let seen = Mutex::new(BTreeSet::new());
     let look = |recovered: Recovered<'_>, told| -> Result<Option<String>, BlockError> {
         assert_eq!(recovered.observed.unreadable, None);
@@ -104,7 +113,7 @@ fn explored(
         seen.lock().unwrap().insert((contents, told));
         Ok(None)
     };
-    let (explored, ended) = explore(room, recording, BUDGET, told_at, look, |_| {});
+    let (explored, ended) = explore(room.site(), recording, budget, told_at, look, |_| {});
     ended.unwrap();
     (seen.into_inner().unwrap(), explored)
 }
@@ -218,7 +227,7 @@ fn each_by_itself(
             let place = into.path().join(number.to_string());
             fs::create_dir(&place).unwrap();
             let image = Image { epoch: at, kept };
-            let tree = keep(room, recording, &image, &place).unwrap();
+            let tree = keep(room.site(), recording, &image, &place).unwrap();
             seen.insert((told_of(&tree), told_at(epoch.ended_ns)));
             fs::remove_dir_all(&place).unwrap();
         }
@@ -255,6 +264,43 @@ fn images_that_stand_for_others_show_all_that_these_show() {
                 lacking.is_empty(),
                 "{lacking:?} of {alone:?} not in {merged:?}"
             );
+        },
+    );
+}
+
+/// Sixteen blocks that are on their way together.
+fn overwrite_many(work: &Path, changed: &mut dyn FnMut()) {
+    let mut file = File::create(work.join("f")).unwrap();
+    file.write_all(&vec![b'a'; 16 * 4096]).unwrap();
+    file.sync_all().unwrap();
+    file.rewind().unwrap();
+    file.write_all(&vec![b'b'; 16 * 4096]).unwrap();
+    changed();
+}
+
+#[test]
+fn the_seed_chooses_among_many_subsets() {
+    if !is_root() {
+        return;
+    }
+    recorded(
+        ImageKind::Ext4,
+        Pressure::None,
+        overwrite_many,
+        |room, recording, _| {
+            let seen = |seed| {
+                let subsets = SubsetBudget {
+                    seed,
+                    ..BUDGET.subsets
+                };
+                let budget = ExploreBudget { subsets, ..BUDGET };
+                let (seen, explored) = explored_within(room, recording, budget, |_| 0);
+                assert!(explored.sampled_epochs > 0, "{explored:?}");
+                seen
+            };
+            let first = seen(1);
+            assert_eq!(first, seen(1));
+            assert_ne!(first, seen(2));
         },
     );
 }

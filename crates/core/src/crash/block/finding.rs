@@ -7,7 +7,7 @@ use crate::crash::model::Model;
 use crate::crash::result::{
     FaultKind, Finding, OperationRow, RecoveredRow, advice, operation, weight,
 };
-use crate::crash::told::recovered_moments;
+use crate::crash::told::{FileRow, recovered_moments};
 
 /// What proves a finding that a mounted image showed.
 pub const REAL_RECOVERY: &str = "real recovery";
@@ -31,6 +31,8 @@ pub struct Failure {
     pub blocks: usize,
     /// States that fail so.
     pub states: u64,
+    /// The files that differ between before, the example, and after; empty where they are not known.
+    pub files: Vec<FileRow>,
     /// Where the example was kept.
     pub proof: Option<String>,
 }
@@ -94,7 +96,7 @@ pub fn block_findings(
             is_smallest: false,
             timeline,
             timeline_left_out: Some(left_out),
-            files: Vec::new(),
+            files: failure.files.clone(),
             proof: failure.proof.clone(),
         })
     });

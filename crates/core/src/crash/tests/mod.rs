@@ -4,6 +4,7 @@ mod calls;
 mod litmus;
 mod reference;
 mod search;
+mod smaller;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

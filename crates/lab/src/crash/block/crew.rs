@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -13,7 +13,7 @@ use blake3::Hash;
 use iostrata_core::crash::block::ContentHash;
 
 use super::BlockError;
-use super::foundation::Room;
+use super::foundation::Site;
 use super::images::{Image, Images};
 use super::record::Recording;
 use super::recover::{Bay, Mountable};
@@ -69,19 +69,19 @@ pub(super) struct Crew<'r, L> {
 
 impl<'r, L> Crew<'r, L> {
     pub(super) fn new(
-        room: &Room<'_>,
+        site: Site<'_>,
         recording: &'r Recording,
         look: L,
     ) -> Result<Self, BlockError> {
         let bays = (0..bays(recording.kind)).map(|number| {
             Ok(Slot {
-                path: room.place(&format!("recovered-{number}"))?,
+                path: site.place(&format!("recovered-{number}"))?,
                 recording,
                 bay: None,
             })
         });
         Ok(Self {
-            interrupt: room.interrupt.clone(),
+            interrupt: site.interrupt.clone(),
             bays: bays.collect::<Result<_, BlockError>>()?,
             images: Images::new(recording)?,
             look,
@@ -144,6 +144,47 @@ impl<'r, L> Crew<'r, L> {
             ended = ended.and(how);
         }
         (trees, ended)
+    }
+
+    /// Recovers images once more; gives what is in each, and nothing of one that cannot be mounted.
+    pub(super) fn observe(
+        &mut self,
+        images: &[Image],
+    ) -> Result<Vec<Option<Observed>>, BlockError> {
+        let mut bays = std::mem::take(&mut self.bays);
+        let next = AtomicUsize::new(0);
+        let one = |slot: &mut Slot<'_>| {
+            let bay = slot.bay()?;
+            let mut seen = Vec::new();
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(image) = images.get(number) else {
+                    return Ok(seen);
+                };
+                self.interrupt.check()?;
+                let mountable = bay.ready()?;
+                self.images.make(image, mountable.disk())?;
+                let recovery = mountable.mount()?.ok();
+                seen.push((number, recovery.map(|recovery| observe(recovery.work()))));
+            }
+        };
+        let seen: Vec<Result<Vec<_>, BlockError>> = thread::scope(|scope| {
+            let threads = bays.iter_mut().take(images.len());
+            let threads: Vec<_> = threads.map(|slot| scope.spawn(|| one(slot))).collect();
+            let seen = threads.into_iter().map(|thread| match thread.join() {
+                Ok(seen) => seen,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            seen.collect()
+        });
+        self.bays = bays;
+        let mut of: Vec<Option<Observed>> = images.iter().map(|_| None).collect();
+        for some in seen {
+            for (number, observed) in some? {
+                of[number] = observed;
+            }
+        }
+        Ok(of)
     }
 }
 

@@ -13,9 +13,10 @@ use iostrata_core::crash::block::{ContentHash, Failure, Place, SubsetBudget, Sub
 use super::BlockError;
 use super::alike::{Alike, relevant};
 use super::crew::{Crew, Job, Look};
-use super::foundation::Room;
+use super::foundation::Site;
 use super::images::Image;
 use super::record::Recording;
+use super::tree::Observed;
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +56,10 @@ pub struct Explored {
     pub failures: Vec<Failure>,
     /// An image of each.
     pub examples: Vec<Image>,
+    /// What is there before the program, and after it without a crash; only where something broke.
+    pub ends: Option<(Observed, Observed)>,
+    /// What is in each example; nothing of one that cannot be mounted, and none where there are no ends.
+    pub observed: Vec<Option<Observed>>,
 }
 
 /// Tries what the budget allows; gives what it came to, also when it ends early. `told_at` gives how many steps had told
@@ -63,7 +68,7 @@ pub struct Explored {
 /// # Errors
 /// When an image cannot be made, `look` fails, or an end was asked for.
 pub fn explore<E: From<BlockError> + Send>(
-    room: &Room<'_>,
+    site: Site<'_>,
     recording: &Recording,
     budget: ExploreBudget,
     told_at: impl Fn(u64) -> usize,
@@ -71,7 +76,7 @@ pub fn explore<E: From<BlockError> + Send>(
     progress: impl Fn(u64) + Sync,
 ) -> (Explored, Result<(), E>) {
     let told = recording.epochs.iter().map(|epoch| told_at(epoch.ended_ns));
-    let crew = match Crew::new(room, recording, look) {
+    let crew = match Crew::new(site, recording, look) {
         Ok(crew) => crew,
         Err(error) => return (Explored::default(), Err(error.into())),
     };
@@ -87,6 +92,7 @@ pub fn explore<E: From<BlockError> + Send>(
         },
     };
     let ended = explorer.all(told_at(u64::MAX), budget);
+    let ended = ended.and_then(|()| Ok(explorer.observe_examples()?));
     (explorer.finished(), ended)
 }
 
@@ -317,10 +323,31 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
                 kept_blocks,
                 blocks: epoch.blocks.len(),
                 states: 1,
+                files: Vec::new(),
                 proof: None,
             });
             self.explored.examples.push(state.image.clone());
         }
+    }
+
+    /// Recovers the example of each failure once more, and both ends.
+    fn observe_examples(&mut self) -> Result<(), BlockError> {
+        // Of a cut log nobody knows what would have been there without a crash.
+        if self.explored.failures.is_empty() || self.recording.cut.is_some() {
+            return Ok(());
+        }
+        let end = |epoch| Image {
+            epoch,
+            kept: Vec::new(),
+        };
+        let mut images = self.explored.examples.clone();
+        images.extend([end(0), end(self.recording.epochs.len())]);
+        let mut seen = self.crew.observe(&images)?;
+        if let (Some(Some(after)), Some(Some(before))) = (seen.pop(), seen.pop()) {
+            self.explored.ends = Some((before, after));
+            self.explored.observed = seen;
+        }
+        Ok(())
     }
 
     fn finished(mut self) -> Explored {

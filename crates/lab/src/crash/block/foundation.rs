@@ -34,7 +34,30 @@ pub struct Room<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-impl Room<'_> {
+/// Where images are recovered: also by threads that the one with the mounts has started, which see the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'a> {
+    directory: &'a Path,
+    /// Whether an end was asked for.
+    pub interrupt: &'a Interrupt,
+}
+
+impl<'a> Room<'a> {
+    /// For threads that this one starts.
+    pub fn site(&self) -> Site<'a> {
+        Site {
+            directory: self.directory,
+            interrupt: self.interrupt,
+        }
+    }
+
+    /// A mount point in it.
+    pub(super) fn place(&self, name: &str) -> Result<PathBuf, BlockError> {
+        self.site().place(name)
+    }
+}
+
+impl Site<'_> {
     /// A mount point in it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, BlockError> {
         let path = self.directory.join(name);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::BlockError;
-use super::foundation::Room;
+use super::foundation::Site;
 use super::images::{Image, Images};
 use super::record::Recording;
 use super::recover::Bay;
@@ -16,12 +16,12 @@ use crate::crash::copied::copy_directory;
 /// # Errors
 /// When the image cannot be made, or there is no room for the copy.
 pub fn keep(
-    room: &Room<'_>,
+    site: Site<'_>,
     recording: &Recording,
     image: &Image,
     into: &Path,
 ) -> Result<PathBuf, BlockError> {
-    let at = room.place("kept")?;
+    let at = site.place("kept")?;
     let mut bay = Bay::new(at, recording)?;
     let images = Images::new(recording)?;
     let mountable = bay.ready()?;

@@ -18,7 +18,7 @@ mod tree;
 pub use checking::Checking;
 pub use crew::{Look, Recovered};
 pub use explore::{ExploreBudget, Explored, explore};
-pub use foundation::{Foundation, Room};
+pub use foundation::{Foundation, Room, Site};
 pub use images::Image;
 pub use keep::keep;
 pub use litmus::LitmusTest;

@@ -98,7 +98,7 @@ impl LitmusTest {
             );
             Ok(None)
         };
-        let (explored, ended) = explore(room, recording, budget, told_at, look, |_| ());
+        let (explored, ended) = explore(room.site(), recording, budget, told_at, look, |_| ());
         ended?;
         // What cannot be mounted or read is an outcome that no model allows.
         for failure in explored.failures {

@@ -1,215 +1,180 @@
-//! Block mode: the program runs on real file systems, and what they recover is looked at.
+//! One run of the program on a recorded file system, and what its recoveries come to.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::block::{On, SubsetBudget, block_findings};
-use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, Model, States};
+use iostrata_core::crash::block::{On, Pressure, block_findings};
+use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, States, files_between};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
-    BlockError, Checking, ExploreBudget, Explored, Foundation, Recording, Recovered, Room, Setting,
-    explore, record,
+    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
+    record,
 };
 use iostrata_lab::crash::{Checker, Log, SharedLog, sandbox};
 use iostrata_lab::device::Server;
-use iostrata_lab::engine::{Launcher, Progress as _, Step};
-use iostrata_lab::interrupt::{Interrupt, Interrupted};
-use iostrata_lab::scratch::{ImageKind, isolate};
-use iostrata_tracer::kernel::PrivateMounts;
+use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_lab::interrupt::Interrupted;
 
-use super::keep;
-use super::look::{Hashed, locked};
-use super::place::{self, Press};
-use super::{cannot, failure};
-use crate::DEVICE;
-use crate::cli::{Crash, PressureName, RealName};
+use super::super::look::{Hashed, locked};
+use super::super::place::{self, Press};
+use super::super::{self as crash, cannot, failure, keep};
+use super::{block_failure, budget, delay};
+use crate::cli::Crash;
 use crate::error::Failure;
 use crate::progress::Bar;
 use crate::ui;
 
-/// Images of one run at most, unless told otherwise.
-const IMAGES: u64 = 600;
-
-/// Time that a request takes, unless told otherwise, milliseconds: a busy machine commits within it. Data that is on its
-/// way when the metadata is committed is what many programs lose.
-const DELAY_MS: f64 = 2.0;
-
-/// Subsets of one epoch where it has many blocks.
-const SUBSETS: usize = 40;
-
-/// How much is tried of each run.
-pub(super) fn budget(options: &Crash) -> ExploreBudget {
-    ExploreBudget {
-        images: options.images.unwrap_or(IMAGES),
-        subsets: SubsetBudget {
-            sampled: SUBSETS,
-            seed: options.seed,
-            ..SubsetBudget::default()
-        },
-    }
+/// One run, to be made.
+pub(super) struct Run<'a> {
+    pub(super) options: &'a Crash,
+    /// For `/bin/sh`; `None` for the built-in checker.
+    pub(super) check: Option<&'a str>,
+    pub(super) site: Site<'a>,
+    pub(super) on: On,
+    pub(super) directory: PathBuf,
+    /// Where a state of each finding is kept.
+    pub(super) keep: Option<&'a Path>,
+    /// Whether the program's output is passed on.
+    pub(super) is_first: bool,
 }
 
-/// Time that a request takes.
-pub(super) fn delay(options: &Crash) -> Duration {
-    Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0)
+/// Where runs are recorded, by whom, and what they begin with.
+pub(super) type With<'w> = (&'w Room<'w>, &'w Server, &'w Foundation);
+
+/// A run that was recorded, and is to be explored.
+pub(super) struct Made<'a> {
+    run: Run<'a>,
+    recording: Recording,
+    log: SharedLog,
+    look: Look,
+    took: Duration,
 }
 
-/// What block mode needs from before the first thread is started.
-pub(super) struct Ground {
-    pub(super) server: Server,
-    pub(super) mounts: PrivateMounts,
-}
-
-impl Ground {
-    pub(super) fn prepare() -> Result<Self, Failure> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(Failure::Cannot(
-                "block mode needs root: it mounts file systems and attaches loop devices; run iostrata as root, \
-                 or use --mode syscall"
-                    .to_owned(),
-            ));
-        }
-        let server = Server::start(&Launcher::this_program(DEVICE));
-        Ok(Self {
-            server: server
-                .map_err(|error| cannot("start the process that serves devices", &error))?,
-            mounts: isolate()?,
-        })
-    }
-}
-
-/// What came of all runs.
-#[derive(Default)]
-pub(super) struct Runs {
-    pub(super) modes: Vec<ModeRow>,
+/// What came of it.
+pub(super) struct Ran {
+    pub(super) row: ModeRow,
     pub(super) findings: Vec<Finding>,
     pub(super) kept_in: Option<&'static str>,
     pub(super) interrupted: Option<Interrupted>,
 }
 
-/// What came of a recording, and who ended that before its end.
+/// What was explored, and who ended that before its end.
 struct Came {
     explored: Explored,
-    kept_in: Option<&'static str>,
     interrupted: Option<Interrupted>,
 }
 
-/// One run, to be made.
-struct Run<'a> {
-    options: &'a Crash,
-    /// For `/bin/sh`; `None` for the built-in checker.
-    check: Option<&'a str>,
-    ground: &'a Ground,
-    room: &'a Room<'a>,
-    on: On,
-    directory: PathBuf,
-    /// Where a state of each finding is kept.
-    keep: Option<&'a Path>,
-    /// Whether the program's output is passed on.
-    is_first: bool,
-}
+/// Recordings that take longer, or hold more, are explored at once: whoever ends the next one wants to see what there is,
+/// and their bytes are in memory.
+const SHORT: Duration = Duration::from_secs(10);
+const SMALL_BYTES: u64 = 64 << 20;
 
-impl Runs {
-    /// Runs the program on each file system under each pressure.
-    pub(super) fn all(
-        options: &Crash,
-        check: Option<&str>,
-        (ground, scratch, keep): (&Ground, &Path, Option<&Path>),
-        interrupt: &Interrupt,
-    ) -> Result<Self, Failure> {
-        if let Some(dir) = &options.dir {
-            place::is_directory(dir)?;
-        }
-        let mut runs = Self::default();
-        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
-        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
-        let room = Room {
-            directory: scratch,
-            mounts: &ground.mounts,
-            interrupt,
-        };
-        for filesystem in filesystems {
-            let foundation =
-                Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
-                    prepare(options, work)
-                });
-            let foundation = foundation.map_err(block_failure)?;
-            for pressure in pressures {
-                let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
-                let run = Run {
-                    options,
-                    check,
-                    ground,
-                    room: &room,
-                    on: On {
-                        filesystem: *filesystem,
-                        pressure: *pressure,
-                    },
-                    directory: scratch.join(name),
-                    keep,
-                    is_first: runs.modes.is_empty() && options.mode == crate::cli::CrashMode::Block,
-                };
-                match runs.add(&run, &foundation) {
-                    Ok(()) if runs.interrupted.is_none() => {}
-                    Ok(()) => return Ok(runs),
-                    Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
-                        runs.interrupted = Some(by);
-                        return Ok(runs);
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(runs)
+impl Made<'_> {
+    /// Whether it may wait for the next one.
+    pub(super) fn is_short(&self) -> bool {
+        let blocks = self.recording.epochs.iter().flat_map(|epoch| &epoch.blocks);
+        let bytes: u64 = blocks.map(|block| block.bytes).sum();
+        self.took < SHORT && bytes < SMALL_BYTES
     }
 
-    fn add(&mut self, run: &Run<'_>, foundation: &Foundation) -> Result<(), Failure> {
+    /// Tries what a power failure could have left.
+    pub(super) fn explore(self) -> Result<Ran, Failure> {
         let begun = Instant::now();
-        let (recording, log) = run.record(foundation)?;
+        let Self {
+            run,
+            recording,
+            log,
+            look,
+            took,
+        } = self;
         let (history, directory) = {
             let log = locked(&log);
             (log.history.clone(), log.directory.clone())
         };
-        let mut came = run.explore(&recording, &log)?;
-        self.kept_in = came.kept_in;
-        self.interrupted = came.interrupted;
+        let mut came = run.explore(&recording, &log, &look)?;
         if let Some(into) = run.keep
             // What was found is worth more than a copy of it.
             && let Err(Failure::Cannot(why)) = run.keep(into, &recording, &mut came.explored, &log)
         {
             ui::say(&format!("warning: not all states are kept: {why}"));
         }
+        tell_files(&mut came.explored, &history, &log)?;
         let failures = &came.explored.failures;
         let findings = block_findings(&history, failures, run.on, &directory);
         keep::stories(&findings);
-        iostrata_core::crash::block::join(&mut self.findings, findings);
-        let seconds = begun.elapsed().as_secs_f64();
-        self.modes.push(row(run, &recording, &came, &log, seconds));
-        Ok(())
+        let seconds = (took + begun.elapsed()).as_secs_f64();
+        Ok(Ran {
+            row: row(&run, &recording, &came, &log, seconds),
+            findings,
+            kept_in: look.kept_in,
+            interrupted: came.interrupted,
+        })
     }
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Records it. An earlier one is explored meanwhile: when the program has ended, and nothing is measured any more.
+    pub(super) fn make(
+        self,
+        with: With<'_>,
+        earlier: Option<Made<'_>>,
+    ) -> (Result<Made<'a>, Failure>, Option<Result<Ran, Failure>>) {
+        let begun = Instant::now();
+        let (recorded, took, earlier) = thread::scope(|scope| {
+            let mut earlier = earlier;
+            let mut exploring = None;
+            let recorded = self.record(with, || {
+                exploring = (earlier.take()).map(|made| scope.spawn(move || made.explore()));
+            });
+            let took = begun.elapsed();
+            let explored = exploring.map(|thread| match thread.join() {
+                Ok(ran) => ran,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            // The program may not have come to its end.
+            let explored = explored.or_else(|| earlier.map(Made::explore));
+            (recorded, took, explored)
+        });
+        let made = recorded.and_then(|(recording, log)| {
+            let look = self.look(&log)?;
+            Ok(Made {
+                run: self,
+                recording,
+                log,
+                look,
+                took,
+            })
+        });
+        (made, earlier)
+    }
+
     /// The program on the recorded device, and the log of its operations.
-    fn record(&self, foundation: &Foundation) -> Result<(Recording, SharedLog), Failure> {
+    /// `ended` is called when the program has ended, and what it did is waited for.
+    fn record(
+        &self,
+        with: With<'_>,
+        ended: impl FnOnce(),
+    ) -> Result<(Recording, SharedLog), Failure> {
         fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
         let setting = Setting {
             pressure: self.on.pressure,
             delay: delay(self.options),
         };
+        let (room, server, foundation) = with;
         let mut recorded = None;
-        let (room, server) = (self.room, &self.ground.server);
         let recording = record(room, server, foundation, setting, |work, press| {
             let press = Press {
                 file: press,
                 shows: self.is_first,
-                has_stacks: false,
+                // It stops at its calls anyway, and its changes are on disk by then.
+                has_stacks: self.on.pressure == Pressure::Fsync,
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
             recorded = Some(program.map_err(Refused)?);
+            ended();
             Ok::<(), Refused>(())
         });
         let recording = recording.map_err(|Refused(failure)| failure)?;
@@ -224,13 +189,13 @@ impl Run<'_> {
         Ok((recording, Arc::new(Mutex::new(log))))
     }
 
-    fn explore(&self, recording: &Recording, log: &SharedLog) -> Result<Came, Failure> {
-        let (told_at, bytes) = {
-            let log = locked(log);
-            (told_at(&log.history), log.tree_bytes())
-        };
-        let look = self.look(log, bytes)?;
-        let kept_in = look.kept_in;
+    fn explore(
+        &self,
+        recording: &Recording,
+        log: &SharedLog,
+        look: &Look,
+    ) -> Result<Came, Failure> {
+        let told_at = told_at(&locked(log).history);
         let budget = budget(self.options);
         let bar = Mutex::new(Bar::counting("crash", "images"));
         let label = format!(
@@ -249,7 +214,7 @@ impl Run<'_> {
             });
         };
         let look_at = |recovered: Recovered<'_>, told| look.at(recovered, told);
-        let (explored, ended) = explore(self.room, recording, budget, told_at, look_at, progress);
+        let (explored, ended) = explore(self.site, recording, budget, told_at, look_at, progress);
         let mut bar = bar.into_inner().unwrap_or_else(PoisonError::into_inner);
         bar.finished();
         let interrupted = match ended {
@@ -266,12 +231,13 @@ impl Run<'_> {
         ];
         for (message, when) in refused {
             if let Some(message) = message {
-                return Err(Failure::Usage(super::explore::refuses(message, when)));
+                return Err(Failure::Usage(super::super::explore::refuses(
+                    message, when,
+                )));
             }
         }
         Ok(Came {
             explored,
-            kept_in,
             interrupted,
         })
     }
@@ -289,17 +255,18 @@ impl Run<'_> {
             let (filesystem, pressure) = (self.on.filesystem.as_str(), self.on.pressure.as_str());
             let place = into.join(format!("{filesystem}-{pressure}-{}", number + 1));
             fs::create_dir(&place).map_err(|error| cannot("make a directory", &error))?;
-            let printed = locked(log).printed(failure.told).map_err(super::failure)?;
+            let printed = locked(log).printed(failure.told).map_err(crash::failure)?;
             let written = fs::write(place.join("printed"), printed);
             written.map_err(|error| cannot("write printed", &error))?;
-            let kept = iostrata_lab::crash::block::keep(self.room, recording, image, &place);
+            let kept = iostrata_lab::crash::block::keep(self.site, recording, image, &place);
             let kept = kept.map_err(block_failure)?;
             failure.proof = Some(kept.to_string_lossy().into_owned());
         }
         Ok(())
     }
 
-    fn look(&self, log: &SharedLog, bytes: u64) -> Result<Look, Failure> {
+    /// Started while nothing is mounted, neither of this run nor of another one: the checkers' own mounts would keep it.
+    fn look(&self, log: &SharedLog) -> Result<Look, Failure> {
         let Some(command) = self.check else {
             let history = locked(log).history.clone();
             let hashes = SharedLog::clone(log);
@@ -319,7 +286,7 @@ impl Run<'_> {
             patience: Duration::from_secs_f64(self.options.check_timeout),
             sandbox,
         };
-        let limits = (bytes, self.room.interrupt);
+        let limits = (locked(log).tree_bytes(), self.site.interrupt);
         let checking = Checking::start(self.options.jobs(), &checker, &self.directory, limits);
         Ok(Look {
             by: By::Command(checking.map_err(block_failure)?),
@@ -366,35 +333,31 @@ impl From<BlockError> for Refused {
     }
 }
 
-pub(super) fn block_failure(error: BlockError) -> Failure {
-    match error {
-        BlockError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
-        other => Failure::Cannot(other.to_string()),
-    }
-}
-
-pub(super) fn kind(filesystem: Model) -> ImageKind {
-    match filesystem {
-        Model::Xfs => ImageKind::Xfs,
-        Model::Btrfs => ImageKind::Btrfs,
-        Model::Ext4 | Model::Posix => ImageKind::Ext4,
-    }
-}
-
-fn prepare(options: &Crash, work: &Path) -> Result<(), BlockError> {
-    let Some(init) = &options.init else {
+/// Says of each failure what became of the files.
+fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Result<(), Failure> {
+    let Some((before, after)) = &explored.ends else {
         return Ok(());
     };
-    let status = Command::new("/bin/sh")
-        .args(["-c", init])
-        .current_dir(work)
-        .status();
-    let status = status.map_err(BlockError::io("run --init"))?;
-    if status.success() {
-        return Ok(());
+    let mut ended = Ok(());
+    for (failure, at) in explored.failures.iter_mut().zip(&explored.observed) {
+        // What cannot be read is not missing.
+        let Some(at) = at.as_ref().filter(|at| at.unreadable.is_none()) else {
+            continue;
+        };
+        let (before, at, after) = (&before.files, &at.files, &after.files);
+        failure.files = files_between(before, at, after, |path, bytes| {
+            let mut log = locked(log);
+            let mut versions = history.versions(path).into_iter();
+            versions.any(|version| match log.digest(&version) {
+                Ok(digest) => digest == *bytes,
+                Err(error) => {
+                    ended = Err(crash::failure(error));
+                    false
+                }
+            })
+        });
     }
-    let ended = std::io::Error::other(format!("it ended with {status}"));
-    Err(BlockError::io("prepare the copy with --init")(ended))
+    ended
 }
 
 /// How many steps of a history had told somebody something at a time.

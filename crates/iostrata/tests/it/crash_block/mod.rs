@@ -5,11 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::place::{Outcome, Place, is_root, run, until};
-use crate::running::Running;
+use crate::place::{Place, is_root, run};
+
+mod checkers;
+mod ended;
+mod told;
 
 /// A directory with one file, for runs in block mode.
 struct Case {
@@ -222,60 +224,6 @@ fn what_was_recovered_is_kept() {
     case.place.assert_nothing_left();
 }
 
-#[test]
-fn a_checker_that_hangs_or_deletes_everything_is_bounded() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    let file = case.dir.join("f");
-    for (does, says) in [
-        ("sleep 1000".to_owned(), "the checker took more than 0.5 s"),
-        (
-            format!(
-                "rm -rf {} 2>/dev/null; echo gone; exit 1",
-                case.dir.display()
-            ),
-            "gone",
-        ),
-    ] {
-        let check = format!("[ -s f ] || {{ {does}; }}");
-        let options = ["--check-timeout", "0.5", "--check", &check];
-        let result = case.crash(("ext4", "fsync"), &options, "echo new > f", 1);
-        assert_has(&result, "prefix", says, "");
-        assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
-    }
-    case.place.assert_nothing_left();
-}
-
-#[test]
-fn a_page_has_the_operations_of_a_recovered_state() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    let page = case.place.path("crash.html");
-    let script = "echo new > n; sync n; mv n f; echo saved";
-    let options = ["--html", page.to_str().unwrap()];
-    let result = case.crash(("ext4", "none"), &options, script, 1);
-    assert_only_lost(&result, "rename");
-    let timeline = result["findings"][0]["timeline"].as_array().unwrap();
-    let left = |call: &str| {
-        let is_of = |moment: &&Value| {
-            let name = moment["operation"]["syscall"].as_str();
-            name.is_some_and(|name| name.starts_with(call))
-        };
-        let moment = timeline.iter().find(is_of).unwrap();
-        (moment["left"].clone(), moment["durable_by"].is_u64())
-    };
-    assert_eq!(left("write"), ("durable".into(), true));
-    assert_eq!(left("rename"), ("unknown".into(), false));
-    let text = fs::read_to_string(page).unwrap();
-    for words in ["the power fails", "<svg", "on disk or not", "durable by"] {
-        assert!(text.contains(words), "no {words:?}");
-    }
-}
-
 /// What is written elsewhere leaves nothing to commit on the file system under test.
 #[test]
 fn writes_to_another_file_system_commit_nothing() {
@@ -379,6 +327,11 @@ fn sqlite_keeps_what_its_settings_promise() {
         "half of it, or damaged: {:?}",
         found(&off)
     );
+    // What is lost is the removal of the journal: the database is rolled back, and sound.
+    let normal = crash("NORMAL", "none", 1);
+    assert_has(&normal, "lost-after-ack", "lost", "unlink");
+    assert_only_lost(&normal, "unlink");
+    crash("NORMAL", "fsync", 0);
     let full = crash("FULL", "none", 1);
     let all = found(&full);
     assert_eq!(
@@ -468,204 +421,4 @@ fn options_of_the_other_mode_and_users_without_privilege_are_refused() {
                 .contains("block mode needs root")
         );
     }
-}
-
-/// Devices that a process has open, and the processes that it started.
-fn held(pid: u32) -> (BTreeSet<PathBuf>, Vec<u32>) {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
-        .into_iter()
-        .flatten();
-    let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    let loops = links.filter(|link| link.to_string_lossy().starts_with("/dev/loop"));
-    let loops = loops
-        .filter(|link| !link.ends_with("loop-control"))
-        .collect();
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let children = children.unwrap_or_default();
-    let children = children
-        .split_whitespace()
-        .filter_map(|pid| pid.parse().ok());
-    (loops, children.collect())
-}
-
-/// Mounts of recovered images that a process sees.
-fn recovered(pid: u32) -> usize {
-    let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
-    mounts.matches("/recovered-").count()
-}
-
-/// Ends a run that recovers several images at once and has found something.
-fn assert_ends_recovering(case: &Case, signal: Signal, code: Option<i32>) -> Outcome {
-    // Many different trees, which one checker after the other looks at.
-    let script =
-        format!("{NEW} > f; for one in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $one > g$one; done");
-    let saved = case.place.path("ended.json");
-    let check = "sleep 1; [ -s f ] || { echo empty; exit 1; }";
-    let options = [
-        "--fs",
-        "ext4",
-        "--pressure",
-        "fsync",
-        "--jobs",
-        "1",
-        "--check",
-        check,
-        "--json",
-    ];
-    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
-    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
-    let said = case.place.path("crash.stderr");
-    until("no images are recovered side by side", || {
-        let said = fs::read_to_string(&said).unwrap_or_default();
-        // The first line comes after some seconds.
-        (said.contains("recovering ext4") && recovered(iostrata.pid()) > 3).then_some(())
-    });
-    assert_leaves_nothing(case, iostrata, signal, code)
-}
-
-#[test]
-fn ctrl_c_during_recovery_keeps_what_was_found() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    let outcome = assert_ends_recovering(&case, Signal::INT, Some(130));
-    outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
-    let saved = fs::read_to_string(case.place.path("ended.json")).unwrap();
-    let result: Value = serde_json::from_str(&saved).unwrap();
-    assert_eq!(result["verdict"], "failing");
-    assert_eq!(result["interrupted_by"], "SIGINT");
-    assert_has(&result, "prefix", "empty", "");
-    let mode = &result["modes"][0];
-    assert_eq!(mode["complete"], false);
-    assert_eq!(
-        mode["incomplete_because"][0]["why"],
-        "the exploration was ended"
-    );
-}
-
-#[test]
-fn nothing_is_left_after_a_kill_during_recovery() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    assert_ends_recovering(&case, Signal::KILL, None);
-    // The next run has its own devices and ends as ever.
-    case.crash(("ext4", "none"), &[], "echo new > f", 0);
-    case.place.assert_nothing_left();
-}
-
-/// Of the processes that one started, the one that serves devices.
-fn serving(pid: u32) -> u32 {
-    let mut children = held(pid).1.into_iter();
-    let serves = |pid: &u32| {
-        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        command
-            .split(|byte| *byte == 0)
-            .any(|word| word == b"__device")
-    };
-    children.find(serves).unwrap()
-}
-
-#[test]
-fn a_device_whose_server_ends_leaves_an_incomplete_result() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    let [started, lost, saved] =
-        ["started", "lost", "crash.json"].map(|name| case.place.path(name));
-    let script = format!(
-        "echo new > n; sync n; : > {}; until [ -e {} ]; do sleep 0.05; done; sync n; mv n f; echo saved",
-        started.display(),
-        lost.display()
-    );
-    // What is printed after the loss is no promise of what is on disk.
-    let check = "! grep -q saved \"$IOSTRATA_STDOUT\" || grep -qx new f";
-    let options = [
-        "--fs",
-        "ext4",
-        "--pressure",
-        "fsync",
-        "--check",
-        check,
-        "--json",
-    ];
-    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
-    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
-    until("the program does not start", || {
-        started.exists().then_some(())
-    });
-    let server = Pid::from_raw(i32::try_from(serving(iostrata.pid())).unwrap()).unwrap();
-    kill_process(server, Signal::KILL).unwrap();
-    fs::write(lost, "").unwrap();
-    let outcome = iostrata.finish().expect(3);
-    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
-    assert_eq!(result["verdict"], "incomplete", "{}", outcome.stdout);
-    let because = result["modes"][0]["incomplete_because"].as_array().unwrap();
-    let why = "the process that served the device ended before the program";
-    assert!(because.iter().any(|gap| gap["why"] == why), "{because:?}");
-    case.place.assert_nothing_left();
-}
-
-#[track_caller]
-fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
-    let started = case.place.path("started");
-    let script = format!("echo new > f; : > {}; sleep 600", started.display());
-    let command = case.command(&["--fs", "ext4", "--pressure", "fsync"], &script);
-    let iostrata = Running::start(&case.place, "crash", command);
-    until("the program does not start", || {
-        started.exists().then_some(())
-    });
-    assert_leaves_nothing(case, iostrata, signal, code);
-}
-
-#[track_caller]
-fn assert_leaves_nothing(
-    case: &Case,
-    iostrata: Running<'_>,
-    signal: Signal,
-    code: Option<i32>,
-) -> Outcome {
-    let (devices, children) = held(iostrata.pid());
-    assert!(
-        !devices.is_empty() && children.len() >= 2,
-        "{devices:?} {children:?}"
-    );
-    iostrata.signal(signal);
-    let outcome = iostrata.finish();
-    assert_eq!(outcome.code, code, "{}", outcome.stderr);
-    until("processes are left", || {
-        let is_there = |pid: &u32| fs::exists(format!("/proc/{pid}")).unwrap_or(true);
-        (!children.iter().any(is_there)).then_some(())
-    });
-    for device in devices {
-        let name = device.file_name().unwrap().to_str().unwrap().to_owned();
-        until("a loop device is left", || {
-            let file = format!("/sys/block/{name}/loop/backing_file");
-            let backing = fs::read_to_string(file).unwrap_or_default();
-            (!backing.starts_with("/disk") && !backing.contains("iostrata disk")).then_some(())
-        });
-    }
-    case.place.assert_nothing_left();
-    outcome
-}
-
-#[test]
-fn nothing_is_left_after_an_end_by_signal() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    assert_ends(&case, Signal::TERM, Some(143));
-}
-
-#[test]
-fn nothing_is_left_after_a_kill() {
-    if !is_root("block mode") {
-        return;
-    }
-    let case = Case::new("f", OLD);
-    assert_ends(&case, Signal::KILL, None);
 }

@@ -1,0 +1,278 @@
+//! Makes a failing state smaller: as much as possible is put back, then taken away.
+
+use std::iter;
+
+use super::explore::{Coverage, Explorer, Point, State};
+use super::search::{Check, Fault, Kind, Seen};
+use super::state;
+use super::verdicts::{Key, Verdicts};
+
+/// Makes failing states smaller.
+pub(super) struct Smaller<'a, 'h, C> {
+    pub(super) explorer: Explorer<'h>,
+    pub(super) verdicts: &'a mut Verdicts,
+    pub(super) check: &'a mut C,
+    pub(super) coverage: Coverage,
+}
+
+impl<C> Smaller<'_, '_, C> {
+    /// Puts back what need not be lost, and takes away what need not be there, as long as the checker says
+    /// the same.
+    pub(super) fn fault<E>(&mut self, state: State, message: String) -> Result<Fault, E>
+    where
+        C: Check<E>,
+    {
+        let State { point, number, .. } = state;
+        let certain = self.explorer.certain(point);
+        let issued = self.explorer.issued(point);
+        let missing = issued.iter().rev().copied().filter(|at| !state.kept[*at]);
+        let missing: Vec<usize> = missing.collect();
+        let more = |explorer: &Explorer<'_>, kept: &[bool], effects: &[usize]| {
+            explorer.closed(kept, effects.iter().copied())
+        };
+        let mut kept = self.changed(point, state.kept, &message, &missing, more)?;
+        let lost: Vec<usize> = issued.iter().copied().filter(|at| !kept[*at]).collect();
+        if let Some(first) = lost.first() {
+            let later = issued.iter().rev().copied().take_while(|at| at > first);
+            let later: Vec<usize> = later.filter(|at| kept[*at] && !certain[*at]).collect();
+            let less = |explorer: &Explorer<'_>, kept: &[bool], effects: &[usize]| {
+                explorer.less(kept, &certain, effects.iter().copied())
+            };
+            kept = self.changed(point, kept, &message, &later, less)?;
+        }
+        let acknowledged = self.acknowledged(point, &kept)?;
+        let state = State {
+            point,
+            number,
+            kept,
+        };
+        Ok(self.named(state, lost, acknowledged, message, true))
+    }
+
+    /// The fault of a state that nobody made smaller.
+    pub(super) fn unfinished(&self, state: State, message: String) -> Fault {
+        let issued = self.explorer.issued(state.point).into_iter();
+        let lost = issued.filter(|at| !state.kept[*at]).collect();
+        self.named(state, lost, None, message, false)
+    }
+
+    /// Makes each change after which the checker says the same, one after the other: of many that can be made
+    /// together few are tried. What comes of it does not depend on how many are looked at side by side.
+    fn changed<E>(
+        &mut self,
+        point: Point,
+        mut kept: Vec<bool>,
+        message: &str,
+        effects: &[usize],
+        change: impl Fn(&Explorer<'_>, &[bool], &[usize]) -> Vec<bool>,
+    ) -> Result<Vec<bool>, E>
+    where
+        C: Check<E>,
+    {
+        let mut rest = effects;
+        let mut ahead = 1;
+        while !rest.is_empty() {
+            let next = &rest[..rest.len().min(ahead)];
+            let changed = next.iter().map(|at| change(&self.explorer, &kept, &[*at]));
+            let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
+            let Some(first) = same.iter().position(|same| *same) else {
+                rest = &rest[next.len()..];
+                // Where the message has a number, none can be made: those are tried side by side.
+                ahead = self.verdicts.beside.min(2 * ahead);
+                continue;
+            };
+            ahead = 1;
+            rest = &rest[first..];
+            let with = |explorer: &Explorer<'_>, run| change(explorer, &kept, &rest[..run]);
+            let run = self.longest(point, message, rest.len(), with)?;
+            kept = change(&self.explorer, &kept, &rest[..run]);
+            rest = &rest[run..];
+        }
+        Ok(kept)
+    }
+
+    /// How many of the first changes can be made, one of which can be; with the one that follows the checker says
+    /// something else. Found by division.
+    fn longest<E>(
+        &mut self,
+        point: Point,
+        message: &str,
+        all: usize,
+        with: impl Fn(&Explorer<'_>, usize) -> Vec<bool>,
+    ) -> Result<usize, E>
+    where
+        C: Check<E>,
+    {
+        let mut can = 1;
+        let mut cannot = None;
+        while cannot.unwrap_or(all + 1) - can > 1 {
+            let runs = runs_between(can, cannot, all);
+            let changed = runs.iter().map(|run| with(&self.explorer, *run));
+            let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
+            if let Some(last) = same.iter().rposition(|same| *same) {
+                can = runs[last];
+            }
+            cannot = runs.into_iter().find(|run| *run > can).or(cannot);
+        }
+        Ok(can)
+    }
+
+    /// Of which of these combinations the checker says the same.
+    fn same<E>(
+        &mut self,
+        point: Point,
+        message: &str,
+        combinations: &[Vec<bool>],
+    ) -> Result<Vec<bool>, E>
+    where
+        C: Check<E>,
+    {
+        let told = self.explorer.told(point);
+        let looks = combinations.iter().map(|kept| (kept.as_slice(), told));
+        let said = self.say(point, looks)?.into_iter();
+        Ok(said.map(|said| said.as_deref() == Some(message)).collect())
+    }
+
+    /// What was said of these, or is said now.
+    pub(super) fn look<E>(&mut self, looks: Vec<(Key, Seen)>) -> Result<Vec<Option<String>>, E>
+    where
+        C: Check<E>,
+    {
+        let Self {
+            verdicts,
+            check,
+            coverage,
+            ..
+        } = self;
+        verdicts.of(looks, |seen| check(seen, coverage))
+    }
+
+    /// What the checker says of combinations at a point; of one that no file system could hold nothing.
+    fn say<'k, E>(
+        &mut self,
+        point: Point,
+        looks: impl Iterator<Item = (&'k [bool], usize)>,
+    ) -> Result<Vec<Option<String>>, E>
+    where
+        C: Check<E>,
+    {
+        let mut places = Vec::new();
+        let mut seen = Vec::new();
+        for (kept, told) in looks {
+            let state = State {
+                point,
+                number: 0,
+                kept: kept.to_vec(),
+            };
+            places.push(self.explorer.tree(&state).ok().map(|tree| {
+                let key = (state::digest(&tree, self.explorer.history.root), told);
+                seen.push((key, (tree, told)));
+                seen.len() - 1
+            }));
+        }
+        let mut said = self.look(seen)?;
+        let said = places.into_iter().map(|place| said[place?].take());
+        Ok(said.collect())
+    }
+
+    /// The first thing said without which the state would be fine.
+    fn acknowledged<E>(&mut self, point: Point, kept: &[bool]) -> Result<Option<usize>, E>
+    where
+        C: Check<E>,
+    {
+        let told = self.explorer.told(point);
+        let mut fewer = 0;
+        while fewer < told {
+            let upto = told.min(fewer + self.verdicts.beside);
+            let said = self.say(point, (fewer..upto).map(|told| (kept, told)))?;
+            if let Some(first) = said.iter().position(Option::is_some) {
+                let needed = (fewer + first).checked_sub(1);
+                return Ok(needed.map(|number| self.step_that_told(number)));
+            }
+            fewer = upto;
+        }
+        let last = told.checked_sub(1);
+        Ok(last.map(|number| self.step_that_told(number)))
+    }
+
+    fn step_that_told(&self, number: usize) -> usize {
+        let mut steps: Vec<usize> = (0..self.explorer.history.steps.len())
+            .filter(|step| self.explorer.history.steps[*step].printed.is_some())
+            .collect();
+        steps.sort_unstable_by_key(|step| self.explorer.history.steps[*step].end);
+        steps[number]
+    }
+
+    fn named(
+        &self,
+        state: State,
+        lost: Vec<usize>,
+        acknowledged: Option<usize>,
+        message: String,
+        is_smallest: bool,
+    ) -> Fault {
+        let effects = &self.explorer.history.effects;
+        let last_kept = (0..effects.len()).rev().find(|at| state.kept[*at]);
+        let last_step = last_kept.map_or(state.point.step, |at| effects[at].step);
+        let (kind, culprit, before) = match (lost.first(), acknowledged) {
+            (first, Some(told)) => {
+                let culprit = first.map_or(last_step, |at| effects[*at].step);
+                (Kind::LostAfterAck, culprit, Some(told))
+            }
+            (None, None) => (Kind::Prefix, last_step, None),
+            (Some(first), None) => {
+                let culprit = effects[*first].step;
+                let later = last_kept.filter(|at| at > first).map(|at| effects[at].step);
+                match later {
+                    Some(step) if step != culprit => (Kind::Ordering, culprit, Some(step)),
+                    _ if self.has_kept(&state, culprit) => (Kind::Atomicity, culprit, None),
+                    _ => (Kind::Prefix, last_step, None),
+                }
+            }
+        };
+        Fault {
+            kind,
+            culprit,
+            before,
+            message,
+            state,
+            is_smallest,
+            lost,
+            states: 1,
+        }
+    }
+
+    fn has_kept(&self, state: &State, step: usize) -> bool {
+        let mut effects = self.explorer.history.steps[step].effects.clone();
+        effects.any(|at| state.kept[at])
+    }
+}
+
+/// Into how many parts what is not known is divided at once.
+const PARTS: usize = 4;
+
+/// Lengths to try between one that can be and, if one is known, one that cannot. Without it they grow, up to all.
+fn runs_between(can: usize, cannot: Option<usize>, all: usize) -> Vec<usize> {
+    let mut runs: Vec<usize> = if let Some(cannot) = cannot {
+        let divided = (1..PARTS).map(|part| can + (cannot - can) * part / PARTS);
+        divided.filter(|run| *run > can).collect()
+    } else {
+        let longer = iter::successors(Some(can * PARTS), |run| Some(run * PARTS));
+        longer.take_while(|run| *run < all).chain([all]).collect()
+    };
+    runs.dedup();
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_grow_and_then_divide_what_is_left() {
+        assert_eq!(runs_between(1, None, 100), [4, 16, 64, 100]);
+        assert_eq!(runs_between(1, None, 2), [2]);
+        assert_eq!(runs_between(16, Some(64), 100), [28, 40, 52]);
+        assert_eq!(runs_between(4, Some(6), 100), [5]);
+    }
+}

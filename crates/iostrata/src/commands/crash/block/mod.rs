@@ -1,0 +1,205 @@
+//! Block mode: the program runs on real file systems, and what they recover is looked at.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use iostrata_core::crash::block::{On, Pressure, SubsetBudget, join};
+use iostrata_core::crash::{Finding, ModeRow, Model};
+use iostrata_lab::crash::block::{BlockError, ExploreBudget, Foundation, Room};
+use iostrata_lab::device::Server;
+use iostrata_lab::engine::Launcher;
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use iostrata_lab::scratch::{ImageKind, isolate};
+use iostrata_tracer::kernel::PrivateMounts;
+
+use super::{cannot, place};
+use crate::DEVICE;
+use crate::cli::{Crash, CrashMode, PressureName, RealName};
+use crate::error::Failure;
+
+mod run;
+
+use run::{Ran, Run, With};
+
+/// Images of one run at most, unless told otherwise.
+const IMAGES: u64 = 600;
+
+/// Time that a request takes, unless told otherwise, milliseconds: a busy machine commits within it. Data that is on its
+/// way when the metadata is committed is what many programs lose.
+const DELAY_MS: f64 = 2.0;
+
+/// Subsets of one epoch where it has many blocks.
+const SUBSETS: usize = 40;
+
+/// How much is tried of each run.
+pub(super) fn budget(options: &Crash) -> ExploreBudget {
+    ExploreBudget {
+        images: options.images.unwrap_or(IMAGES),
+        subsets: SubsetBudget {
+            sampled: SUBSETS,
+            seed: options.seed,
+            ..SubsetBudget::default()
+        },
+    }
+}
+
+/// Time that a request takes.
+pub(super) fn delay(options: &Crash) -> Duration {
+    Duration::from_secs_f64(options.delay.unwrap_or(DELAY_MS) / 1_000.0)
+}
+
+/// What block mode needs from before the first thread is started.
+pub(super) struct Ground {
+    pub(super) server: Server,
+    pub(super) mounts: PrivateMounts,
+}
+
+impl Ground {
+    pub(super) fn prepare() -> Result<Self, Failure> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Failure::Cannot(
+                "block mode needs root: it mounts file systems and attaches loop devices; run iostrata as root, \
+                 or use --mode syscall"
+                    .to_owned(),
+            ));
+        }
+        let server = Server::start(&Launcher::this_program(DEVICE));
+        Ok(Self {
+            server: server
+                .map_err(|error| cannot("start the process that serves devices", &error))?,
+            mounts: isolate()?,
+        })
+    }
+}
+
+/// What came of all runs.
+#[derive(Default)]
+pub(super) struct Runs {
+    pub(super) modes: Vec<ModeRow>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) kept_in: Option<&'static str>,
+    pub(super) interrupted: Option<Interrupted>,
+}
+
+impl Runs {
+    /// Runs the program on each file system under each pressure.
+    pub(super) fn all(
+        options: &Crash,
+        check: Option<&str>,
+        (ground, scratch, keep): (&Ground, &Path, Option<&Path>),
+        interrupt: &Interrupt,
+    ) -> Result<Self, Failure> {
+        if let Some(dir) = &options.dir {
+            place::is_directory(dir)?;
+        }
+        let mut runs = Self::default();
+        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
+        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
+        let room = Room {
+            directory: scratch,
+            mounts: &ground.mounts,
+            interrupt,
+        };
+        let shows = options.mode == CrashMode::Block;
+        for (turn, filesystem) in filesystems.iter().enumerate() {
+            let foundation =
+                Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
+                    prepare(options, work)
+                });
+            let foundation = foundation.map_err(block_failure)?;
+            let of = |(number, pressure): (usize, &Pressure)| {
+                let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
+                Run {
+                    options,
+                    check,
+                    site: room.site(),
+                    on: On {
+                        filesystem: *filesystem,
+                        pressure: *pressure,
+                    },
+                    directory: scratch.join(name),
+                    keep,
+                    is_first: (turn, number) == (0, 0) && shows,
+                }
+            };
+            let with = (&room, &ground.server, &foundation);
+            match runs.on(pressures.iter().enumerate().map(of), with) {
+                Ok(()) if runs.interrupted.is_none() => {}
+                Ok(()) => return Ok(runs),
+                Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
+                    runs.interrupted = Some(by);
+                    return Ok(runs);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The runs on one file system, in this order. What a short one has left is explored while the next one waits for a
+    /// timer.
+    fn on<'a>(
+        &mut self,
+        all: impl Iterator<Item = Run<'a>>,
+        with: With<'_>,
+    ) -> Result<(), Failure> {
+        let mut all = all.peekable();
+        let mut waiting = None;
+        while let Some(run) = all.next() {
+            let (made, earlier) = run.make(with, waiting.take());
+            if let Some(earlier) = earlier {
+                self.add(earlier?);
+            }
+            let made = made?;
+            let next_waits = |next: &Run<'_>| next.on.pressure == Pressure::Timer;
+            if all.peek().is_some_and(next_waits) && made.is_short() && self.interrupted.is_none() {
+                waiting = Some(made);
+                continue;
+            }
+            self.add(made.explore()?);
+            if self.interrupted.is_some() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, ran: Ran) {
+        self.kept_in = ran.kept_in;
+        self.interrupted = self.interrupted.or(ran.interrupted);
+        join(&mut self.findings, ran.findings);
+        self.modes.push(ran.row);
+    }
+}
+
+pub(super) fn block_failure(error: BlockError) -> Failure {
+    match error {
+        BlockError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
+        other => Failure::Cannot(other.to_string()),
+    }
+}
+
+pub(super) fn kind(filesystem: Model) -> ImageKind {
+    match filesystem {
+        Model::Xfs => ImageKind::Xfs,
+        Model::Btrfs => ImageKind::Btrfs,
+        Model::Ext4 | Model::Posix => ImageKind::Ext4,
+    }
+}
+
+fn prepare(options: &Crash, work: &Path) -> Result<(), BlockError> {
+    let Some(init) = &options.init else {
+        return Ok(());
+    };
+    let status = Command::new("/bin/sh")
+        .args(["-c", init])
+        .current_dir(work)
+        .status();
+    let status = status.map_err(BlockError::io("run --init"))?;
+    if status.success() {
+        return Ok(());
+    }
+    let ended = std::io::Error::other(format!("it ended with {status}"));
+    Err(BlockError::io("prepare the copy with --init")(ended))
+}

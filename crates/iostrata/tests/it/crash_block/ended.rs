@@ -1,0 +1,212 @@
+//! What block mode leaves behind when it is ended, or its server is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::{Case, NEW, OLD, assert_has};
+use crate::place::{Outcome, is_root, until};
+use crate::running::Running;
+
+/// Devices that a process has open, and the processes that it started.
+fn held(pid: u32) -> (BTreeSet<PathBuf>, Vec<u32>) {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten();
+    let links = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    let loops = links.filter(|link| link.to_string_lossy().starts_with("/dev/loop"));
+    let loops = loops
+        .filter(|link| !link.ends_with("loop-control"))
+        .collect();
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let children = children.unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok());
+    (loops, children.collect())
+}
+
+/// Mounts of recovered images that a process sees.
+fn recovered(pid: u32) -> usize {
+    let mounts = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    mounts.matches("/recovered-").count()
+}
+
+/// Ends a run that recovers several images at once and has found something.
+fn assert_ends_recovering(case: &Case, signal: Signal, code: Option<i32>) -> Outcome {
+    // Many different trees, which one checker after the other looks at.
+    let script =
+        format!("{NEW} > f; for one in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $one > g$one; done");
+    let saved = case.place.path("ended.json");
+    let check = "sleep 1; [ -s f ] || { echo empty; exit 1; }";
+    let options = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "fsync",
+        "--jobs",
+        "1",
+        "--check",
+        check,
+        "--json",
+    ];
+    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
+    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
+    let said = case.place.path("crash.stderr");
+    until("no images are recovered side by side", || {
+        let said = fs::read_to_string(&said).unwrap_or_default();
+        // The first line comes after some seconds.
+        (said.contains("recovering ext4") && recovered(iostrata.pid()) > 3).then_some(())
+    });
+    assert_leaves_nothing(case, iostrata, signal, code)
+}
+
+#[test]
+fn ctrl_c_during_recovery_keeps_what_was_found() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let outcome = assert_ends_recovering(&case, Signal::INT, Some(130));
+    outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
+    let saved = fs::read_to_string(case.place.path("ended.json")).unwrap();
+    let result: Value = serde_json::from_str(&saved).unwrap();
+    assert_eq!(result["verdict"], "failing");
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    assert_has(&result, "prefix", "empty", "");
+    let mode = &result["modes"][0];
+    assert_eq!(mode["complete"], false);
+    assert_eq!(
+        mode["incomplete_because"][0]["why"],
+        "the exploration was ended"
+    );
+}
+
+#[test]
+fn nothing_is_left_after_a_kill_during_recovery() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    assert_ends_recovering(&case, Signal::KILL, None);
+    // The next run has its own devices and ends as ever.
+    case.crash(("ext4", "none"), &[], "echo new > f", 0);
+    case.place.assert_nothing_left();
+}
+
+/// Of the processes that one started, the one that serves devices.
+fn serving(pid: u32) -> u32 {
+    let mut children = held(pid).1.into_iter();
+    let serves = |pid: &u32| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command
+            .split(|byte| *byte == 0)
+            .any(|word| word == b"__device")
+    };
+    children.find(serves).unwrap()
+}
+
+#[test]
+fn a_device_whose_server_ends_leaves_an_incomplete_result() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let [started, lost, saved] =
+        ["started", "lost", "crash.json"].map(|name| case.place.path(name));
+    let script = format!(
+        "echo new > n; sync n; : > {}; until [ -e {} ]; do sleep 0.05; done; sync n; mv n f; echo saved",
+        started.display(),
+        lost.display()
+    );
+    // What is printed after the loss is no promise of what is on disk.
+    let check = "! grep -q saved \"$IOSTRATA_STDOUT\" || grep -qx new f";
+    let options = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "fsync",
+        "--check",
+        check,
+        "--json",
+    ];
+    let options = [&options[..], &[saved.to_str().unwrap()]].concat();
+    let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
+    until("the program does not start", || {
+        started.exists().then_some(())
+    });
+    let server = Pid::from_raw(i32::try_from(serving(iostrata.pid())).unwrap()).unwrap();
+    kill_process(server, Signal::KILL).unwrap();
+    fs::write(lost, "").unwrap();
+    let outcome = iostrata.finish().expect(3);
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "incomplete", "{}", outcome.stdout);
+    let because = result["modes"][0]["incomplete_because"].as_array().unwrap();
+    let why = "the process that served the device ended before the program";
+    assert!(because.iter().any(|gap| gap["why"] == why), "{because:?}");
+    case.place.assert_nothing_left();
+}
+
+#[track_caller]
+fn assert_ends(case: &Case, signal: Signal, code: Option<i32>) {
+    let started = case.place.path("started");
+    let script = format!("echo new > f; : > {}; sleep 600", started.display());
+    let command = case.command(&["--fs", "ext4", "--pressure", "fsync"], &script);
+    let iostrata = Running::start(&case.place, "crash", command);
+    until("the program does not start", || {
+        started.exists().then_some(())
+    });
+    assert_leaves_nothing(case, iostrata, signal, code);
+}
+
+#[track_caller]
+fn assert_leaves_nothing(
+    case: &Case,
+    iostrata: Running<'_>,
+    signal: Signal,
+    code: Option<i32>,
+) -> Outcome {
+    let (devices, children) = held(iostrata.pid());
+    assert!(
+        !devices.is_empty() && children.len() >= 2,
+        "{devices:?} {children:?}"
+    );
+    iostrata.signal(signal);
+    let outcome = iostrata.finish();
+    assert_eq!(outcome.code, code, "{}", outcome.stderr);
+    until("processes are left", || {
+        let is_there = |pid: &u32| fs::exists(format!("/proc/{pid}")).unwrap_or(true);
+        (!children.iter().any(is_there)).then_some(())
+    });
+    for device in devices {
+        let name = device.file_name().unwrap().to_str().unwrap().to_owned();
+        until("a loop device is left", || {
+            let file = format!("/sys/block/{name}/loop/backing_file");
+            let backing = fs::read_to_string(file).unwrap_or_default();
+            (!backing.starts_with("/disk") && !backing.contains("iostrata disk")).then_some(())
+        });
+    }
+    case.place.assert_nothing_left();
+    outcome
+}
+
+#[test]
+fn nothing_is_left_after_an_end_by_signal() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    assert_ends(&case, Signal::TERM, Some(143));
+}
+
+#[test]
+fn nothing_is_left_after_a_kill() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    assert_ends(&case, Signal::KILL, None);
+}
