@@ -27,10 +27,10 @@ pub(crate) struct Crash {
         long,
         value_name = "COMMAND",
         long_help = "Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine; else its \
-                     first line of output is the message, or the exception that Python prints last. \
-                     It runs in that copy, IOSTRATA_DIR; IOSTRATA_STDOUT is a file with what the \
-                     program had printed. Without it, each \
-                     file must be as it was or as the program completed it"
+                     first line of output is the message, or the exception where that line begins a \
+                     Python traceback. It runs in that copy, IOSTRATA_DIR; IOSTRATA_STDOUT is a file \
+                     with what the program had printed. Without it, each file must be as it was or \
+                     as the program completed it"
     )]
     pub(crate) check: Option<String>,
 

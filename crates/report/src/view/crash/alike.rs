@@ -62,8 +62,19 @@ impl Alike<'_> {
         1 + self.others.len()
     }
 
+    /// Of how many other files the same is said: of none where the message names no file.
+    pub(super) fn said_of(&self) -> usize {
+        let own = file(self.first);
+        let names_it = own.is_some_and(|own| without(&self.first.message, own).contains(PATH));
+        if names_it {
+            self.other_files().len()
+        } else {
+            0
+        }
+    }
+
     /// Files besides that of the first.
-    pub(super) fn other_files(&self) -> BTreeSet<&str> {
+    fn other_files(&self) -> BTreeSet<&str> {
         let own = file(self.first);
         let files = self.others.iter().filter_map(|finding| file(finding));
         files.filter(|path| Some(*path) != own).collect()
@@ -186,6 +197,16 @@ mod tests {
             grouped(&same)[0].others().unwrap(),
             "1 more finding is like this one, of the same file."
         );
+    }
+
+    #[test]
+    fn a_message_that_names_no_file_is_said_of_no_other() {
+        let files = ["g", "h"];
+        let named = files.map(|path| torn(path, "1 B", &format!("{path} is empty")));
+        assert_eq!(grouped(&named)[0].said_of(), 1);
+        let unnamed = files.map(|path| torn(path, "1 B", "damaged"));
+        let groups = grouped(&unnamed);
+        assert_eq!((groups[0].count(), groups[0].said_of()), (2, 0));
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn verdict(result: &CrashResult) -> String {
 fn broken(result: &CrashResult, first: &Finding) -> String {
     let message = first.message.trim_end_matches(['.', ':', ';', ' ']);
     let groups = alike::grouped(&result.findings);
-    match groups.first().map(|group| group.other_files().len()) {
+    match groups.first().map(alike::Alike::said_of) {
         None | Some(0) => message.to_owned(),
         Some(files) => {
             let files = counted(files as u64, "other file");
