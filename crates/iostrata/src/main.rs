@@ -21,6 +21,9 @@ mod ui;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Hidden subcommand under which the program runs an experiment's work as a child.
 const WORKLOAD: &str = "__workload";
 
@@ -55,7 +58,6 @@ fn main() -> ExitCode {
     if first == CHECK {
         return commands::check();
     }
-    iostrata_tracer::memory::share();
     // Tests make parts of it fail.
     #[cfg(debug_assertions)]
     if let Ok(stage) = std::env::var("IOSTRATA_FAIL") {
