@@ -62,7 +62,7 @@ pub struct SyscallRow {
     pub histogram: Vec<u64>,
     /// Position of the transfers in the file; `None` without history, and for calls that move no
     /// bytes of a regular file.
-    pub shape: Option<Shape>,
+    pub shape: Option<Box<Shape>>,
     /// Begin of the first and end of the last, nanoseconds of `CLOCK_MONOTONIC`; `None` where that
     /// is not known of all.
     pub span_ns: Option<(u64, u64)>,

@@ -80,7 +80,7 @@ fn call() -> impl Strategy<Value = FileCall> {
     (row(), any::<bool>(), prop::option::of(shape())).prop_map(|(row, is_source, shape)| FileCall {
         row,
         is_source,
-        shape,
+        shape: shape.map(Box::new),
         sites: Vec::new(),
     })
 }

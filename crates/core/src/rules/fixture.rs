@@ -179,7 +179,7 @@ fn shaped(name: &str, count: u64, bytes: u64, time_s: f64, shape: Shape) -> File
             ..call(name, count, bytes, time_s)
         },
         is_source: false,
-        shape: Some(shape),
+        shape: Some(Box::new(shape)),
         sites: Vec::new(),
     }
 }

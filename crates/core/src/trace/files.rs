@@ -170,18 +170,21 @@ fn file_calls(calls: &[&SyscallRow], seen: (bool, u64)) -> Vec<FileCall> {
             row: call_row(name, &rows, seen),
             is_source,
             sites: Vec::new(),
-            shape: rows.iter().filter_map(|row| row.shape.as_ref()).fold(
-                None,
-                |sum: Option<Shape>, shape| {
-                    let mut sum = sum.unwrap_or_default();
-                    sum.merge(shape);
-                    Some(sum)
-                },
-            ),
+            shape: shape(&rows),
         })
         .collect();
     by_time(&mut of_file, |call| call.row.time_s);
     of_file
+}
+
+/// The shape of the transfers of all rows.
+fn shape(rows: &[&SyscallRow]) -> Option<Box<Shape>> {
+    let mut shapes = rows.iter().filter_map(|row| row.shape.as_deref());
+    let mut sum = Box::new(shapes.next()?.clone());
+    for shape in shapes {
+        sum.merge(shape);
+    }
+    Some(sum)
 }
 
 /// A row for a source file has no sites: they are in the row of the destination file.

@@ -272,7 +272,7 @@ pub struct FileCall {
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_source: bool,
     /// The shape of the transfers; `null` for calls that move no bytes of a regular file.
-    pub shape: Option<Shape>,
+    pub shape: Option<Box<Shape>>,
     /// Its call sites, most time first; empty when it took no time, and when sites were not
     /// requested.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

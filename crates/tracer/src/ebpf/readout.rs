@@ -218,16 +218,18 @@ fn without_last_zeros(buckets: &[u32]) -> Vec<u64> {
 }
 
 /// `None` where the kernel side made none: shapes were off, or the descriptor is not a file.
-fn shape(nr: u32, value: &CallValue) -> Option<Shape> {
+fn shape(nr: u32, value: &CallValue) -> Option<Box<Shape>> {
     let sizes = value.sizes.iter().copied().map(u64::from);
     let transfers = sizes.fold(value.empty, u64::saturating_add);
-    (calls::has_shape(nr) && transfers > 0).then(|| Shape {
-        pairs: value.pairs,
-        sequential: value.sequential,
-        backward: value.backward,
-        empty: value.empty,
-        furthest_bytes: value.furthest,
-        sizes: without_last_zeros(&value.sizes),
+    (calls::has_shape(nr) && transfers > 0).then(|| {
+        Box::new(Shape {
+            pairs: value.pairs,
+            sequential: value.sequential,
+            backward: value.backward,
+            empty: value.empty,
+            furthest_bytes: value.furthest,
+            sizes: without_last_zeros(&value.sizes),
+        })
     })
 }
 

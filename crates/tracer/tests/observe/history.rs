@@ -68,7 +68,7 @@ fn transfers_have_a_shape() {
         ..Shape::default()
     };
     expected.sizes = vec![0, 1000];
-    assert_eq!(row.shape, Some(expected));
+    assert_eq!(row.shape.as_deref(), Some(&expected));
     // The program, and the one write of the workload's own output if any.
     assert_eq!(history.tasks.len(), 1);
     assert_eq!(history.tasks[0].name, b"append");

@@ -18,7 +18,7 @@ fn shapes(call: &str, program: &mut Command) -> Vec<Shape> {
     assert!(status.success());
     let rows = seen.raw.syscalls.into_iter().flatten();
     let of_call = rows.filter(|row| row.name == call);
-    of_call.filter_map(|row| row.shape).collect()
+    of_call.filter_map(|row| row.shape).map(|it| *it).collect()
 }
 
 /// For any inode number, which determines the slot of a call's sum.

@@ -98,7 +98,7 @@ fn below(dir: &Path, observation: &Observation) -> Seen {
                     count: row.count,
                     errors: row.errors,
                     moved_bytes: row.returned,
-                    shape: row.shape.clone(),
+                    shape: row.shape.as_deref().cloned(),
                 };
                 Some((key, row))
             })

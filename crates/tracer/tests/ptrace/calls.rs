@@ -27,7 +27,7 @@ fn every_write_and_sync_is_counted_with_its_shape() {
             ..Shape::default()
         };
         shape.sizes = vec![0, 500];
-        assert_eq!(rows["write"].shape, Some(shape));
+        assert_eq!(rows["write"].shape.as_deref(), Some(&shape));
         let all = outcome.observation.raw.syscalls.as_ref().unwrap();
         // The loader tries several paths before it finds a library.
         let failed: u64 = all.iter().map(|row| row.errors).sum();

@@ -67,7 +67,7 @@ impl Sum {
             time_ns: self.time_ns,
             blocked_ns: 0,
             histogram: self.histogram.into(),
-            shape: self.shape,
+            shape: self.shape.map(Box::new),
             span_ns: self.span_ns,
             is_source,
         }

@@ -42,7 +42,7 @@ pub(super) fn file_calls<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let columns = keys()
         .within("", call(), |row| Some(&row.3.row))
         .flag("is_source", |row| row.3.is_source)
-        .within("", shape(), |row| row.3.shape.as_ref());
+        .within("", shape(), |row| row.3.shape.as_deref());
     Table::new("file_calls", columns, calls_of(results))
 }
 
