@@ -146,13 +146,16 @@ fn a_key_that_comes_with_a_resize_is_not_lost() {
     }
 }
 
-/// Writes to tens of thousands of files, one after the other, without end.
+/// Writes to as many files as it makes in a second, one after the other, without end.
 const WRITE: &str = "
-import itertools, os, sys
+import itertools, os, sys, time
+begun, files = time.monotonic(), None
 for number in itertools.count():
-    fd = os.open(f'{sys.argv[1]}/{number % 40000}', os.O_WRONLY | os.O_CREAT)
+    fd = os.open(f'{sys.argv[1]}/{number % files if files else number}', os.O_WRONLY | os.O_CREAT)
     os.write(fd, b'x')
     os.close(fd)
+    if files is None and time.monotonic() - begun > 1:
+        files = number + 1
 ";
 
 /// Killed when the test ends.
