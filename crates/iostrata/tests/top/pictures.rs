@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::image::Image;
 use crate::svg;
 use crate::terminal::{PATIENCE, Terminal, skips};
+use crate::watched::Room;
 
 const COLUMNS: usize = 100;
 
@@ -301,6 +302,7 @@ fn the_pictures_of_the_page_are_what_is_shown() {
     if skips() {
         return;
     }
+    let _room = Room::shared();
     let shop = Shop::open();
     // Before it reads keys, the terminal makes others of them.
     let terminal = shop.terminal.as_ref().unwrap();

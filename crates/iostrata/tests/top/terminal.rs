@@ -1,10 +1,12 @@
 //! The screen on a real terminal, by tmux.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
+
+use crate::watched::Room;
 
 /// For what is expected, on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -142,6 +144,53 @@ fn a_key_that_comes_with_a_resize_is_not_lost() {
         terminal.tmux(&[&resize[..], &["send-keys", key]].concat());
         terminal.shows(&format!("{kind}, by disk bytes"));
     }
+}
+
+/// Writes to as many files as it makes in a second, one after the other, without end.
+const WRITE: &str = "
+import itertools, os, sys, time
+begun, files = time.monotonic(), None
+for number in itertools.count():
+    fd = os.open(f'{sys.argv[1]}/{number % files if files else number}', os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b'x')
+    os.close(fd)
+    if files is None and time.monotonic() - begun > 1:
+        files = number + 1
+";
+
+/// Killed when the test ends.
+struct Writer(Child);
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// So many rows take longer to collect and to draw than an interval lasts.
+#[test]
+fn keys_are_read_where_no_time_is_left() {
+    if skips() {
+        return;
+    }
+    let _room = Room::own();
+    let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut python = Command::new("python3");
+    python.args(["-c", WRITE]).arg(dir.path());
+    let _writer = Writer(python.spawn().unwrap());
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    let terminal = Terminal::run(&format!(
+        "{program} top --every 100ms; echo ended $?; sleep 600"
+    ));
+    terminal.shows("python3");
+    for key in ["2", "1", "2"] {
+        terminal.press(&[key]);
+        let kind = if key == "1" { "processes" } else { "files" };
+        terminal.shows(&format!("{kind}, by disk bytes"));
+    }
+    terminal.press(&["q"]);
+    terminal.shows("ended 0");
 }
 
 #[test]

@@ -38,9 +38,21 @@ static ROOM: RwLock<()> = RwLock::new(());
 
 /// Kept for its end.
 #[expect(dead_code, reason = "their end says that others may begin")]
-enum Room {
+pub(crate) enum Room {
     Shared(RwLockReadGuard<'static, ()>),
     Own(RwLockWriteGuard<'static, ()>),
+}
+
+impl Room {
+    /// For a test that looks for files.
+    pub(crate) fn shared() -> Self {
+        Self::Shared(ROOM.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// For a test that fills the tables: no other watch that counts is under way.
+    pub(crate) fn own() -> Self {
+        Self::Own(ROOM.write().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// A watch that runs until Ctrl-C. Killed when a test fails.
@@ -54,16 +66,12 @@ pub(crate) struct Watch {
 impl Watch {
     /// Returns when it counts.
     pub(crate) fn begin() -> Self {
-        Self::in_room(Room::Shared(
-            ROOM.read().unwrap_or_else(PoisonError::into_inner),
-        ))
+        Self::in_room(Room::shared())
     }
 
-    /// For a test that fills the tables: no other watch is under way.
+    /// Returns when it counts, and has all room.
     pub(crate) fn begin_alone() -> Self {
-        Self::in_room(Room::Own(
-            ROOM.write().unwrap_or_else(PoisonError::into_inner),
-        ))
+        Self::in_room(Room::own())
     }
 
     fn in_room(room: Room) -> Self {

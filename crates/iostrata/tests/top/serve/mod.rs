@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use crate::watched::Room;
+
 /// For what is expected, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -28,6 +30,7 @@ struct Server {
     child: Child,
     said: BufReader<ChildStderr>,
     address: SocketAddr,
+    _room: Room,
 }
 
 impl Server {
@@ -37,6 +40,7 @@ impl Server {
     }
 
     fn of(mut program: Command, options: &[&str]) -> Self {
+        let room = Room::shared();
         program.args(["serve", "--listen", "127.0.0.1:0", "--every", "200ms"]);
         program.args(options).stderr(Stdio::piped());
         let mut child = program.spawn().unwrap();
@@ -52,6 +56,7 @@ impl Server {
             child,
             said,
             address: address.unwrap().parse().unwrap(),
+            _room: room,
         }
     }
 

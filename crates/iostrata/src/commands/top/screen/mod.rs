@@ -110,38 +110,54 @@ fn input_within(most: Duration) -> Input {
     }
 }
 
+/// Keys that are taken at most before the screen shows what they did.
+const AT_ONCE: usize = 64;
+
+/// Takes the keys that are there; `None` if nothing changes the screen.
+fn take_keys(state: &mut State) -> Result<Option<Waited>, Failure> {
+    let mut waited = None;
+    for _ in 0..AT_ONCE {
+        // With no time at all crossterm does not look.
+        if !event::poll(Duration::from_millis(1)).map_err(|error| cannot(&error))? {
+            break;
+        }
+        match event::read().map_err(|error| cannot(&error))? {
+            Event::Key(key) if state.key(key) == Asked::Quit => return Ok(Some(Waited::Quit)),
+            Event::Key(_) | Event::Resize(..) => waited = Some(Waited::Changed),
+            _ => {}
+        }
+    }
+    Ok(waited)
+}
+
+/// Keys come before the end of the interval: where it takes longer to collect and to draw than it lasts, no time
+/// is left for them.
 fn wait(until: Instant, watched: &mut Watched<'_>, state: &mut State) -> Result<Waited, Failure> {
-    // crossterm may have more keys than the one that it gave last.
-    let mut has_input = true;
+    let mut is_first = true;
     loop {
         if let Err(by) = watched.interrupt.check() {
             return Ok(Waited::Interrupted(by));
         }
         watched.source.look();
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(Waited::Due);
-        }
-        if !std::mem::take(&mut has_input) {
-            match input_within(left.min(super::PAUSE)) {
-                Input::None => continue,
-                Input::Some => {}
-                Input::Gone => return Ok(Waited::Quit),
-            }
-        }
-        // With no time at all crossterm does not look.
-        if !event::poll(Duration::from_millis(1)).map_err(|error| cannot(&error))? {
-            continue;
-        }
-        match event::read().map_err(|error| cannot(&error))? {
-            Event::Key(key) => {
-                if state.key(key) == Asked::Quit {
-                    return Ok(Waited::Quit);
-                }
-                return Ok(Waited::Changed);
-            }
-            Event::Resize(..) => return Ok(Waited::Changed),
-            _ => {}
+        let most = if is_first {
+            Duration::ZERO
+        } else {
+            left.min(super::PAUSE)
+        };
+        let has_input = match input_within(most) {
+            // crossterm may have more keys than it gave last.
+            Input::None => is_first,
+            Input::Some => true,
+            Input::Gone => return Ok(Waited::Quit),
+        };
+        is_first = false;
+        let changed = if has_input { take_keys(state)? } else { None };
+        match changed {
+            Some(Waited::Quit) => return Ok(Waited::Quit),
+            _ if until <= Instant::now() => return Ok(Waited::Due),
+            Some(changed) => return Ok(changed),
+            None => {}
         }
     }
 }
