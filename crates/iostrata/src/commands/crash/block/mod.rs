@@ -18,6 +18,7 @@ use crate::DEVICE;
 use crate::cli::{Crash, CrashMode, PressureName, RealName};
 use crate::error::Failure;
 
+mod look;
 mod run;
 
 use run::{Ran, Run, With};

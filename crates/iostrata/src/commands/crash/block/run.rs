@@ -7,20 +7,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
-use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, States, files_between};
+use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, States, files_between};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
-    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
-    record,
+    Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
 };
-use iostrata_lab::crash::{Checker, Log, SharedLog, sandbox};
+use iostrata_lab::crash::{Log, SharedLog};
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
-use super::super::look::{Hashed, locked};
+use super::super::look::locked;
 use super::super::place::{self, Press};
 use super::super::{self as crash, cannot, failure, keep};
+use super::look::{Look, Refused};
 use super::{block_failure, budget, delay};
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -139,7 +139,7 @@ impl<'a> Run<'a> {
             (recorded, took, explored)
         });
         let made = recorded.and_then(|(recording, log)| {
-            let look = self.look(&log)?;
+            let look = Look::start(&self, &log)?;
             Ok(Made {
                 run: self,
                 recording,
@@ -263,73 +263,6 @@ impl<'a> Run<'a> {
             failure.proof = Some(kept.to_string_lossy().into_owned());
         }
         Ok(())
-    }
-
-    /// Started while nothing is mounted, neither of this run nor of another one: the checkers' own mounts would keep it.
-    fn look(&self, log: &SharedLog) -> Result<Look, Failure> {
-        let Some(command) = self.check else {
-            let history = locked(log).history.clone();
-            let hashes = SharedLog::clone(log);
-            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
-            return Ok(Look {
-                by: By::Builtin(Box::new(Mutex::new(
-                    Builtin::new(&history, hashed).map_err(failure)?,
-                ))),
-                log: SharedLog::clone(log),
-                kept_in: None,
-            });
-        };
-        let sandbox = sandbox(&self.directory);
-        let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
-        let checker = Checker {
-            command: command.to_owned(),
-            patience: Duration::from_secs_f64(self.options.check_timeout),
-            sandbox,
-        };
-        let limits = (locked(log).tree_bytes(), self.site.interrupt);
-        let checking = Checking::start(self.options.jobs(), &checker, &self.directory, limits);
-        Ok(Look {
-            by: By::Command(checking.map_err(block_failure)?),
-            log: SharedLog::clone(log),
-            kept_in: Some(sandbox.as_str()),
-        })
-    }
-}
-
-/// Who looks at a recovered tree.
-enum By {
-    Command(Checking),
-    Builtin(Box<Mutex<Builtin<Hashed>>>),
-}
-
-struct Look {
-    by: By,
-    log: SharedLog,
-    kept_in: Option<&'static str>,
-}
-
-impl Look {
-    fn at(&self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
-        match &self.by {
-            By::Builtin(builtin) => {
-                let builtin = builtin.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(builtin.check_files(&recovered.observed.files, told))
-            }
-            By::Command(checking) => {
-                let printed = locked(&self.log).printed(told).map_err(failure);
-                let said = checking.check(recovered.work, printed.map_err(Refused)?);
-                Ok(said?)
-            }
-        }
-    }
-}
-
-/// A failure of this command that goes through what the lab does.
-struct Refused(Failure);
-
-impl From<BlockError> for Refused {
-    fn from(error: BlockError) -> Self {
-        Self(block_failure(error))
     }
 }
 
