@@ -51,6 +51,8 @@ pub(super) struct Made<'a> {
     log: SharedLog,
     look: Look,
     took: Duration,
+    /// Who ended the program from the keyboard: what was recorded is explored, and nothing more is run.
+    pub(super) ended_by: Option<Interrupted>,
 }
 
 /// What came of it.
@@ -82,6 +84,19 @@ impl Made<'_> {
 
     /// Tries what a power failure could have left.
     pub(super) fn explore(self) -> Result<Ran, Failure> {
+        let on = self.run.on;
+        let ran = self.explored();
+        if let Err(Failure::Interrupted { by, .. }) = &ran {
+            ui::say(&format!(
+                "warning: {by} before anything was explored of the run on {}, pressure {}: the result lacks it",
+                on.filesystem.as_str(),
+                on.pressure.as_str()
+            ));
+        }
+        ran
+    }
+
+    fn explored(self) -> Result<Ran, Failure> {
         let begun = Instant::now();
         let Self {
             run,
@@ -89,6 +104,7 @@ impl Made<'_> {
             log,
             look,
             took,
+            ended_by,
         } = self;
         let (history, directory) = {
             let log = locked(&log);
@@ -110,7 +126,7 @@ impl Made<'_> {
             row: row(&run, &recording, &came, &log, seconds),
             findings,
             kept_in: look.kept_in,
-            interrupted: came.interrupted,
+            interrupted: came.interrupted.or(ended_by),
         })
     }
 }
@@ -138,7 +154,7 @@ impl<'a> Run<'a> {
             let explored = explored.or_else(|| earlier.map(Made::explore));
             (recorded, took, explored)
         });
-        let made = recorded.and_then(|(recording, log)| {
+        let made = recorded.and_then(|(recording, log, ended_by)| {
             let look = Look::start(&self, &log)?;
             Ok(Made {
                 run: self,
@@ -146,6 +162,7 @@ impl<'a> Run<'a> {
                 log,
                 look,
                 took,
+                ended_by,
             })
         });
         (made, earlier)
@@ -157,7 +174,7 @@ impl<'a> Run<'a> {
         &self,
         with: With<'_>,
         ended: impl FnOnce(),
-    ) -> Result<(Recording, SharedLog), Failure> {
+    ) -> Result<(Recording, SharedLog, Option<Interrupted>), Failure> {
         fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
         let setting = Setting {
             pressure: self.on.pressure,
@@ -173,7 +190,12 @@ impl<'a> Run<'a> {
                 has_stacks: self.on.pressure == Pressure::Fsync,
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
-            recorded = Some(program.map_err(Refused)?);
+            let program = program.map_err(Refused)?;
+            if program.ended_by.is_some() {
+                // It has ended the program; the exploration goes on.
+                room.interrupt.answered();
+            }
+            recorded = Some(program);
             ended();
             Ok::<(), Refused>(())
         });
@@ -186,7 +208,7 @@ impl<'a> Run<'a> {
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
-        Ok((recording, Arc::new(Mutex::new(log))))
+        Ok((recording, Arc::new(Mutex::new(log)), recorded.ended_by))
     }
 
     fn explore(
