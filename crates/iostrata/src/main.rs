@@ -33,6 +33,9 @@ const GUARD: &str = "__guard";
 /// Hidden subcommand that runs a command which ends with its parent.
 const ATTENDED: &str = "__attended";
 
+/// Hidden subcommand that starts checkers of crashed trees.
+const STARTER: &str = "__starter";
+
 /// Hidden subcommand that serves recorded devices.
 const DEVICE: &str = "__device";
 
@@ -50,6 +53,9 @@ fn main() -> ExitCode {
     }
     if first == ATTENDED {
         return commands::attended();
+    }
+    if first == STARTER {
+        return commands::starter();
     }
     if first == DEVICE {
         iostrata_lab::device::server_main();

@@ -99,6 +99,11 @@ impl Interrupt {
         }
     }
 
+    /// Forgets the signal that has arrived: it was for something that has ended. The next one counts as the first.
+    pub fn answered(&self) {
+        self.shared.signal.store(0, Ordering::SeqCst);
+    }
+
     /// Kills `child` when a signal arrives, or now if one has.
     ///
     /// The whole process group is killed if the child leads one (`CommandExt::process_group(0)`),
@@ -213,6 +218,17 @@ mod tests {
         let interrupted = interrupt.check().unwrap_err();
         assert_eq!(interrupted.to_string(), "interrupted by SIGTERM");
         assert!(interrupt.shared.children().is_empty());
+    }
+
+    #[test]
+    fn a_signal_that_was_answered_is_forgotten_by_all() {
+        let interrupt = Interrupt::never();
+        let other = interrupt.clone();
+        interrupt.shared.end(SIGINT);
+        other.answered();
+        assert_eq!(interrupt.check(), Ok(()));
+        interrupt.shared.end(SIGTERM);
+        assert_eq!(other.check().unwrap_err().signal, SIGTERM);
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod top;
 mod trace;
 mod viewers;
 
-pub(crate) use crash::{attended, check};
+pub(crate) use crash::{attended, check, starter};
 
 use std::process::ExitCode;
 

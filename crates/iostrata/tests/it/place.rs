@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A user without any privilege.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 /// A directory of a test's own, on a real disk, with all that its programs may use.
 pub(crate) struct Place {

@@ -1,22 +1,19 @@
 //! The user's checker: a command that looks at a tree, bounded in what it can do.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use iostrata_tracer::kernel::{Secluded, die_with_parent};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
-};
+use iostrata_tracer::kernel::Secluded;
 
 use super::said;
+use super::starter::Starter;
+use crate::engine::Launcher;
 use crate::interrupt::{Interrupt, Interrupted};
 
 /// What keeps a checker from the rest of the machine.
@@ -24,7 +21,7 @@ use crate::interrupt::{Interrupt, Interrupted};
 pub enum Sandbox {
     /// Namespaces of its own, in which all but its copy is read-only. Needs root.
     Secluded,
-    /// A user namespace, and in it those for mounts, processes and the network (`unshare(1)`).
+    /// A user namespace, and in it those for mounts, processes and the network.
     UserNamespace,
     /// A process group only: what it starts and moves out of it is not ended.
     Group,
@@ -32,26 +29,28 @@ pub enum Sandbox {
 
 impl Sandbox {
     /// The strongest one that works here. `scratch` is an empty directory.
-    pub fn find(scratch: &Path) -> Self {
-        let path = scratch.to_owned();
-        // It is of the thread that enters it, and this one has to leave.
-        let secluded = thread::spawn(move || {
-            Secluded::enter(&path, Some(MARGIN_BYTES)).is_ok() && Self::Secluded.works()
-        });
-        if secluded.join().unwrap_or(false) {
-            Self::Secluded
-        } else if Self::UserNamespace.works() {
-            Self::UserNamespace
-        } else {
-            Self::Group
-        }
-    }
-
-    fn works(self) -> bool {
-        let mut command = self.command("true");
-        command.stdin(Stdio::null());
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
+    pub fn find(scratch: &Path, launcher: &Launcher) -> Self {
+        let works = |sandbox| {
+            let path = scratch.to_owned();
+            let checker = Checker {
+                command: ":".to_owned(),
+                patience: TRIAL,
+                sandbox,
+                launcher: launcher.clone(),
+            };
+            // A sandbox is of the thread that enters it, and this one has to leave.
+            let works = thread::spawn(move || {
+                let stage = Stage::enter(path, &checker, 0)?;
+                stage.renew()?;
+                checker
+                    .check(&stage, &Interrupt::never())
+                    .map_err(io::Error::other)
+            });
+            matches!(works.join(), Ok(Ok(None)))
+        };
+        let strongest = [Self::Secluded, Self::UserNamespace];
+        let found = strongest.into_iter().find(|sandbox| works(*sandbox));
+        found.unwrap_or(Self::Group)
     }
 
     /// In words, for the result.
@@ -63,29 +62,18 @@ impl Sandbox {
         }
     }
 
-    fn command(self, command: &str) -> Command {
-        const OWN: [&str; 4] = ["--pid", "--fork", "--kill-child", "--mount-proc"];
-        let blocks = MOST_BYTES / 512;
-        let limits = format!("ulimit -f {blocks}; ulimit -c 0");
-        let mut unshare = Command::new("unshare");
+    /// In a word, for the process that starts checkers.
+    pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Group => {
-                let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", &format!("{limits}; {command}")]);
-                return shell;
-            }
-            // The thread has the others.
-            Self::Secluded => {}
-            Self::UserNamespace => {
-                unshare.args(["--map-current-user", "--mount", "--ipc", "--net"]);
-            }
+            Self::Secluded => "secluded",
+            Self::UserNamespace => "user",
+            Self::Group => "group",
         }
-        // The first process of a PID namespace ignores signals that would end others (pid_namespaces(7)): the
-        // command is the second.
-        let own = format!("{limits}; /bin/sh -c \"$0\"; exit $?");
-        unshare.args(OWN).args(["--", "/bin/sh", "-c"]);
-        unshare.arg(own).arg(format!("exec 2>&1; {command}"));
-        unshare
+    }
+
+    pub(super) fn from_word(word: &OsStr) -> Option<Self> {
+        let all = [Self::Secluded, Self::UserNamespace, Self::Group];
+        all.into_iter().find(|sandbox| word == sandbox.word())
     }
 }
 
@@ -98,10 +86,12 @@ pub struct Checker {
     pub patience: Duration,
     /// What it is kept in.
     pub sandbox: Sandbox,
+    /// A program that calls [`starter_main`](super::starter_main).
+    pub launcher: Launcher,
 }
 
-/// Bytes that a checker may write to one file: one that grows without end stops it (`setrlimit(2)`).
-const MOST_BYTES: u64 = 1 << 30;
+/// How long a sandbox may take to be found working.
+const TRIAL: Duration = Duration::from_secs(10);
 
 /// Room that a checker has besides twice the files.
 const MARGIN_BYTES: u64 = 256 << 20;
@@ -111,8 +101,6 @@ const MOST_IN_MEMORY: u64 = 512 << 20;
 
 /// How much of what it says is kept, bytes.
 const MOST_SAID: u64 = 64 << 10;
-
-const PAUSE: Duration = Duration::from_millis(1);
 
 impl Checker {
     /// Runs it in a stage that has a tree; gives its message when it does not end with 0.
@@ -124,33 +112,12 @@ impl Checker {
         stage: &Stage,
         interrupt: &Interrupt,
     ) -> Result<Option<String>, CheckError> {
-        let output = File::create(stage.said())?;
-        let mut command = self.sandbox.command(&self.command);
-        command
-            .current_dir(stage.tree())
-            .env("IOSTRATA_DIR", stage.tree())
-            .env("IOSTRATA_STDOUT", stage.printed())
-            .env("TMPDIR", stage.temporary())
-            .stdin(Stdio::null())
-            .stdout(output.try_clone()?)
-            .process_group(0);
-        // The words of a shell around the command, such as on how it ended, are none of the checker's.
-        match self.sandbox {
-            Sandbox::Group => command.stderr(output),
-            Sandbox::Secluded | Sandbox::UserNamespace => command.stderr(Stdio::null()),
-        };
-        let mut child = die_with_parent(&mut command).spawn()?;
-        let watched = interrupt.watch(&child);
-        let is_over = self.wait(&child);
-        drop(watched);
-        // Its number is its own as long as nobody has waited for it.
-        end_group(&child);
-        let status = child.wait()?;
+        let status = stage.starter.run(self.patience, interrupt);
         interrupt.check()?;
-        if !is_over? {
+        let Some(status) = status? else {
             let seconds = self.patience.as_secs_f64();
             return Ok(Some(format!("the checker took more than {seconds} s")));
-        }
+        };
         if status.success() {
             return Ok(None);
         }
@@ -170,36 +137,6 @@ impl Checker {
             (None, None) => format!("the checker exited with {}", status.code().unwrap_or(-1)),
         }))
     }
-
-    /// Whether it ended in time.
-    fn wait(&self, child: &Child) -> io::Result<bool> {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let id = Pid::from_child(child);
-        // Not before Linux 5.3, nor where a sandbox forbids it: then it is asked again and again.
-        let ended = pidfd_open(id, PidfdFlags::empty()).ok();
-        let begun = Instant::now();
-        while waitid(WaitId::Pid(id), options)?.is_none() {
-            let left = self.patience.saturating_sub(begun.elapsed());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            match &ended {
-                Some(ended) => wait_for(ended, left)?,
-                None => thread::sleep(PAUSE),
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Waits until a process has ended, no longer than so.
-fn wait_for(process: &OwnedFd, longest: Duration) -> io::Result<()> {
-    let mut polled = [PollFd::new(process, PollFlags::IN)];
-    let longest = Timespec::try_from(longest).ok();
-    match poll(&mut polled, longest.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Why a checker said nothing.
@@ -211,11 +148,6 @@ pub enum CheckError {
     /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-}
-
-/// Whoever is left of it, if anybody.
-fn end_group(child: &Child) {
-    let _ended = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 
 fn message(said: &Path) -> io::Result<Option<String>> {
@@ -233,7 +165,14 @@ pub struct Stage {
     room: Option<Secluded>,
     /// Its size; `None` where it has none of its own.
     bytes: Option<u64>,
+    starter: Starter,
 }
+
+/// What is in a stage.
+pub(super) const TREE: &str = "tree";
+pub(super) const PRINTED: &str = "printed";
+pub(super) const SAID: &str = "said";
+pub(super) const TEMPORARY: &str = "tmp";
 
 impl Stage {
     /// In an empty directory that somebody else removes, for trees of at most so many bytes. In
@@ -241,32 +180,39 @@ impl Stage {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub fn enter(path: PathBuf, sandbox: Sandbox, tree_bytes: u64) -> io::Result<Self> {
+    pub fn enter(path: PathBuf, checker: &Checker, tree_bytes: u64) -> io::Result<Self> {
+        let sandbox = checker.sandbox;
         let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::Secluded;
         let bytes = is_small.then_some(2 * tree_bytes + MARGIN_BYTES);
         let room = match sandbox {
             Sandbox::Secluded => Some(Secluded::enter(&path, bytes)?),
             Sandbox::UserNamespace | Sandbox::Group => None,
         };
-        Ok(Self { path, room, bytes })
+        let starter = Starter::start(checker, &path)?;
+        Ok(Self {
+            path,
+            room,
+            bytes,
+            starter,
+        })
     }
 
     /// The tree.
     pub fn tree(&self) -> PathBuf {
-        self.path.join("tree")
+        self.path.join(TREE)
     }
 
     /// What had been printed.
     pub fn printed(&self) -> PathBuf {
-        self.path.join("printed")
+        self.path.join(PRINTED)
     }
 
     fn said(&self) -> PathBuf {
-        self.path.join("said")
+        self.path.join(SAID)
     }
 
     fn temporary(&self) -> PathBuf {
-        self.path.join("tmp")
+        self.path.join(TEMPORARY)
     }
 
     /// Empty again.

@@ -6,10 +6,12 @@ mod checker;
 mod copied;
 mod log;
 mod said;
+mod starter;
 mod workers;
 
 pub use attended::attended_main;
 pub use checker::{CheckError, Checker, Sandbox, Stage};
 pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
+pub use starter::starter_main;
 pub use workers::{SharedLog, Workers, sandbox};

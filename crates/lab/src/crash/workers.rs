@@ -12,6 +12,7 @@ use iostrata_core::record::Tree;
 
 use super::checker::{CheckError, Checker, Sandbox, Stage};
 use super::log::{Log, LogError};
+use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
 
 /// A log that several threads make trees of, one at a time.
@@ -124,7 +125,7 @@ impl Drop for Workers {
 
 impl Work {
     fn run(self, path: PathBuf) {
-        let stage = Stage::enter(path, self.checker.sandbox, self.tree_bytes);
+        let stage = Stage::enter(path, &self.checker, self.tree_bytes);
         while let Some(job) = self.next() {
             let said = match &stage {
                 Ok(stage) => self.look(stage, &job.seen),
@@ -167,10 +168,10 @@ impl Work {
 ///
 /// # Errors
 /// When a directory cannot be made or removed in it.
-pub fn sandbox(scratch: &Path) -> io::Result<Sandbox> {
+pub fn sandbox(scratch: &Path, launcher: &Launcher) -> io::Result<Sandbox> {
     let path = scratch.join("trial");
     fs::create_dir(&path)?;
-    let found = Sandbox::find(&path);
-    fs::remove_dir(&path)?;
+    let found = Sandbox::find(&path, launcher);
+    fs::remove_dir_all(&path)?;
     Ok(found)
 }

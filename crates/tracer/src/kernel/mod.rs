@@ -7,6 +7,7 @@
 mod aligned;
 mod cachestat;
 mod descriptors;
+mod forked;
 mod loop_device;
 mod mapping;
 mod mincore;
@@ -24,6 +25,7 @@ mod sysconf;
 pub use aligned::AlignedBuffer;
 pub use cachestat::{CacheStat, cachestat};
 pub(crate) use descriptors::{close_descriptors, wait_for_byte};
+pub use forked::{Own, forked};
 pub use loop_device::{LoopDevice, LoopError};
 pub use mapping::{Mapping, MappingMut};
 pub use mincore::mincore;

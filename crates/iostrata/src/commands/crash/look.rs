@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use iostrata_core::crash::{Builtin, Coverage, Digest, Seen, Stopped};
 use iostrata_core::record::Contents;
 use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
-use iostrata_lab::engine::{Progress as _, Step};
+use iostrata_lab::engine::{Launcher, Progress as _, Step};
 use iostrata_lab::interrupt::Interrupt;
 
 use super::{cannot, failure};
+use crate::STARTER;
 use crate::cli::Crash;
 use crate::error::Failure;
 use crate::progress::Bar;
@@ -47,11 +48,14 @@ impl Judge {
     ) -> Result<Self, Failure> {
         let look = if let Some(command) = command {
             let bytes = locked(log).tree_bytes();
-            let sandbox = sandbox(scratch).map_err(|error| cannot("make a directory", &error))?;
+            let launcher = Launcher::this_program(STARTER);
+            let sandbox = sandbox(scratch, &launcher);
+            let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
             let checker = Checker {
                 command,
                 patience: Duration::from_secs_f64(options.check_timeout),
                 sandbox,
+                launcher,
             };
             let count = options.jobs();
             let workers = Workers::start(count, &checker, scratch, log, (bytes, interrupt));

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use iostrata_core::crash::{CrashResult, Settings, Verdict};
-use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main};
+use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Guard, Scratch};
@@ -268,6 +268,13 @@ pub(crate) fn attended() -> ExitCode {
         Ok(code) => u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from),
         Err(error) => Failure::Cannot(format!("cannot run the program: {error}")).report(),
     }
+}
+
+/// The process that starts checkers.
+pub(crate) fn starter() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(2).collect();
+    // Whoever asks sees that it is gone.
+    starter_main(&arguments).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
 /// The process that looks at one file of a crashed tree.

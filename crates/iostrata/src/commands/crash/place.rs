@@ -27,6 +27,8 @@ pub(super) struct Recorded {
     pub(super) stacks: Stacks,
     /// Its exit code, 128 and the number of a signal that ended it; `None` in recordings of earlier versions.
     pub(super) exit_code: Option<i32>,
+    /// Who ended it from the keyboard.
+    pub(super) ended_by: Option<Interrupted>,
 }
 
 /// How long processes may run on that the program leaves behind, seconds: a shell's background jobs are often done then,
@@ -55,6 +57,7 @@ pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
         exit_code: std::fs::read_to_string(directory.join(EXIT_CODE))
             .ok()
             .and_then(|code| code.trim().parse().ok()),
+        ended_by: None,
     })
 }
 
@@ -223,6 +226,7 @@ pub(super) fn run(
             printed: Some(printed),
             stacks: stacks(&into)?,
             exit_code: status.code(),
+            ended_by: ended,
         });
     }
     // It has said why.

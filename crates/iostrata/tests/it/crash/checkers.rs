@@ -2,11 +2,16 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Case, NEW, has, kinds};
-use crate::place::{entries, is_root};
+use crate::place::{NOBODY, entries, is_root, run, until};
+use crate::running::Running;
 
 /// Runs a checker that does something when the file is empty.
 fn misbehaving(case: &Case, what: &str, options: &[&str]) -> Value {
@@ -80,6 +85,114 @@ fn one_that_calls_the_network() {
         "bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' 2>/dev/null && echo called || echo refused; exit 1"
     );
     assert_eq!(message(&misbehaving(&case, &calls, &[])), "refused");
+}
+
+/// A user who starts iostrata.
+#[derive(Debug, Clone, Copy)]
+enum User {
+    Own,
+    Nobody,
+    /// One who may make no user namespaces.
+    Confined,
+}
+
+impl User {
+    const UNPRIVILEGED: [Self; 2] = [Self::Nobody, Self::Confined];
+
+    /// `crash` with a checker that does something when the file is empty.
+    fn crash(self, case: &Case, what: &str) -> Command {
+        let mut command = match self {
+            Self::Own => case.place.iostrata("crash --dir"),
+            Self::Nobody | Self::Confined => case.place.iostrata_of_nobody("crash --dir"),
+        };
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.arg(&case.dir).args(["--model", "xfs", "--check"]);
+        command.arg(format!("[ -s f ] || {{ {what}; }}"));
+        command
+            .args(["--check-timeout", "30", "--json"])
+            .arg(case.place.dir().join("user.json"));
+        command.args(["--", "/bin/sh", "-c", "echo new > f"]);
+        match self {
+            Self::Confined => confined(&command),
+            Self::Own | Self::Nobody => command,
+        }
+    }
+}
+
+/// The same in a user namespace in which there can be no others, without capabilities.
+fn confined(inner: &Command) -> Command {
+    let limit = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                 exec setpriv --ambient-caps=-all --inh-caps=-all -- \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-current-user", "--keep-caps", "--"]);
+    command.args(["/bin/sh", "-c", limit, "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command.current_dir(inner.get_current_dir().unwrap());
+    command.env_clear();
+    for (name, value) in inner.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command.uid(NOBODY).gid(NOBODY);
+    command
+}
+
+#[test]
+fn one_of_an_unprivileged_user_is_bounded_too() {
+    if !is_root("another user") {
+        return;
+    }
+    for user in User::UNPRIVILEGED {
+        let forks = "for one in $(seq 20); do sleep 1000 & done; echo forked; exit 1";
+        for (does, says) in [
+            (forks, "forked"),
+            ("kill -SEGV $$", "the checker was ended by signal 11"),
+            (
+                "kill -KILL 0; sleep 1000",
+                "the checker was ended by signal 9",
+            ),
+            ("[ $(id -u) = 65534 ] && ulimit -f && exit 1", "2097152"),
+        ] {
+            let case = Case::new("f", "old");
+            run(user.crash(&case, does)).expect(1);
+            let result = fs::read(case.place.dir().join("user.json")).unwrap();
+            let result: Value = serde_json::from_slice(&result).unwrap();
+            assert_eq!(message(&result), says, "{user:?}");
+            let kept_in = match user {
+                User::Confined => "a process group",
+                _ => "user, mount, PID, IPC and network namespaces",
+            };
+            assert_eq!(result["check_kept_in"], kept_in);
+            case.place.assert_kernel_is_clean();
+        }
+    }
+}
+
+/// Checkers of a case that run, and wait for a long time.
+fn sleeping(case: &Case) -> usize {
+    let own = format!("IOSTRATA_DIR={}", case.place.path("").display());
+    let is_one = |process: &Path| {
+        let read = |name| fs::read(process.join(name)).unwrap_or_default();
+        let environment = String::from_utf8_lossy(&read("environ")).into_owned();
+        read("cmdline") == b"sleep\x001000\0" && environment.contains(&own)
+    };
+    let processes = entries(Path::new("/proc")).into_iter();
+    processes.filter(|process| is_one(process)).count()
+}
+
+#[test]
+fn those_of_a_killed_crash_end_with_it() {
+    let others = is_root("another user").then_some(User::UNPRIVILEGED);
+    for user in others.into_iter().flatten().chain([User::Own]) {
+        let case = Case::new("f", "old");
+        let command = user.crash(&case, "sleep 1000 & sleep 1000");
+        let running = Running::start(&case.place, "crash", command);
+        until("no checker runs", || (sleeping(&case) >= 2).then_some(()));
+        running.signal(Signal::KILL);
+        assert_eq!(running.finish().signal, Some(9), "{user:?}");
+        case.place.assert_kernel_is_clean();
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -83,6 +84,45 @@ fn ctrl_c_during_recovery_keeps_what_was_found() {
         mode["incomplete_because"][0]["why"],
         "the exploration was ended"
     );
+}
+
+#[test]
+fn ctrl_c_during_a_later_run_keeps_what_was_recorded_before() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let [once, again, saved] = ["once", "again", "crash.json"].map(|name| case.place.path(name));
+    let script = format!(
+        "echo new > f; [ ! -e {once} ] || {{ : > {again}; exec sleep 600; }}; : > {once}",
+        once = once.display(),
+        again = again.display(),
+    );
+    let options = ["--fs", "ext4", "--json", saved.to_str().unwrap()];
+    let mut command = case.command(&options, &script);
+    command.process_group(0);
+    let iostrata = Running::start(&case.place, "crash", command);
+    until("the second run does not start", || {
+        again.exists().then_some(())
+    });
+    iostrata.signal_group(Signal::INT);
+    let outcome = iostrata.finish().expect(130);
+    outcome.says(&["SIGINT while the program ran: what it did until then is explored"]);
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "failing");
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    let modes = result["modes"].as_array().unwrap();
+    let pressure = |mode: &Value| mode["recording"]["pressure"].clone();
+    let pressures: Vec<Value> = modes.iter().map(pressure).collect();
+    assert_eq!(pressures, ["fsync", "timer"]);
+    assert!(
+        modes
+            .iter()
+            .all(|mode| mode["states"]["explored"].as_u64() > Some(0))
+    );
+    assert_eq!(modes[0]["complete"], true);
+    assert_eq!(modes[1]["complete"], false);
+    case.place.assert_nothing_left();
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Checking {
                 (checker.clone(), interrupt.clone(), Arc::clone(&jobs));
             let thread = thread::Builder::new().name("checker".to_owned());
             let thread = thread.spawn(move || {
-                let stage = Stage::enter(stage, checker.sandbox, tree_bytes);
+                let stage = Stage::enter(stage, &checker, tree_bytes);
                 answer_all(&jobs, stage.as_ref(), |stage, job| {
                     look(stage, &checker, job, &interrupt)
                 });

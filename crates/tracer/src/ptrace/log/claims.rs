@@ -5,7 +5,7 @@ use iostrata_core::trace::calls::{Effect, effect};
 use rustix::fs::{FileType, OFlags, fstat};
 use syscalls::Sysno;
 
-use super::paths::{last, opening_flags};
+use super::paths::{last, may_create, opening_flags};
 use crate::ptrace::calls::{self, call};
 use crate::ptrace::identity::Open;
 use crate::ptrace::place::{self, descriptor};
@@ -77,7 +77,7 @@ impl Recorder {
 /// wait forever.
 fn opening(tid: Tid, number: Sysno, arguments: &[u64; 6]) -> Claim {
     let flags = opening_flags(number, arguments);
-    if !flags.intersects(OFlags::CREATE | OFlags::TRUNC | OFlags::TMPFILE) {
+    if !may_create(flags) && !flags.contains(OFlags::TRUNC) {
         return Claim::default();
     }
     let [given, _] = place::given(tid, calls::paths_of(number), arguments);

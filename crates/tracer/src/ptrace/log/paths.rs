@@ -154,6 +154,12 @@ pub(super) fn opening_flags(number: Sysno, arguments: &[u64; 6]) -> OFlags {
     OFlags::from_bits_retain(low(decode::opening_flags(number.name(), arguments)))
 }
 
+/// Whether an open may make a file. `O_TMPFILE` is two bits, one of which is `O_DIRECTORY`: `intersects` would take each
+/// `opendir(3)` for one.
+pub(super) fn may_create(flags: OFlags) -> bool {
+    flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE)
+}
+
 /// The effect of a call on the last name of its first path.
 pub(super) fn last(number: Sysno, arguments: &[u64; 6]) -> Last {
     use Sysno as N;
@@ -198,4 +204,17 @@ pub(super) fn shown(tid: Tid, fd: i32) -> Option<Vec<u8>> {
         path.truncate(path.len() - b" (deleted)".len());
     }
     Some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn to_open_a_directory_makes_nothing() {
+        assert!(!may_create(OFlags::DIRECTORY | OFlags::CLOEXEC));
+        assert!(may_create(OFlags::TMPFILE | OFlags::WRONLY));
+        assert!(may_create(OFlags::CREATE | OFlags::EXCL));
+        assert!(!may_create(OFlags::TRUNC | OFlags::WRONLY));
+    }
 }

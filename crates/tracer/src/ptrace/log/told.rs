@@ -2,12 +2,11 @@
 
 use iostrata_core::trace::FileKind;
 use iostrata_core::trace::calls::{Effect, effect};
-use rustix::fs::OFlags;
 use syscalls::Sysno;
 
 use super::LONGEST_VALUE;
 use super::claims::changes_by_command;
-use super::paths::opening_flags;
+use super::paths::{may_create, opening_flags};
 use crate::ptrace::calls::{self, call};
 use crate::ptrace::history;
 use crate::ptrace::identity::Open;
@@ -33,10 +32,7 @@ pub(super) fn is_in_tree(open: &Open) -> bool {
 /// Whether the paths of the call identify the node that it changes.
 pub(super) fn names_node(number: Sysno, arguments: &[u64; 6]) -> bool {
     match effect(number.name()) {
-        Some(Effect::Opens) => {
-            let flags = opening_flags(number, arguments);
-            flags.intersects(OFlags::CREATE | OFlags::TMPFILE)
-        }
+        Some(Effect::Opens) => may_create(opening_flags(number, arguments)),
         Some(Effect::Names) => true,
         _ => number == Sysno::truncate || is_attribute_by_path(number),
     }

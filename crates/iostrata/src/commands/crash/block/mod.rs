@@ -18,6 +18,7 @@ use crate::DEVICE;
 use crate::cli::{Crash, CrashMode, PressureName, RealName};
 use crate::error::Failure;
 
+mod look;
 mod run;
 
 use run::{Ran, Run, With};
@@ -153,7 +154,8 @@ impl Runs {
             }
             let made = made?;
             let next_waits = |next: &Run<'_>| next.on.pressure == Pressure::Timer;
-            if all.peek().is_some_and(next_waits) && made.is_short() && self.interrupted.is_none() {
+            let is_last = self.interrupted.is_some() || made.ended_by.is_some();
+            if all.peek().is_some_and(next_waits) && made.is_short() && !is_last {
                 waiting = Some(made);
                 continue;
             }

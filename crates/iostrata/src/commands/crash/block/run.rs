@@ -7,20 +7,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
-use iostrata_core::crash::{BlockRow, Builtin, Finding, History, ModeRow, States, files_between};
+use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, States, files_between};
 use iostrata_core::op::Gap;
 use iostrata_lab::crash::block::{
-    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
-    record,
+    Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
 };
-use iostrata_lab::crash::{Checker, Log, SharedLog, sandbox};
+use iostrata_lab::crash::{Log, SharedLog};
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
-use super::super::look::{Hashed, locked};
+use super::super::look::locked;
 use super::super::place::{self, Press};
 use super::super::{self as crash, cannot, failure, keep};
+use super::look::{Look, Refused};
 use super::{block_failure, budget, delay};
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -51,6 +51,8 @@ pub(super) struct Made<'a> {
     log: SharedLog,
     look: Look,
     took: Duration,
+    /// Who ended the program from the keyboard: what was recorded is explored, and nothing more is run.
+    pub(super) ended_by: Option<Interrupted>,
 }
 
 /// What came of it.
@@ -82,6 +84,19 @@ impl Made<'_> {
 
     /// Tries what a power failure could have left.
     pub(super) fn explore(self) -> Result<Ran, Failure> {
+        let on = self.run.on;
+        let ran = self.explored();
+        if let Err(Failure::Interrupted { by, .. }) = &ran {
+            ui::say(&format!(
+                "warning: {by} before anything was explored of the run on {}, pressure {}: the result lacks it",
+                on.filesystem.as_str(),
+                on.pressure.as_str()
+            ));
+        }
+        ran
+    }
+
+    fn explored(self) -> Result<Ran, Failure> {
         let begun = Instant::now();
         let Self {
             run,
@@ -89,6 +104,7 @@ impl Made<'_> {
             log,
             look,
             took,
+            ended_by,
         } = self;
         let (history, directory) = {
             let log = locked(&log);
@@ -110,7 +126,7 @@ impl Made<'_> {
             row: row(&run, &recording, &came, &log, seconds),
             findings,
             kept_in: look.kept_in,
-            interrupted: came.interrupted,
+            interrupted: came.interrupted.or(ended_by),
         })
     }
 }
@@ -138,14 +154,15 @@ impl<'a> Run<'a> {
             let explored = explored.or_else(|| earlier.map(Made::explore));
             (recorded, took, explored)
         });
-        let made = recorded.and_then(|(recording, log)| {
-            let look = self.look(&log)?;
+        let made = recorded.and_then(|(recording, log, ended_by)| {
+            let look = Look::start(&self, &log)?;
             Ok(Made {
                 run: self,
                 recording,
                 log,
                 look,
                 took,
+                ended_by,
             })
         });
         (made, earlier)
@@ -157,7 +174,7 @@ impl<'a> Run<'a> {
         &self,
         with: With<'_>,
         ended: impl FnOnce(),
-    ) -> Result<(Recording, SharedLog), Failure> {
+    ) -> Result<(Recording, SharedLog, Option<Interrupted>), Failure> {
         fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
         let setting = Setting {
             pressure: self.on.pressure,
@@ -173,7 +190,12 @@ impl<'a> Run<'a> {
                 has_stacks: self.on.pressure == Pressure::Fsync,
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
-            recorded = Some(program.map_err(Refused)?);
+            let program = program.map_err(Refused)?;
+            if program.ended_by.is_some() {
+                // It has ended the program; the exploration goes on.
+                room.interrupt.answered();
+            }
+            recorded = Some(program);
             ended();
             Ok::<(), Refused>(())
         });
@@ -186,7 +208,7 @@ impl<'a> Run<'a> {
         if let Some(printed) = &recorded.printed {
             log.keep_printed(printed).map_err(failure)?;
         }
-        Ok((recording, Arc::new(Mutex::new(log))))
+        Ok((recording, Arc::new(Mutex::new(log)), recorded.ended_by))
     }
 
     fn explore(
@@ -263,73 +285,6 @@ impl<'a> Run<'a> {
             failure.proof = Some(kept.to_string_lossy().into_owned());
         }
         Ok(())
-    }
-
-    /// Started while nothing is mounted, neither of this run nor of another one: the checkers' own mounts would keep it.
-    fn look(&self, log: &SharedLog) -> Result<Look, Failure> {
-        let Some(command) = self.check else {
-            let history = locked(log).history.clone();
-            let hashes = SharedLog::clone(log);
-            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
-            return Ok(Look {
-                by: By::Builtin(Box::new(Mutex::new(
-                    Builtin::new(&history, hashed).map_err(failure)?,
-                ))),
-                log: SharedLog::clone(log),
-                kept_in: None,
-            });
-        };
-        let sandbox = sandbox(&self.directory);
-        let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
-        let checker = Checker {
-            command: command.to_owned(),
-            patience: Duration::from_secs_f64(self.options.check_timeout),
-            sandbox,
-        };
-        let limits = (locked(log).tree_bytes(), self.site.interrupt);
-        let checking = Checking::start(self.options.jobs(), &checker, &self.directory, limits);
-        Ok(Look {
-            by: By::Command(checking.map_err(block_failure)?),
-            log: SharedLog::clone(log),
-            kept_in: Some(sandbox.as_str()),
-        })
-    }
-}
-
-/// Who looks at a recovered tree.
-enum By {
-    Command(Checking),
-    Builtin(Box<Mutex<Builtin<Hashed>>>),
-}
-
-struct Look {
-    by: By,
-    log: SharedLog,
-    kept_in: Option<&'static str>,
-}
-
-impl Look {
-    fn at(&self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
-        match &self.by {
-            By::Builtin(builtin) => {
-                let builtin = builtin.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(builtin.check_files(&recovered.observed.files, told))
-            }
-            By::Command(checking) => {
-                let printed = locked(&self.log).printed(told).map_err(failure);
-                let said = checking.check(recovered.work, printed.map_err(Refused)?);
-                Ok(said?)
-            }
-        }
-    }
-}
-
-/// A failure of this command that goes through what the lab does.
-struct Refused(Failure);
-
-impl From<BlockError> for Refused {
-    fn from(error: BlockError) -> Self {
-        Self(block_failure(error))
     }
 }
 

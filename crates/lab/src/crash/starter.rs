@@ -1,0 +1,297 @@
+//! Starts checkers from a small process. A copy of iostrata itself would take longer to make than a checker to run: its
+//! page tables are copied too (fork(2)).
+//!
+//! For each checker the small process makes a copy of itself, the first process of namespaces of its own where the
+//! sandbox has them. That one starts a shell with the checker, and ends with it; the kernel then ends what the checker
+//! has left in the PID namespace.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use iostrata_tracer::kernel::{Own, die_with_parent, forked};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getegid, geteuid, getrlimit, kill_process,
+    kill_process_group, set_parent_process_death_signal, setpgid, setrlimit, wait, waitpid,
+};
+
+use super::checker::{Checker, PRINTED, SAID, Sandbox, TEMPORARY, TREE};
+use crate::interrupt::Interrupt;
+
+/// What the small process is told: to start a checker, and to end it.
+const GO: u8 = b'g';
+const STOP: u8 = b's';
+
+/// What it answers, before a number: how the checker ended, as `wait(2)` has it, or the error that kept it from starting.
+const ENDED: u8 = b'e';
+const REFUSED: u8 = b'r';
+const ANSWER_BYTES: usize = 5;
+
+/// Stands for an error without a number.
+const NO_NUMBER: i32 = Errno::IO.raw_os_error();
+
+/// Bytes that a checker may write to one file: one that grows without end stops it (`setrlimit(2)`).
+const MOST_BYTES: u64 = 1 << 30;
+
+/// How often whoever waits looks for an interruption.
+const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
+
+/// The process that starts the checkers of one stage; it ends with this value. When iostrata is killed, it sees the end
+/// of their connection, and ends what it has started.
+#[derive(Debug)]
+pub(super) struct Starter {
+    child: Child,
+    link: UnixStream,
+}
+
+impl Starter {
+    /// In the namespaces of the calling thread.
+    pub(super) fn start(checker: &Checker, stage: &Path) -> io::Result<Self> {
+        let (link, its) = UnixStream::pair()?;
+        let mut command = checker.launcher.command();
+        command
+            .arg(checker.sandbox.word())
+            .arg(stage)
+            .arg(&checker.command)
+            .env("IOSTRATA_DIR", stage.join(TREE))
+            .env("IOSTRATA_STDOUT", stage.join(PRINTED))
+            .env("TMPDIR", stage.join(TEMPORARY))
+            // Ctrl-C is for whoever waits for it.
+            .process_group(0)
+            .stdin(Stdio::from(OwnedFd::from(its)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = command.spawn()?;
+        Ok(Self { child, link })
+    }
+
+    /// Runs the checker in what the stage holds now, to its end; `None` where that takes too long. Whatever it has
+    /// started is gone then, as far as the sandbox can tell.
+    pub(super) fn run(
+        &self,
+        patience: Duration,
+        interrupt: &Interrupt,
+    ) -> io::Result<Option<ExitStatus>> {
+        let mut link = &self.link;
+        link.write_all(&[GO])?;
+        let begun = Instant::now();
+        let is_over = loop {
+            let left = patience.saturating_sub(begun.elapsed());
+            if left.is_zero() || interrupt.check().is_err() {
+                link.write_all(&[STOP])?;
+                break left.is_zero();
+            }
+            if is_readable(link, left.min(INTERRUPT_CHECK))? {
+                break false;
+            }
+        };
+        let mut answer = [0; ANSWER_BYTES];
+        link.read_exact(&mut answer)?;
+        let status = outcome(answer)?;
+        Ok((!is_over).then_some(status))
+    }
+}
+
+impl Drop for Starter {
+    fn drop(&mut self) {
+        // It ends what it has started before it ends itself.
+        self.link.shutdown(Shutdown::Both).ok();
+        self.child.wait().ok();
+    }
+}
+
+fn is_readable(link: &UnixStream, longest: Duration) -> io::Result<bool> {
+    let mut polled = [PollFd::new(link, PollFlags::IN)];
+    let longest = Timespec::try_from(longest).ok();
+    match poll(&mut polled, longest.as_ref()) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn answer(outcome: io::Result<ExitStatus>) -> [u8; ANSWER_BYTES] {
+    let (kind, number) = match outcome {
+        Ok(status) => (ENDED, status.into_raw()),
+        Err(error) => (REFUSED, error.raw_os_error().unwrap_or(NO_NUMBER)),
+    };
+    let mut answer = [kind; ANSWER_BYTES];
+    answer[1..].copy_from_slice(&number.to_le_bytes());
+    answer
+}
+
+fn outcome(answer: [u8; ANSWER_BYTES]) -> io::Result<ExitStatus> {
+    let [kind, number @ ..] = answer;
+    let number = i32::from_le_bytes(number);
+    match kind {
+        ENDED => Ok(ExitStatus::from_raw(number)),
+        _ => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// The work of the small process: starts checkers until nobody asks for them any more.
+///
+/// # Errors
+/// When it was not started by iostrata.
+pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
+    let [sandbox, stage, command] = arguments else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let sandbox = Sandbox::from_word(sandbox).ok_or(io::ErrorKind::InvalidInput)?;
+    let one = One {
+        own: match sandbox {
+            Sandbox::Secluded => Own::Processes,
+            Sandbox::UserNamespace => Own::User,
+            Sandbox::Group => Own::Nothing,
+        },
+        stage: stage.into(),
+        command: command.clone(),
+    };
+    limit(Resource::Fsize, MOST_BYTES)?;
+    limit(Resource::Core, 0)?;
+    let link = io::stdin();
+    let link = link.as_fd();
+    let mut told = [0; 1];
+    while retry_on_intr(|| rustix::io::read(link, &mut told))? > 0 {
+        // A request to end may come when it has ended already.
+        if told == [GO] {
+            let answer = answer(one.run());
+            retry_on_intr(|| rustix::io::write(link, &answer))?;
+        }
+    }
+    Ok(())
+}
+
+/// Never above what is allowed already.
+fn limit(what: Resource, most: u64) -> io::Result<()> {
+    let allowed = getrlimit(what).maximum;
+    let most = Some(allowed.map_or(most, |allowed| allowed.min(most)));
+    setrlimit(
+        what,
+        Rlimit {
+            current: most,
+            maximum: most,
+        },
+    )?;
+    Ok(())
+}
+
+/// A checker to start, again and again.
+struct One {
+    own: Own,
+    stage: PathBuf,
+    command: OsString,
+}
+
+impl One {
+    /// Runs it until it ends, or somebody wants it to. Gives how it ended.
+    fn run(&self) -> io::Result<ExitStatus> {
+        let (mine, its) = UnixStream::pair()?;
+        let mut mine = Some(mine);
+        let first = forked(self.own, || {
+            // So that it notices when there is no other one.
+            drop(mine.take());
+            let answer = answer(self.first(&its));
+            u8::from((&its).write_all(&answer).is_err())
+        })?;
+        drop(its);
+        let told = mine.as_ref().map(until_told).transpose();
+        // The others of a group without namespaces; else only the first, which the kernel ends all others with.
+        _ = kill_process_group(first, Signal::KILL);
+        _ = kill_process(first, Signal::KILL);
+        let status = retry_on_intr(|| waitpid(Some(first), WaitOptions::empty()))?;
+        if let Some(answer) = told?.flatten() {
+            return outcome(answer);
+        }
+        let status = status.map(|(_, status)| ExitStatus::from_raw(status.as_raw()));
+        status.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The work of the first process.
+    fn first(&self, other: &UnixStream) -> io::Result<ExitStatus> {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // It may have died before the line above; then no signal would come. The parent's number says nothing in
+        // another namespace.
+        if is_readable(other, Duration::ZERO)? {
+            return Err(Errno::SRCH.into());
+        }
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        // A checker may end its process group.
+        setpgid(None, None)?;
+        if self.own == Own::User {
+            map_current_user()?;
+            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+            mount_change("/", private)?;
+        }
+        if self.own != Own::Nothing {
+            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            mount("proc", "/proc", "proc", flags, None)?;
+        }
+        self.shell()
+    }
+
+    /// Runs the checker, and whatever it leaves until it ends.
+    fn shell(&self) -> io::Result<ExitStatus> {
+        let output = File::create(self.stage.join(SAID))?;
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&self.command);
+        command.current_dir(self.stage.join(TREE));
+        command.stdout(output.try_clone()?).stderr(output);
+        if self.own == Own::Nothing {
+            die_with_parent(&mut command);
+        }
+        let shell = Pid::from_child(&command.spawn()?);
+        loop {
+            // In a PID namespace all that lose their parents are its children.
+            let ended = retry_on_intr(|| wait(WaitOptions::empty()))?;
+            if let Some((pid, status)) = ended
+                && pid == shell
+            {
+                return Ok(ExitStatus::from_raw(status.as_raw()));
+            }
+        }
+    }
+}
+
+/// Waits for what the first process says, or for somebody who wants its end. Nothing where it says nothing.
+fn until_told(first: &UnixStream) -> io::Result<Option<[u8; ANSWER_BYTES]>> {
+    let link = io::stdin();
+    let link = link.as_fd();
+    loop {
+        let mut polled = [
+            PollFd::new(first, PollFlags::IN),
+            PollFd::from_borrowed_fd(link, PollFlags::IN),
+        ];
+        retry_on_intr(|| poll(&mut polled, None))?;
+        if !polled[0].revents().is_empty() {
+            let mut answer = [0; ANSWER_BYTES];
+            let mut first = first;
+            return Ok(first.read_exact(&mut answer).ok().map(|()| answer));
+        }
+        if !polled[1].revents().is_empty() {
+            let mut told = [0; 1];
+            let count = retry_on_intr(|| rustix::io::read(link, &mut told))?;
+            if count == 0 || told == [STOP] {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// As `unshare --map-current-user`: the same user and group, and no other (`user_namespaces(7)`).
+fn map_current_user() -> io::Result<()> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
