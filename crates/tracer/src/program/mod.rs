@@ -47,8 +47,9 @@ pub enum StartError {
 pub struct Blocked {
     pid: u32,
     path: PathBuf,
-    go: io::PipeWriter,
-    starting: JoinHandle<io::Result<Child>>,
+    /// Both `None` once the program was told to go.
+    go: Option<io::PipeWriter>,
+    starting: Option<JoinHandle<io::Result<Child>>>,
 }
 
 impl Blocked {
@@ -109,8 +110,8 @@ impl Blocked {
         Ok(Self {
             pid,
             path,
-            go,
-            starting,
+            go: Some(go),
+            starting: Some(starting),
         })
     }
 
@@ -121,14 +122,28 @@ impl Blocked {
 
     /// Lets it become the program.
     pub fn go(mut self) -> Result<Child, StartError> {
-        self.go.write_all(&[1]).map_err(StartError::NoProcess)?;
-        let started = self.starting.join();
+        if let Some(go) = &mut self.go {
+            go.write_all(&[1]).map_err(StartError::NoProcess)?;
+        }
+        let started = self.starting.take().map(JoinHandle::join);
         started
-            .map_err(|_panic| StartError::NoProcess(io::Error::other("the starting thread ended")))?
+            .and_then(Result::ok)
+            .ok_or_else(|| StartError::NoProcess(io::Error::other("the starting thread ended")))?
             .map_err(|source| StartError::NotExecutable {
-                path: self.path,
+                path: std::mem::take(&mut self.path),
                 source,
             })
+    }
+}
+
+impl Drop for Blocked {
+    /// A process that was never told to go ends, and is awaited.
+    fn drop(&mut self) {
+        self.go = None;
+        let started = self.starting.take().map(JoinHandle::join);
+        if let Some(Ok(Ok(mut child))) = started {
+            child.wait().ok();
+        }
     }
 }
 
@@ -149,7 +164,8 @@ fn wait_until_asleep(pid: u32) {
     }
 }
 
-/// In the child: reports its id and waits. Fails when the other end is closed.
+/// In the child: reports its id and waits. Ends when the other end is closed: the standard library would
+/// abort aloud where there is no parent to report an error to.
 fn wait_for_go(waits: RawFd, tells: RawFd, go: RawFd) -> io::Result<()> {
     // SAFETY: the child inherited the three descriptors, and nothing else uses them in it.
     let go = unsafe { OwnedFd::from_raw_fd(go) };
@@ -160,11 +176,27 @@ fn wait_for_go(waits: RawFd, tells: RawFd, go: RawFd) -> io::Result<()> {
     let mut said = [0; 1];
     match rustix::io::retry_on_intr(|| rustix::io::read(waits, &mut said))? {
         1 => Ok(()),
-        _ => Err(io::Error::from(io::ErrorKind::Interrupted)),
+        // SAFETY: it ends the child without iostrata's own clean-up.
+        _ => unsafe { libc::_exit(127) },
     }
 }
 
 fn borrowed(fd: RawFd) -> BorrowedFd<'static> {
     // SAFETY: the child's copies stay open until it runs the program or ends.
     unsafe { BorrowedFd::borrow_raw(fd) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_never_told_to_go_is_gone() {
+        let mask = Mask::own().unwrap();
+        let blocked = Blocked::prepare(&["true".into()], mask).unwrap();
+        let directory = format!("/proc/{}", blocked.pid());
+        assert!(std::fs::exists(&directory).unwrap());
+        drop(blocked);
+        assert!(!std::fs::exists(&directory).unwrap());
+    }
 }
