@@ -61,10 +61,12 @@ fn the_last_epoch_ends_with_the_last_request_that_was_logged() {
         let recording = record(&room, &server, &foundation.unwrap(), setting, |work, _| {
             let mut options = File::options();
             let direct = i32::try_from(OFlags::DIRECT.bits()).unwrap();
-            let file = options.write(true).custom_flags(direct);
+            let file = options.read(true).write(true).custom_flags(direct);
             let file = file.open(work.join("f")).unwrap();
             // The device has it, and no flush.
             file.write_all_at(&Page([b'b'; 4096]).0, 0).unwrap();
+            // The server logs what it has answered, and only then does what is asked for next.
+            file.read_exact_at(&mut Page([0; 4096]).0, 0).unwrap();
             kill(server.id());
             lost_ns.set(now_ns());
             file.sync_all().unwrap_err();
