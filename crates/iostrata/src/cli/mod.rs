@@ -156,6 +156,11 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Whether it observes programs, whose memory iostrata's own must not crowd.
+    pub(crate) fn observes(&self) -> bool {
+        matches!(self, Self::Trace(_) | Self::Top(_) | Self::Serve(_))
+    }
+
     /// Whether it only reads and writes files, so that a signal may end it at any moment: it
     /// has no processes, mounts or programs to look after.
     pub(crate) fn only_moves_data(&self) -> bool {

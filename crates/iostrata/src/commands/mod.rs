@@ -24,6 +24,7 @@ pub(crate) use crash::{attended, check, starter};
 use std::process::ExitCode;
 
 use iostrata_report::Json;
+use iostrata_tracer::memory;
 
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;
@@ -33,6 +34,9 @@ use crate::ui;
 
 /// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if arguments.command.observes() {
+        memory::return_at_once();
+    }
     if arguments.command.only_moves_data() {
         signals::end_in_order().map_err(|error| Failure::no_signals(&error))?;
     }

@@ -47,8 +47,9 @@ pub enum StartError {
 pub struct Blocked {
     pid: u32,
     path: PathBuf,
-    /// Both `None` once the program was told to go.
+    /// Closed before `starting` is awaited.
     go: Option<io::PipeWriter>,
+    /// `None` once it was awaited.
     starting: Option<JoinHandle<io::Result<Child>>>,
 }
 

@@ -28,7 +28,6 @@ pub(in crate::commands) fn open(doing: &str) -> Result<Box<dyn Source>, Failure>
                 .to_owned(),
         ));
     }
-    memory::return_at_once();
     match in_kernel() {
         Ok(mut kernel) => {
             kernel.begin()?;

@@ -72,7 +72,6 @@ enum Watcher {
 
 /// Runs a program or attaches to processes, saves the result and draws it.
 pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
-    memory::return_at_once();
     // The codes of other commands, and that of a defect, may be the program's own.
     let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
     let traced = traced.unwrap_or_else(|panic| Err(failed::nothing_saved(&*panic)));
