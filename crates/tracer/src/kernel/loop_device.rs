@@ -224,22 +224,15 @@ impl LoopDevice {
         self.numbers
     }
 
-    /// Whether a file system is mounted from it, in whatever namespace, or another user has it for itself.
-    pub fn is_used(&self) -> io::Result<bool> {
-        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-        match open(&self.path, flags, Mode::empty()) {
-            Ok(_) => Ok(false),
-            Err(Errno::BUSY) => Ok(true),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
     /// Drops what the kernel has cached of the device, so that its image may be changed from outside. Fails with
     /// `EBUSY` while a file system is mounted from it, in whatever namespace.
     ///
     /// A change of the block size of the cache truncates it (`set_blocksize`, block/bdev.c), unlike `BLKFLSBUF`, which
     /// leaves what is in use. It needs the device for itself, as a mount does (`blkdev_bszset`, block/ioctl.c). Afterwards
     /// the cache has blocks of the size of the device's.
+    ///
+    /// The kernel holds the device for itself only during the call. A descriptor opened with `O_EXCL` would do so for
+    /// longer: a process that another thread starts has a copy of it until its `execve(2)`.
     ///
     /// Fails with `EINVAL` on a device with blocks as large as a page where the kernel has none that are larger.
     pub fn forget(&self) -> io::Result<()> {
@@ -320,6 +313,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::FileExt as _;
     use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Instant;
 
     fn backing_file(name: &str) -> Option<String> {
@@ -360,7 +354,6 @@ mod tests {
         let image = tempfile::tempfile_in("/var/tmp").unwrap();
         image.set_len(16 << 20).unwrap();
         let device = LoopDevice::attach(image.as_fd()).unwrap();
-        assert!(!device.is_used().unwrap());
         let mut first = [1; 4096];
         let mut read = || {
             let disk = fs::File::open(device.path()).unwrap();
@@ -382,12 +375,33 @@ mod tests {
         thread::spawn(move || {
             private_mounts().unwrap();
             mount(device.path(), &path, "ext4", MountFlags::empty(), None).unwrap();
-            assert!(device.is_used().unwrap());
             let refused = device.forget().unwrap_err();
             assert_eq!(refused.raw_os_error(), Some(libc::EBUSY));
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn what_other_threads_start_does_not_keep_the_device() {
+        if !rustix::process::geteuid().is_root() {
+            crate::skip::skip("loop devices need root");
+            return;
+        }
+        let image = tempfile::tempfile_in("/var/tmp").unwrap();
+        image.set_len(1 << 20).unwrap();
+        let device = LoopDevice::attach(image.as_fd()).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    assert!(Command::new("true").status().unwrap().success());
+                }
+            });
+            let outcome = (0..100_000).try_for_each(|_| device.forget());
+            is_over.store(true, Ordering::Relaxed);
+            outcome.unwrap();
+        });
     }
 
     #[test]

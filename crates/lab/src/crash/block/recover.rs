@@ -35,6 +35,9 @@ const METADATA: Range<u64> = 0..1 << 20;
 /// What recovery reads behind the end of the log (`do_readahead`, fs/jbd2/recovery.c).
 const AHEAD_BYTES: u64 = 132 << 10;
 
+/// What fails when the kernel does not forget a disk.
+const EMPTY: &str = "empty the cache of a loop device";
+
 /// A place for one image after the other: a disk in memory, its device, and where it is mounted.
 #[derive(Debug)]
 pub(super) struct Bay<'r> {
@@ -114,11 +117,13 @@ impl<'r> Bay<'r> {
     fn is_free(&self) -> Result<bool, BlockError> {
         let begun = Instant::now();
         loop {
-            match self.device.is_used() {
-                Ok(false) => return Ok(true),
-                Ok(true) if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
-                Ok(true) => return Ok(false),
-                Err(error) => return Err(BlockError::io("open a loop device")(error)),
+            match self.device.forget() {
+                Ok(()) => return Ok(true),
+                Err(error) if error.kind() != io::ErrorKind::ResourceBusy => {
+                    return Err(BlockError::io(EMPTY)(error));
+                }
+                Err(_) if begun.elapsed() < PATIENCE => thread::sleep(PAUSE),
+                Err(_) => return Ok(false),
             }
         }
     }
@@ -143,7 +148,7 @@ impl Mountable<'_, '_> {
         let bay = self.0;
         // The kernel has what the last recovery has left, or what others have read while the image was made.
         let forgot = bay.device.forget();
-        forgot.map_err(BlockError::io("empty the cache of a loop device"))?;
+        forgot.map_err(BlockError::io(EMPTY))?;
         bay.read_early()?;
         let kind = bay.recording.kind;
         let options: Option<&CStr> = match kind {
