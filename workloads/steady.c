@@ -2,14 +2,24 @@
  *
  * Writes COUNT records of 8 bytes, PAUSE_US microseconds apart, then the line "done".
  * With `calls` it makes 100 calls of getpid after each record.
+ * SIGTERM ends the records early, not the program.
  * I/O on PATH: 1 openat, COUNT writes of 8 bytes and one of 5, 1 close.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+static volatile sig_atomic_t enough;
+
+static void end(int signal)
+{
+	(void)signal;
+	enough = 1;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,10 +28,11 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 2;
+	signal(SIGTERM, end);
 	fd = open(argv[1], O_CREAT | O_WRONLY | O_APPEND, 0644);
 	pause.tv_sec = atol(argv[3]) / 1000000;
 	pause.tv_nsec = atol(argv[3]) % 1000000 * 1000;
-	for (long i = 0; i < atol(argv[2]); i++) {
+	for (long i = 0; i < atol(argv[2]) && !enough; i++) {
 		if (write(fd, "1234567\n", 8) != 8)
 			return 1;
 		if (argc > 4)

@@ -1,10 +1,12 @@
 //! What block mode leaves behind when it is ended, or its server is.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat, open};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -41,8 +43,16 @@ fn assert_ends_recovering(case: &Case, signal: Signal, code: Option<i32>) -> Out
     // Many different trees, which one checker after the other looks at.
     let script =
         format!("{NEW} > f; for one in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $one > g$one; done");
-    let saved = case.place.path("ended.json");
-    let check = "sleep 1; [ -s f ] || { echo empty; exit 1; }";
+    let [saved, told] = ["ended.json", "told"].map(|name| case.place.path(name));
+    // A checker may write to nothing else outside its tree.
+    let mode = Mode::from_raw_mode(0o600);
+    mkfifoat(CWD, &told, mode).unwrap();
+    let told_by_checkers = open(&told, OFlags::RDWR | OFlags::NONBLOCK, mode).unwrap();
+    let (mut told_by_checkers, mut has_told) = (File::from(told_by_checkers), String::new());
+    let check = format!(
+        "echo begins > {told}; sleep 1; [ -s f ] || {{ echo empty > {told}; echo empty; exit 1; }}",
+        told = told.display()
+    );
     let options = [
         "--fs",
         "ext4",
@@ -51,17 +61,26 @@ fn assert_ends_recovering(case: &Case, signal: Signal, code: Option<i32>) -> Out
         "--jobs",
         "1",
         "--check",
-        check,
+        &check,
         "--json",
     ];
     let options = [&options[..], &[saved.to_str().unwrap()]].concat();
     let iostrata = Running::start(&case.place, "crash", case.command(&options, &script));
     let said = case.place.path("crash.stderr");
-    until("no images are recovered side by side", || {
-        let said = fs::read_to_string(&said).unwrap_or_default();
-        // The first line comes after some seconds.
-        (said.contains("recovering ext4") && recovered(iostrata.pid()) > 3).then_some(())
-    });
+    until(
+        "nothing is found while images are recovered side by side",
+        || {
+            // What is there is read; the error says that there is no more now.
+            drop(told_by_checkers.read_to_string(&mut has_told));
+            let said = fs::read_to_string(&said).unwrap_or_default();
+            // What one checker has found counts once the next begins.
+            let has_found = has_told
+                .split_once("empty")
+                .is_some_and(|(_, then)| then.contains("begins"));
+            let is_seen = said.contains("recovering ext4");
+            (is_seen && has_found && recovered(iostrata.pid()) > 3).then_some(())
+        },
+    );
     assert_leaves_nothing(case, iostrata, signal, code)
 }
 
