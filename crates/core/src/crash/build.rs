@@ -1,9 +1,10 @@
 //! Makes a history of the operations of a log.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Sync, Thread, below};
+use super::mapped;
 use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
@@ -29,6 +30,8 @@ pub struct Builder {
     descriptions: HashMap<Description, u32>,
     /// Nodes in the directory under test, or once in it.
     inside: HashSet<FileId>,
+    /// Nodes with writable shared mappings, and the paths that they had then.
+    mapped: BTreeMap<FileId, BTreeSet<Vec<u8>>>,
     directory: Vec<u8>,
     stacks: Stacks,
     groups: u32,
@@ -43,12 +46,14 @@ impl Builder {
                 root: FileId::NONE,
                 steps: Vec::new(),
                 effects: Vec::new(),
+                mapped: Vec::new(),
                 is_whole: false,
             },
             now: Tree::default(),
             paths: Paths::default(),
             descriptions: HashMap::new(),
             inside: HashSet::new(),
+            mapped: BTreeMap::new(),
             directory: directory.into(),
             stacks: Stacks::default(),
             groups: 0,
@@ -74,6 +79,9 @@ impl Builder {
         }
         let path = self.paths.of(operation);
         let other_path = self.paths.other(operation);
+        if let Change::Mapped { node, .. } = &operation.change {
+            self.mapped.entry(*node).or_default().extend(path.clone());
+        }
         let begin = self.history.effects.len();
         let step = self.history.steps.len();
         self.effects_of(step, &operation.change);
@@ -133,6 +141,8 @@ impl Builder {
         self.leave_out_others();
         self.history.set_order();
         let root = self.history.root;
+        self.mapped.retain(|node, _| self.inside.contains(node));
+        self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory));
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
         Some(self.history)

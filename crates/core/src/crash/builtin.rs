@@ -4,7 +4,7 @@
 //! somebody, a file may not be older than it was then. Files that the program made and removed again
 //! may be anything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::history::{History, Step, below};
@@ -49,6 +49,8 @@ pub struct Builtin<D> {
     versions: BTreeMap<Vec<u8>, Vec<Version>>,
     /// When somebody was told something, in the order of begins and ends.
     told: Vec<usize>,
+    /// Files that may hold anything.
+    rebuilt: BTreeSet<FileId>,
     root: FileId,
 }
 
@@ -66,6 +68,7 @@ where
             read: HashMap::new(),
             versions: BTreeMap::new(),
             told: Vec::new(),
+            rebuilt: history.rebuilt_nodes(),
             root: history.root,
         };
         let mut tree = history.base.clone();
@@ -178,6 +181,7 @@ where
         for (path, node) in below(tree, self.root) {
             match tree.node(node).map(|node| &node.body) {
                 Some(Body::Directory(_)) | None => {}
+                Some(_) if self.rebuilt.contains(&node) => {}
                 Some(body) => {
                     files.insert(path, self.held(body)?);
                 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, Piece};
+use super::mapped::Mapped;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Examples, Payload, Tree};
 
@@ -83,6 +84,8 @@ pub struct History {
     pub steps: Vec<Step>,
     /// In the order of the steps.
     pub(super) effects: Vec<Effect>,
+    /// Files of the directory with writable shared mappings.
+    pub(super) mapped: Vec<Mapped>,
     /// Whether all effects together make the files that the log ends with.
     pub is_whole: bool,
 }

@@ -15,6 +15,7 @@ mod graph;
 mod history;
 mod kind;
 pub mod litmus;
+mod mapped;
 mod model;
 mod parts;
 mod result;
@@ -38,6 +39,7 @@ pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use fix::{Added, fix};
 pub use history::{History, Step, Thread};
 pub use kind::FaultKind;
+pub use mapped::RebuiltRow;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{

@@ -6,6 +6,7 @@ use super::block::Pressure;
 use super::fix::Added;
 use super::history::{History, Step};
 pub(super) use super::kind::FaultKind;
+use super::mapped::RebuiltRow;
 use super::model::Model;
 use super::parts::PartRow;
 use super::search::{Fault, Found, Kind};
@@ -126,6 +127,10 @@ pub struct ModeRow {
     pub complete: bool,
     /// Why not.
     pub incomplete_because: Vec<Gap>,
+    /// Files that are stored to through mappings, and of which it does not matter what a crash leaves; empty in results of
+    /// earlier versions.
+    #[serde(default)]
+    pub rebuilt: Vec<RebuiltRow>,
     /// Time of the exploration, checks included, seconds.
     pub seconds: f64,
 }

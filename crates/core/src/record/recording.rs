@@ -12,6 +12,10 @@ pub const NOT_STORED: &str = "before: not stored, as they are in none of the req
 pub const NOT_KNOWN: &str = "before: not stored, and it is unknown whether a file existed; also name the \
      directory with --record-before";
 
+/// Why writable shared mappings leave a gap in a log.
+pub const NOT_IN_ORDER: &str =
+    "stores are seen only in their state at msync and at the end, not in order";
+
 /// How a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {

@@ -7,8 +7,8 @@ use std::path::Path;
 use iostrata_core::Gap;
 use iostrata_core::crash::{AFTER_FAILURE, Builder, Digest, History, Stacks};
 use iostrata_core::record::{
-    Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_KNOWN, NOT_STORED, ReadError,
-    Reader, Refused, Tree,
+    Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_IN_ORDER, NOT_KNOWN, NOT_STORED,
+    ReadError, Reader, Refused, Tree,
 };
 
 use crate::interrupt::{Interrupt, Interrupted};
@@ -60,6 +60,16 @@ pub struct Log {
     /// The directory under test.
     pub directory: Vec<u8>,
     exit_code: Option<i32>,
+}
+
+/// Of stores that are not known in their order, names the files. Those of other directories are in no state.
+fn name_mapped(gaps: &mut Vec<Gap>, history: &History) {
+    let all = gaps.len();
+    gaps.retain(|gap| gap.why != NOT_IN_ORDER);
+    if gaps.len() < all {
+        let what = "stores through shared mappings of files";
+        gaps.extend(history.mapped().gap(what, NOT_IN_ORDER));
+    }
 }
 
 /// It is our own log, and refers to the same bytes once for each state.
@@ -130,6 +140,7 @@ impl Log {
             let why = "all operations together do not make the files at the end, so some are not understood";
             incomplete_because.push(Gap::new("states", why));
         }
+        name_mapped(&mut incomplete_because, &history);
         let why = "the log does not have them, so no state shows them";
         incomplete_because.extend(history.unknown().gap("bytes of files", why));
         Ok(Self {

@@ -109,7 +109,7 @@ impl Log {
         node
     }
 
-    fn found_directory(&mut self, parent: FileId, name: &str) -> FileId {
+    pub(in crate::crash) fn found_directory(&mut self, parent: FileId, name: &str) -> FileId {
         let node = self.node();
         let place = Place::Name(Name::new(parent, name));
         self.find(node, FileKind::Directory, place, None);

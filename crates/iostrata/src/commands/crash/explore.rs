@@ -313,9 +313,9 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
 
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
-    let (operations, exit_code) = {
+    let (operations, exit_code, rebuilt) = {
         let log = locked(&task.log);
-        (log.operations, log.exit_code())
+        (log.operations, log.exit_code(), log.history.rebuilt())
     };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
@@ -343,6 +343,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
             },
             complete: incomplete_because.is_empty(),
             incomplete_because,
+            rebuilt: rebuilt.clone(),
             seconds: *seconds,
         }
     });

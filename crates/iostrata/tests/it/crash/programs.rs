@@ -140,6 +140,8 @@ fn programs_that_lose_nothing_are_clean() {
         ("gzip --synchronous", "gzip"),
         ("update-alternatives", "update-alternatives"),
         ("Berkeley DB", "db5.3_load"),
+        ("SQLite, WAL, synchronous=FULL", "sqlite3"),
+        ("mdb_load", "mdb_load"),
     ] {
         if !have(&[program]) {
             continue;
@@ -157,6 +159,44 @@ fn programs_that_lose_nothing_are_clean() {
             );
         }
     }
+}
+
+#[test]
+fn a_write_ahead_log_that_is_not_synced_loses_what_was_reported() {
+    if !have(&["sqlite3"]) {
+        return;
+    }
+    let result = explored("SQLite, WAL, synchronous=NORMAL");
+    assert_eq!(result["verdict"], "failing");
+    let lost = (
+        "lost-after-ack",
+        "the committed value is lost",
+        ("pwrite64", "t.db-wal"),
+        // The report, which has no path.
+        Some(("write", "")),
+    );
+    for model in ["posix", "ext4", "xfs", "btrfs"] {
+        assert!(has(&result, &lost, model), "{:#}", result["findings"]);
+    }
+    let findings = result["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|it| it["kind"] == "lost-after-ack"));
+    for mode in result["modes"].as_array().unwrap() {
+        assert_eq!(mode["complete"], true, "{mode:#}");
+        assert_eq!(mode["rebuilt"][0]["file"], "t.db-shm");
+    }
+}
+
+#[test]
+fn stores_through_a_mapping_of_data_make_the_result_incomplete() {
+    let case = Case::new("f", "old");
+    let script = "exec /usr/bin/python3 -c 'import mmap; f = open(\"f\", \"r+b\"); m = mmap.mmap(f.fileno(), 3); m[:] = b\"new\"; m.flush()'";
+    let result = case.crash(&["--check", "true", "--model", "ext4"], script, 3);
+    assert_eq!(result["verdict"], "incomplete");
+    let gaps = &result["modes"][0]["incomplete_because"];
+    assert_eq!(
+        gaps[0]["what"],
+        "stores through shared mappings of files: f"
+    );
 }
 
 #[test]

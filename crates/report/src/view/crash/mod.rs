@@ -105,6 +105,11 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
             page.bullet(4, what);
         }
     }
+    let rebuilt = result.modes.iter().flat_map(|mode| &mode.rebuilt);
+    let rebuilt: BTreeSet<_> = rebuilt.map(|row| (&row.file, &row.because)).collect();
+    for (file, because) in rebuilt {
+        page.bullet(2, &format!("{file} may hold anything: {because}"));
+    }
     let mut told = Vec::new();
     for gap in result
         .modes

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use blake3::Hasher;
 use iostrata_core::op::{Call, FileId, FileKind, Gap};
 use iostrata_core::record::{
-    Change, Description, Operation, Payload, Piece, Place, RENAME_EXCHANGE, Writer,
+    Change, Description, NOT_IN_ORDER, Operation, Payload, Piece, Place, RENAME_EXCHANGE, Writer,
 };
 use iostrata_core::trace::{Did, Event, Located, NameChange, NodeSeen, OpenFile};
 
@@ -436,11 +436,7 @@ impl<W: Write> Order<W> {
                 "places in the order",
                 "they came more than 100 ms late",
             ),
-            (
-                self.mapped,
-                "writable shared mappings",
-                "stores are seen only in their state at msync and at the end, not in order",
-            ),
+            (self.mapped, "writable shared mappings", NOT_IN_ORDER),
             (
                 self.whiteouts,
                 "whiteouts",

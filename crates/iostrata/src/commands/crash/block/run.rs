@@ -368,6 +368,7 @@ fn row(
         },
         complete: incomplete_because.is_empty(),
         incomplete_because,
+        rebuilt: log.history.rebuilt(),
         seconds,
     }
 }

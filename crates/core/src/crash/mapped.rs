@@ -1,0 +1,230 @@
+//! Files that a program stores to through shared mappings. A log has what they held at an `msync` and at the end, but not
+//! each store in its order, so a state that could be on disk may not be among those that are explored.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::history::{History, below};
+use crate::op::FileId;
+use crate::record::{Examples, Tree};
+
+/// A file of which it does not matter what a crash leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct RebuiltRow {
+    /// Its path in the directory.
+    pub file: String,
+    /// Who rebuilds it, and when.
+    pub because: String,
+}
+
+/// A file with a writable shared mapping.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mapped {
+    node: FileId,
+    /// One of its paths, in the directory if it has one there.
+    path: Vec<u8>,
+    /// Why it does not matter what a crash leaves of it; `None` where it does.
+    rebuilt: Option<&'static str>,
+}
+
+/// `unixLockSharedMemory` (`os_unix.c`): the first connection truncates the file. The page of its format:
+/// sqlite.org/walformat.html, section 2.
+const WAL_INDEX: &str =
+    "SQLite rebuilds its WAL index for the first process that opens the database after a crash";
+
+/// `mdb_env_setup_locks` (mdb.c): the first opener initializes the file.
+const LOCK_TABLE: &str =
+    "LMDB rebuilds its lock table for the first process that opens the environment after a crash";
+
+/// Files of the directory that were mapped, of `paths` that they had then. `now` is the tree at the end.
+pub(super) fn files(
+    paths: BTreeMap<FileId, BTreeSet<Vec<u8>>>,
+    now: &Tree,
+    (root, directory): (FileId, &[u8]),
+) -> Vec<Mapped> {
+    let within = [directory.strip_suffix(b"/").unwrap_or(directory), b"/"].concat();
+    let mut names: BTreeMap<FileId, Vec<Vec<u8>>> = BTreeMap::new();
+    for (path, node) in below(now, root) {
+        let path = [within.as_slice(), &path].concat();
+        names.entry(node).or_default().push(path);
+    }
+    let all = paths.into_iter().map(|(node, mut paths)| {
+        paths.extend(names.remove(&node).unwrap_or_default());
+        let mut reasons = paths.iter().map(|path| rebuilt_by(path, now));
+        let first = reasons.next().flatten();
+        let rebuilt = first.filter(|_| reasons.all(|reason| reason.is_some()));
+        let mut inside = paths.iter().filter_map(|path| path.strip_prefix(&*within));
+        let path = inside.next().or(paths.first().map(Vec::as_slice));
+        Mapped {
+            node,
+            path: path.unwrap_or(b"a file without a name").to_vec(),
+            rebuilt,
+        }
+    });
+    all.collect()
+}
+
+/// Who rebuilds the file at an absolute path. The name alone could be anybody's: the file that it belongs to has to be
+/// beside it.
+fn rebuilt_by(path: &[u8], now: &Tree) -> Option<&'static str> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    let above = &path[..path.len() - name.len()];
+    let is_beside = |other: &[u8]| now.resolve(&[above, other].concat()).is_some();
+    match name.strip_suffix(b"-shm") {
+        Some(database) if !database.is_empty() && is_beside(database) => Some(WAL_INDEX),
+        None if name == b"lock.mdb" && is_beside(b"data.mdb") => Some(LOCK_TABLE),
+        _ => None,
+    }
+}
+
+impl History {
+    /// Files with writable shared mappings whose contents matter after a crash.
+    pub fn mapped(&self) -> Examples {
+        let mut mapped = Examples::default();
+        for file in self.mapped.iter().filter(|file| file.rebuilt.is_none()) {
+            mapped.add(|| String::from_utf8_lossy(&file.path).into_owned());
+        }
+        mapped
+    }
+
+    /// Files with writable shared mappings whose contents do not matter after a crash.
+    pub fn rebuilt(&self) -> Vec<RebuiltRow> {
+        let rebuilt = self.mapped.iter().filter_map(|file| {
+            Some(RebuiltRow {
+                file: String::from_utf8_lossy(&file.path).into_owned(),
+                because: file.rebuilt?.to_owned(),
+            })
+        });
+        rebuilt.collect()
+    }
+
+    /// The same files as nodes.
+    pub(super) fn rebuilt_nodes(&self) -> BTreeSet<FileId> {
+        let rebuilt = self.mapped.iter().filter(|file| file.rebuilt.is_some());
+        rebuilt.map(|file| file.node).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::super::litmus::{Log, ROOT, letters};
+    use super::super::{Budget, Builtin, Coverage, Digest, Explorer, Model};
+    use super::*;
+    use crate::record::{Change, Contents};
+
+    fn map(log: &mut Log, node: FileId) {
+        let change = Change::Mapped {
+            node,
+            offset: 0,
+            bytes: 4096,
+        };
+        log.push("mmap", change);
+    }
+
+    fn gap(history: &History) -> String {
+        history
+            .mapped()
+            .gap("mapped", "")
+            .map_or_else(String::new, |gap| gap.what)
+    }
+
+    fn rebuilt(history: &History) -> Vec<String> {
+        history.rebuilt().into_iter().map(|row| row.file).collect()
+    }
+
+    #[test]
+    fn an_index_and_a_lock_table_may_hold_anything_beside_what_they_belong_to() {
+        let mut log = Log::new();
+        let environment = log.mkdir(ROOT, "e");
+        log.create(ROOT, "t.db");
+        for (parent, name) in [
+            (ROOT, "t.db-shm"),
+            (ROOT, "other-shm"),
+            (ROOT, "-shm"),
+            (ROOT, "lock.mdb"),
+            (environment, "lock.mdb"),
+            (ROOT, "data"),
+        ] {
+            let node = log.create(parent, name);
+            map(&mut log, node);
+            map(&mut log, node);
+        }
+        // It is made after the lock table is mapped.
+        log.create(environment, "data.mdb");
+        let history = log.history();
+        assert_eq!(rebuilt(&history), ["t.db-shm", "e/lock.mdb"]);
+        assert_eq!(gap(&history), "mapped: other-shm, -shm, lock.mdb, data");
+        assert_eq!(history.rebuilt_nodes().len(), 2);
+    }
+
+    /// What the built-in rules say of the states that a crash leaves of stores to a file beside a database.
+    fn said_of(name: &str) -> BTreeSet<String> {
+        let mut log = Log::new();
+        log.found(ROOT, "t.db", letters('a', 10));
+        let node = log.found(ROOT, name, letters('a', 8192));
+        map(&mut log, node);
+        let (offset, payload) = (0, letters('b', 8192));
+        let stored = Change::Stored {
+            node,
+            offset,
+            payload,
+        };
+        log.push("munmap", stored);
+        let history = log.history();
+        // Where the bytes are in the log stands for them.
+        let digest = |contents: &Contents| -> Result<Digest, Infallible> {
+            let extents: Vec<_> = contents.extents().collect();
+            Ok(*blake3::hash(format!("{extents:?}").as_bytes()).as_bytes())
+        };
+        let mut rules = Builtin::new(&history, digest).unwrap();
+        let mut said = BTreeSet::new();
+        let mut explorer = Explorer::new(&history, Model::Posix);
+        let look = |_: &_, (tree, told): (&Tree, usize), _: &Coverage| {
+            said.extend(rules.check(tree, told).unwrap());
+            Ok::<(), Infallible>(())
+        };
+        explorer
+            .explore(Budget::default(), &mut Coverage::default(), look)
+            .unwrap();
+        said
+    }
+
+    #[test]
+    fn the_built_in_rules_accept_any_index() {
+        assert_eq!(said_of("t.db-shm"), BTreeSet::new());
+        let torn = "t.db-data is torn: neither as it was nor as the program completed it";
+        assert_eq!(said_of("t.db-data"), [torn.to_owned()].into());
+    }
+
+    #[test]
+    fn what_is_removed_at_the_end_was_an_index_and_what_is_renamed_is_none() {
+        let mut log = Log::new();
+        log.create(ROOT, "t.db");
+        let removed = log.create(ROOT, "t.db-shm");
+        map(&mut log, removed);
+        log.unlink(removed, ROOT, "t.db-shm");
+        assert_eq!(rebuilt(&log.history()), ["t.db-shm"]);
+        let renamed = log.create(ROOT, "t.db-shm");
+        map(&mut log, renamed);
+        log.rename(renamed, (ROOT, "t.db-shm"), (ROOT, "kept"));
+        let history = log.history();
+        assert_eq!(rebuilt(&history), ["t.db-shm"]);
+        assert_eq!(gap(&history), "mapped: kept");
+    }
+
+    #[test]
+    fn what_is_mapped_elsewhere_is_nobodys_matter_until_it_comes_into_the_directory() {
+        let mut log = Log::new();
+        let under_test = log.found_directory(ROOT, "d");
+        let [stays, comes] = ["stays", "comes"].map(|name| log.create(ROOT, name));
+        map(&mut log, stays);
+        map(&mut log, comes);
+        assert_eq!(gap(&log.history_of("/d")), "");
+        log.rename(comes, (ROOT, "comes"), (under_test, "came"));
+        assert_eq!(gap(&log.history_of("/d")), "mapped: came");
+    }
+}
