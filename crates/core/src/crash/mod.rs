@@ -10,6 +10,7 @@ mod builtin;
 mod calibrate;
 mod effect;
 mod explore;
+mod finding;
 mod fix;
 mod graph;
 mod history;
@@ -36,6 +37,7 @@ pub use calibrate::{
     SCHEMA as CALIBRATE_SCHEMA, Shown, Soundness,
 };
 pub use explore::{Budget, Coverage, Explorer, Point, State};
+pub use finding::{Told, findings, fix_rows, operation};
 pub use fix::{Added, fix};
 pub use history::{History, Step, Thread};
 pub use kind::FaultKind;
@@ -44,7 +46,7 @@ pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
     AFTER_FAILURE, BlockRow, CrashResult, Finding, FixRow, ModeRow, OperationRow, Recording,
-    RecoveredRow, SCHEMA, Said, Settings, States, Told, Verdict, findings, fix_rows, operation,
+    RecoveredRow, SCHEMA, Said, Settings, States, Verdict,
 };
 pub use search::{Check, Fault, Found, Kind, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};

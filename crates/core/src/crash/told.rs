@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::builtin::{Digest, Held, is_zeros};
+use super::finding::operation;
 use super::graph::Graph;
 use super::history::{History, Step, Thread, below};
 use super::model::Model;
-use super::result::{OperationRow, operation};
+use super::result::OperationRow;
 use super::search::Fault;
 use super::state;
 use crate::record::{Body, Contents, Tree};

@@ -2,11 +2,11 @@
 //! found.
 
 use super::pressure::Pressure;
+use crate::crash::finding::{advice, operation, weight};
 use crate::crash::history::{History, Step};
+use crate::crash::kind::FaultKind;
 use crate::crash::model::Model;
-use crate::crash::result::{
-    FaultKind, Finding, OperationRow, RecoveredRow, advice, operation, weight,
-};
+use crate::crash::result::{Finding, OperationRow, RecoveredRow};
 use crate::crash::told::{FileRow, recovered_moments};
 
 /// What proves a finding that a mounted image showed.

@@ -1,0 +1,212 @@
+//! Findings of faults, and syncs that prevent them, as they are told.
+
+use super::fix::Added;
+use super::history::{History, Step};
+use super::kind::FaultKind;
+use super::model::Model;
+use super::result::{Finding, FixRow, OperationRow};
+use super::search::{Fault, Found, Kind};
+use super::told::{files, moments};
+
+/// A finding, and the fault that shows it first.
+#[derive(Debug, Clone)]
+pub struct Told<'f> {
+    /// The finding.
+    pub finding: Finding,
+    /// The fault.
+    pub fault: &'f Fault,
+    model: Model,
+}
+
+/// The faults of all models, the same ones joined. States are numbered through all models.
+pub fn findings<'f>(
+    history: &History,
+    found: &'f [(Model, Found)],
+    directory: &[u8],
+) -> Vec<Told<'f>> {
+    let mut all: Vec<Told<'f>> = Vec::new();
+    let mut before = 0;
+    for (model, found) in found {
+        for fault in &found.faults {
+            let mut finding = finding(history, fault, *model, directory);
+            finding.state = Some(before + fault.state.number);
+            let known = all
+                .iter_mut()
+                .find(|known| is_same(&known.finding, &finding));
+            match known {
+                Some(Told { finding: known, .. }) => {
+                    known.states += finding.states;
+                    if !known.possible_on.contains(model) {
+                        known.possible_on.push(*model);
+                    }
+                }
+                None => all.push(Told {
+                    finding,
+                    fault,
+                    model: *model,
+                }),
+            }
+        }
+        before += found.coverage.states;
+    }
+    all.sort_by_key(|told| weight(&told.finding));
+    for told in &mut all {
+        let Told {
+            finding,
+            fault,
+            model,
+        } = told;
+        let (timeline, left_out) = moments(history, *model, fault, directory);
+        finding.timeline = timeline;
+        finding.timeline_left_out = Some(left_out);
+        finding.files = files(history, fault);
+    }
+    all
+}
+
+/// Damage before loss, and of each what most real file systems show.
+pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
+    let models = finding.possible_on.iter();
+    let real = models.filter(|model| **model != Model::Posix);
+    let is_loss = finding.kind == FaultKind::LostAfterAck;
+    (is_loss, std::cmp::Reverse(real.count()))
+}
+
+/// The same damage by the same call on the same file: which of its writes is lost makes no difference.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let place = |row: &OperationRow| {
+        let OperationRow {
+            syscall,
+            path,
+            other_path,
+            ..
+        } = row;
+        (syscall.clone(), path.clone(), other_path.clone())
+    };
+    (one.kind, &one.message) == (other.kind, &other.message)
+        && place(&one.culprit) == place(&other.culprit)
+        && one.before.as_ref().map(place) == other.before.as_ref().map(place)
+}
+
+fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
+    let row = |step: usize| operation(&history.steps[step], directory);
+    let (culprit, before) = (row(fault.culprit), fault.before.map(row));
+    let kind = match fault.kind {
+        Kind::Prefix => FaultKind::Prefix,
+        Kind::Atomicity => FaultKind::Atomicity,
+        Kind::Ordering => FaultKind::Ordering,
+        Kind::LostAfterAck => FaultKind::LostAfterAck,
+    };
+    Finding {
+        kind,
+        story: story(fault.kind, &culprit, before.as_ref()),
+        advice: advice(kind, &culprit, before.as_ref()),
+        culprit,
+        before,
+        message: fault.message.clone(),
+        possible_on: vec![model],
+        proven_by: vec!["model".to_owned()],
+        recovered: Vec::new(),
+        states: fault.states,
+        state: None,
+        is_smallest: fault.is_smallest,
+        timeline: Vec::new(),
+        timeline_left_out: None,
+        files: Vec::new(),
+        proof: None,
+    }
+}
+
+/// An operation; paths below the directory are shown from there.
+pub fn operation(step: &Step, directory: &[u8]) -> OperationRow {
+    let shown = |path: &Option<Vec<u8>>| path.as_deref().map(|path| relative(path, directory));
+    OperationRow {
+        op: step.operation,
+        syscall: step.call.clone(),
+        path: shown(&step.path),
+        other_path: shown(&step.other_path),
+        offset: step.range.map(|(offset, _)| offset),
+        bytes: step.range.map(|(_, bytes)| bytes),
+        stack: step.stack.to_vec(),
+    }
+}
+
+fn relative(path: &[u8], directory: &[u8]) -> String {
+    let below = path.strip_prefix(directory).map(|rest| match rest {
+        b"" => &b"."[..],
+        rest => rest.strip_prefix(b"/").unwrap_or(rest),
+    });
+    String::from_utf8_lossy(below.unwrap_or(path)).into_owned()
+}
+
+impl OperationRow {
+    /// `rename of cfg.tmp to cfg.json`, `write of 6,019 B at 0 to cfg.json`.
+    pub fn text(&self) -> String {
+        let path = self.path.as_deref().unwrap_or("standard output");
+        match (&self.other_path, self.bytes, self.offset) {
+            (Some(other), _, _) => format!("{} of {path} to {other}", self.syscall),
+            _ if self.path.is_none() => format!("{} to standard output", self.syscall),
+            (None, Some(bytes), Some(offset)) => {
+                let bytes = crate::bytes::grouped(bytes);
+                format!("{} of {bytes} B to {path} at offset {offset}", self.syscall)
+            }
+            _ => format!("{} of {path}", self.syscall),
+        }
+    }
+}
+
+fn story(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+    let lost = culprit.text();
+    match (kind, before) {
+        (Kind::LostAfterAck, _) => {
+            format!("The program has reported success, and the {lost} is not on disk.")
+        }
+        (Kind::Ordering, Some(before)) => {
+            format!(
+                "The {} is on disk, but the {lost} before it is not.",
+                before.text()
+            )
+        }
+        (Kind::Atomicity, _) => format!("A part of the {lost} is on disk, the rest is not."),
+        _ => format!("Everything up to the {lost} is on disk, and nothing after it."),
+    }
+}
+
+pub(super) fn advice(
+    kind: FaultKind,
+    culprit: &OperationRow,
+    before: Option<&OperationRow>,
+) -> String {
+    let path = culprit.path.as_deref().unwrap_or("the file");
+    match (kind, before) {
+        (FaultKind::Ordering, Some(before)) => {
+            format!("fsync {path} before the {}.", before.text())
+        }
+        (FaultKind::LostAfterAck, _) => {
+            "fsync the file, and the directory of each new or renamed name, before reporting success."
+                .to_owned()
+        }
+        _ => format!(
+            "Write a new file, fsync it, rename it over {path}, then fsync the directory: one \
+             operation that is there or not."
+        ),
+    }
+}
+
+/// The syncs of a fix.
+pub fn fix_rows(
+    history: &History,
+    added: &[Added],
+    directory: &[u8],
+    path_of: impl Fn(&Added) -> Option<Vec<u8>>,
+) -> Vec<FixRow> {
+    let rows = added.iter().map(|one| FixRow {
+        path: path_of(one).map_or_else(|| "?".to_owned(), |path| relative(&path, directory)),
+        is_directory: one.is_directory,
+        before: history
+            .steps
+            .get(one.before)
+            .map(|step| operation(step, directory)),
+    });
+    rows.collect()
+}
