@@ -1,5 +1,6 @@
 //! What a program did to one directory, as effects and the steps they came from.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
@@ -109,6 +110,19 @@ impl History {
             drop(super::state::apply(&mut end, effect));
         }
         (self.base.clone(), end)
+    }
+
+    /// What is in the directory at both ends, by paths in it; a directory without what is in it.
+    pub fn files_at_ends(&self) -> [BTreeMap<Vec<u8>, Body>; 2] {
+        let (base, end) = self.ends();
+        [base, end].map(|tree| {
+            let all = below(&tree, self.root).into_iter();
+            let bodies = all.filter_map(|(path, node)| match &tree.node(node)?.body {
+                Body::Directory(_) => Some((path, Body::Directory(BTreeMap::new()))),
+                body => Some((path, body.clone())),
+            });
+            bodies.collect()
+        })
     }
 
     /// Whether something had this path in the directory before the program began.

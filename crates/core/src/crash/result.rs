@@ -128,8 +128,24 @@ pub struct ModeRow {
     /// earlier versions.
     #[serde(default)]
     pub rebuilt: Vec<RebuiltRow>,
+    /// Files that the program changed, of formats that the built-in rules do not know; empty where a checker was given, and
+    /// in results of earlier versions.
+    #[serde(default)]
+    pub formats: Vec<FormatRow>,
     /// Time of the exploration, checks included, seconds.
     pub seconds: f64,
+}
+
+/// A file of which only the programs of its format can tell whether it is sound.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct FormatRow {
+    /// Its path in the directory.
+    pub file: String,
+    /// What it is, with an article.
+    pub format: String,
+    /// The `--check` that knows the format.
+    pub check: String,
 }
 
 /// A run on a real file system whose device was recorded.

@@ -264,6 +264,22 @@ impl Log {
         Ok(())
     }
 
+    /// The first bytes of a file: as many as are asked for, those of a hole excepted.
+    pub(super) fn head(&mut self, contents: &Contents, bytes: u64) -> Result<Vec<u8>, LogError> {
+        let first = contents.extents().next();
+        let first = first.filter(|(offset, _)| *offset == 0);
+        let Some(payload) = first.and_then(|(_, extent)| extent.payload()) else {
+            return Ok(Vec::new());
+        };
+        let mut head = Vec::new();
+        let part = Contents::of(&payload.part(0, bytes));
+        self.each(&part, |bytes| {
+            head.extend_from_slice(bytes);
+            Ok(())
+        })?;
+        Ok(head)
+    }
+
     /// The hash of a file's bytes.
     ///
     /// # Errors

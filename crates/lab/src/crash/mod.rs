@@ -4,6 +4,7 @@ mod attended;
 pub mod block;
 mod checker;
 mod copied;
+mod formats;
 mod log;
 mod said;
 mod starter;

@@ -313,9 +313,14 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
 
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
-    let (operations, exit_code, rebuilt) = {
-        let log = locked(&task.log);
-        (log.operations, log.exit_code(), log.history.rebuilt())
+    let (operations, exit_code, rebuilt, formats) = {
+        let mut log = locked(&task.log);
+        let formats = match task.options.check {
+            None => log.formats(),
+            Some(_) => Vec::new(),
+        };
+        let rebuilt = log.history.rebuilt();
+        (log.operations, log.exit_code(), rebuilt, formats)
     };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
@@ -344,6 +349,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
             complete: incomplete_because.is_empty(),
             incomplete_because,
             rebuilt: rebuilt.clone(),
+            formats: formats.clone(),
             seconds: *seconds,
         }
     });

@@ -5,8 +5,8 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow,
-    RecoveredRow, Verdict,
+    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model,
+    OperationRow, RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
@@ -182,18 +182,45 @@ fn verdict(result: &CrashResult) -> String {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
-        (Verdict::Failing, Some(first)) => format!(
-            "A crash can break this{}: {}. {}",
-            on(&damaged_on(result, first)),
-            broken(result, first),
-            remedy(result, first)
-        ),
+        (Verdict::Failing, Some(first)) => match format_of(result, first) {
+            None => format!(
+                "A crash can break this{}: {}. {}",
+                on(&damaged_on(result, first)),
+                broken(result, first),
+                remedy(result, first)
+            ),
+            Some(row) => format!(
+                "By the built-in rules a crash can break this{}: {}. But {} is {}, which these rules do not know: \
+                 --check {} does.",
+                on(&damaged_on(result, first)),
+                broken(result, first),
+                row.file,
+                row.format,
+                row.check,
+            ),
+        },
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
         (Verdict::Clean, _) if changed_nothing(result) => {
             "Clean: the program changed nothing in the directory.".to_owned()
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
     }
+}
+
+/// Of which format that the built-in rules do not know the file is that a finding is about, or whose journal it is.
+fn format_of<'r>(result: &'r CrashResult, finding: &Finding) -> Option<&'r FormatRow> {
+    let is_of = |row: &FormatRow, path: &str| {
+        let rest = path.strip_prefix(&row.file);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '-']))
+    };
+    let about = [Some(&finding.culprit), finding.before.as_ref()];
+    let paths = about
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it.path.as_deref());
+    let paths: Vec<&str> = paths.collect();
+    let mut rows = result.modes.iter().flat_map(|mode| &mode.formats);
+    rows.find(|row| paths.iter().any(|path| is_of(row, path)))
 }
 
 /// What is broken, without the end of a sentence, and of how many files.

@@ -331,7 +331,7 @@ fn row(
     seconds: f64,
 ) -> ModeRow {
     let explored = &came.explored;
-    let log = locked(log);
+    let mut log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
     if let Some(cut) = recording.cut {
         incomplete_because.push(Gap::new("requests of the device", cut.as_str()));
@@ -369,6 +369,10 @@ fn row(
         complete: incomplete_because.is_empty(),
         incomplete_because,
         rebuilt: log.history.rebuilt(),
+        formats: match run.options.check {
+            None => log.formats(),
+            Some(_) => Vec::new(),
+        },
         seconds,
     }
 }
