@@ -92,6 +92,22 @@ pub struct History {
 }
 
 impl History {
+    /// Leaves other effects out.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&Effect) -> bool) {
+        let all = std::mem::take(&mut self.effects);
+        let mut places = Vec::with_capacity(all.len() + 1);
+        for effect in all {
+            places.push(self.effects.len());
+            if is_kept(&effect) {
+                self.effects.push(effect);
+            }
+        }
+        places.push(self.effects.len());
+        for step in &mut self.steps {
+            step.effects = places[step.effects.start]..places[step.effects.end];
+        }
+    }
+
     /// The path of a node before a step: the one it had then.
     pub fn path_at(&self, node: FileId, step: usize) -> Option<Vec<u8>> {
         let mut tree = self.base.clone();

@@ -292,9 +292,11 @@ pub(super) fn files(history: &History, fault: &Fault) -> Vec<FileRow> {
         return Vec::new();
     };
     let (before, after) = history.ends();
+    let rebuilt = history.rebuilt_nodes();
     let mut paths: Vec<Vec<u8>> = [&before, &at, &after]
         .into_iter()
         .flat_map(|tree| below(tree, history.root))
+        .filter(|(_, node)| !rebuilt.contains(node))
         .map(|(path, _)| path)
         .collect();
     paths.sort_unstable();

@@ -135,31 +135,19 @@ impl Builder {
     /// The history; `None` when the log does not know the directory under test.
     pub fn finish(mut self) -> Option<History> {
         self.history.root = self.root()?;
-        self.leave_out_others();
-        self.history.set_order();
         let root = self.history.root;
-        self.mapped.retain(|node, _| self.inside.contains(node));
+        // What was never in the directory under test is nobody's matter here. That is known at the end: a file may
+        // be written elsewhere, or without a name, and moved into it.
+        let inside = &self.inside;
+        self.history
+            .retain(|effect| inside.contains(&effect.node()));
+        self.history.set_order();
+        self.mapped.retain(|node, _| inside.contains(node));
         self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory));
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
+        self.history.fix_rebuilt(&end);
         Some(self.history)
-    }
-
-    /// What was never in the directory under test is nobody's matter here. That is known at the end: a file
-    /// may be written elsewhere, or without a name, and moved into it.
-    fn leave_out_others(&mut self) {
-        let all = std::mem::take(&mut self.history.effects);
-        let mut places = Vec::with_capacity(all.len() + 1);
-        for effect in all {
-            places.push(self.history.effects.len());
-            if self.inside.contains(&effect.node()) {
-                self.history.effects.push(effect);
-            }
-        }
-        places.push(self.history.effects.len());
-        for step in &mut self.history.steps {
-            step.effects = places[step.effects.start]..places[step.effects.end];
-        }
     }
 
     /// The files as they were at the end.
