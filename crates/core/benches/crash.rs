@@ -126,7 +126,7 @@ fn history() -> History {
         };
         builder.add(&operation).unwrap();
     }
-    builder.finish().unwrap()
+    builder.finish(|_| Vec::new()).unwrap()
 }
 
 fn main() {

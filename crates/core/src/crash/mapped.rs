@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::format::Format;
 use super::history::{History, below};
 use crate::op::FileId;
-use crate::record::{Body, Examples, Tree};
+use crate::record::{Body, Contents, Examples, Tree};
 
 /// A file of which it does not matter what a crash leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,11 +39,13 @@ const WAL_INDEX: &str =
 const LOCK_TABLE: &str =
     "LMDB rebuilds its lock table for the first process that opens the environment after a crash";
 
-/// Files of the directory that were mapped, of `paths` that they had then. `now` is the tree at the end.
+/// Files of the directory that were mapped, of `paths` that they had then. `now` is the tree at the end, and `head` gives
+/// the first bytes of a file in it.
 pub(super) fn files(
     paths: BTreeMap<FileId, BTreeSet<Vec<u8>>>,
     now: &Tree,
     (root, directory): (FileId, &[u8]),
+    mut head: impl FnMut(&Contents) -> Vec<u8>,
 ) -> Vec<Mapped> {
     let within = [directory.strip_suffix(b"/").unwrap_or(directory), b"/"].concat();
     let mut names: BTreeMap<FileId, Vec<Vec<u8>>> = BTreeMap::new();
@@ -50,17 +53,24 @@ pub(super) fn files(
         let path = [within.as_slice(), &path].concat();
         names.entry(node).or_default().push(path);
     }
+    let mut format_at = |path: &[u8]| {
+        let node = now.node(now.resolve(path)?)?;
+        match &node.body {
+            Body::File(contents) => Format::of(&head(contents)),
+            _ => None,
+        }
+    };
     let all = paths.into_iter().map(|(node, mut paths)| {
         paths.extend(names.remove(&node).unwrap_or_default());
-        let mut reasons = paths.iter().map(|path| rebuilt_by(path, now));
-        let first = reasons.next().flatten();
-        let rebuilt = first.filter(|_| reasons.all(|reason| reason.is_some()));
+        let reasons = paths.iter().map(|path| rebuilt_by(path, &mut format_at));
+        // All of them, or none.
+        let reasons: Option<Vec<_>> = reasons.collect();
         let mut inside = paths.iter().filter_map(|path| path.strip_prefix(&*within));
         let path = inside.next().or(paths.first().map(Vec::as_slice));
         Mapped {
             node,
             path: path.unwrap_or(b"a file without a name").to_vec(),
-            rebuilt,
+            rebuilt: reasons.and_then(|all| all.first().copied()),
         }
     });
     all.collect()
@@ -68,15 +78,19 @@ pub(super) fn files(
 
 /// Who rebuilds the file at an absolute path. The name alone could be anybody's: the file that it belongs to has to be
 /// beside it.
-fn rebuilt_by(path: &[u8], now: &Tree) -> Option<&'static str> {
-    let name = path.rsplit(|byte| *byte == b'/').next()?;
-    let above = &path[..path.len() - name.len()];
-    let is_beside = |other: &[u8]| now.resolve(&[above, other].concat()).is_some();
-    match name.strip_suffix(b"-shm") {
-        Some(database) if !database.is_empty() && is_beside(database) => Some(WAL_INDEX),
-        None if name == b"lock.mdb" && is_beside(b"data.mdb") => Some(LOCK_TABLE),
-        _ => None,
+fn rebuilt_by(
+    path: &[u8],
+    mut format_at: impl FnMut(&[u8]) -> Option<Format>,
+) -> Option<&'static str> {
+    if let Some(database) = path.strip_suffix(b"-shm") {
+        return (format_at(database) == Some(Format::Sqlite)).then_some(WAL_INDEX);
     }
+    let above = path.strip_suffix(b"lock.mdb")?;
+    if !above.ends_with(b"/") {
+        return None;
+    }
+    let environment = [above, b"data.mdb"].concat();
+    (format_at(&environment) == Some(Format::Lmdb)).then_some(LOCK_TABLE)
 }
 
 impl History {
@@ -131,7 +145,28 @@ mod tests {
     use super::super::litmus::{Log, ROOT, letters};
     use super::super::{Budget, Builtin, Coverage, Digest, Explorer, Model};
     use super::*;
-    use crate::record::{Change, Contents};
+    use crate::record::Change;
+
+    /// Their sizes tell databases and environments of these tests, bytes.
+    const DATABASE: u32 = 10;
+    const ENVIRONMENT: u32 = 20;
+
+    fn head(contents: &Contents) -> Vec<u8> {
+        match u32::try_from(contents.size_bytes()) {
+            Ok(DATABASE) => b"SQLite format 3\0".to_vec(),
+            Ok(ENVIRONMENT) => [&[0; 16][..], &0xBEEF_C0DE_u32.to_le_bytes()].concat(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn history(log: &Log) -> History {
+        log.history_with("/", head)
+    }
+
+    fn write(log: &mut Log, (parent, name): (FileId, &str), bytes: u32) {
+        let node = log.create(parent, name);
+        log.write(node, 0, letters('a', bytes));
+    }
 
     fn map(log: &mut Log, node: FileId) {
         let change = Change::Mapped {
@@ -157,9 +192,11 @@ mod tests {
     fn an_index_and_a_lock_table_may_hold_anything_beside_what_they_belong_to() {
         let mut log = Log::new();
         let environment = log.mkdir(ROOT, "e");
-        log.create(ROOT, "t.db");
+        write(&mut log, (ROOT, "t.db"), DATABASE);
+        write(&mut log, (ROOT, "text"), 1);
         for (parent, name) in [
             (ROOT, "t.db-shm"),
+            (ROOT, "text-shm"),
             (ROOT, "other-shm"),
             (ROOT, "-shm"),
             (ROOT, "lock.mdb"),
@@ -171,17 +208,21 @@ mod tests {
             map(&mut log, node);
         }
         // It is made after the lock table is mapped.
-        log.create(environment, "data.mdb");
-        let history = log.history();
+        write(&mut log, (environment, "data.mdb"), ENVIRONMENT);
+        write(&mut log, (ROOT, "data.mdb"), DATABASE);
+        let history = history(&log);
         assert_eq!(rebuilt(&history), ["t.db-shm", "e/lock.mdb"]);
-        assert_eq!(gap(&history), "mapped: other-shm, -shm, lock.mdb, data");
+        assert_eq!(
+            gap(&history),
+            "mapped: text-shm, other-shm, -shm, lock.mdb, data"
+        );
         assert_eq!(history.rebuilt_nodes().len(), 2);
     }
 
     /// What the built-in rules say of the states that a crash leaves of stores to a file beside a database.
     fn said_of(name: &str) -> (BTreeSet<String>, u64) {
         let mut log = Log::new();
-        log.found(ROOT, "t.db", letters('a', 10));
+        log.found(ROOT, "t.db", letters('a', DATABASE));
         let node = log.found(ROOT, name, letters('a', 8192));
         map(&mut log, node);
         let (offset, payload) = (0, letters('b', 8192));
@@ -191,7 +232,7 @@ mod tests {
             payload,
         };
         log.push("munmap", stored);
-        let history = log.history();
+        let history = history(&log);
         // Where the bytes are in the log stands for them.
         let digest = |contents: &Contents| -> Result<Digest, Infallible> {
             let extents: Vec<_> = contents.extents().collect();
@@ -223,15 +264,15 @@ mod tests {
     #[test]
     fn what_is_removed_at_the_end_was_an_index_and_what_is_renamed_is_none() {
         let mut log = Log::new();
-        log.create(ROOT, "t.db");
+        write(&mut log, (ROOT, "t.db"), DATABASE);
         let removed = log.create(ROOT, "t.db-shm");
         map(&mut log, removed);
         log.unlink(removed, ROOT, "t.db-shm");
-        assert_eq!(rebuilt(&log.history()), ["t.db-shm"]);
+        assert_eq!(rebuilt(&history(&log)), ["t.db-shm"]);
         let renamed = log.create(ROOT, "t.db-shm");
         map(&mut log, renamed);
         log.rename(renamed, (ROOT, "t.db-shm"), (ROOT, "kept"));
-        let history = log.history();
+        let history = history(&log);
         assert_eq!(rebuilt(&history), ["t.db-shm"]);
         assert_eq!(gap(&history), "mapped: kept");
     }

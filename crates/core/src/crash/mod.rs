@@ -12,6 +12,7 @@ mod effect;
 mod explore;
 mod finding;
 mod fix;
+mod format;
 mod graph;
 mod history;
 mod kind;
@@ -39,6 +40,7 @@ pub use calibrate::{
 pub use explore::{Budget, Coverage, Explorer, Point, State};
 pub use finding::{Told, findings, fix_rows, operation};
 pub use fix::{Added, fix};
+pub use format::Format;
 pub use history::{History, Step, Thread};
 pub use kind::FaultKind;
 pub use mapped::RebuiltRow;

@@ -3,20 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use iostrata_core::crash::FormatRow;
+use iostrata_core::crash::{Format, FormatRow};
 use iostrata_core::record::{Body, Contents};
 
 use super::log::Log;
-
-/// What tells the format of a file, bytes.
-const HEAD_BYTES: u64 = 20;
-
-/// sqlite.org/fileformat.html, 1.3.1
-const SQLITE: &[u8] = b"SQLite format 3\0";
-
-/// `MDB_MAGIC`, behind the header of the page (`struct MDB_meta`, `mdb.c`).
-const LMDB: [u8; 4] = 0xBEEF_C0DE_u32.to_le_bytes();
-const LMDB_AT: usize = 16;
 
 impl Log {
     /// Files that the program changed, of formats that a checker with a name knows. A file that cannot be read is of none.
@@ -42,25 +32,22 @@ impl Log {
     }
 
     fn database(&mut self, path: &[u8], contents: &Contents) -> Option<FormatRow> {
-        let head = self.head(contents, HEAD_BYTES).ok()?;
+        let format = Format::of(&self.head(contents))?;
         let file = std::str::from_utf8(path).ok()?;
-        let row = |format: &str, check: String| FormatRow {
+        let environment = match file.strip_suffix("data.mdb") {
+            Some("") => ".",
+            Some(directory) if directory.ends_with('/') => &directory[..directory.len() - 1],
+            _ => file,
+        };
+        let (format, check) = match format {
+            Format::Sqlite => ("an SQLite database", format!("sqlite:{file}")),
+            Format::Lmdb => ("an LMDB environment", format!("lmdb:{environment}")),
+        };
+        Some(FormatRow {
             file: file.to_owned(),
             format: format.to_owned(),
             check,
-        };
-        if head.starts_with(SQLITE) {
-            Some(row("an SQLite database", format!("sqlite:{file}")))
-        } else if head.get(LMDB_AT..) == Some(&LMDB) {
-            let environment = match file.strip_suffix("data.mdb") {
-                Some("") => ".",
-                Some(directory) if directory.ends_with('/') => &directory[..directory.len() - 1],
-                _ => file,
-            };
-            Some(row("an LMDB environment", format!("lmdb:{environment}")))
-        } else {
-            None
-        }
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use iostrata_core::Gap;
-use iostrata_core::crash::{AFTER_FAILURE, Builder, Digest, History, Stacks};
+use iostrata_core::crash::{AFTER_FAILURE, Builder, Digest, Format, History, Stacks};
 use iostrata_core::record::{
     Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_IN_ORDER, NOT_KNOWN, NOT_STORED,
     ReadError, Reader, Refused, Tree,
@@ -60,6 +60,29 @@ pub struct Log {
     /// The directory under test.
     pub directory: Vec<u8>,
     exit_code: Option<i32>,
+}
+
+/// The bytes of a file that tell its format; none where they cannot be read.
+fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) -> Vec<u8> {
+    let mut head = Vec::new();
+    for (offset, extent) in contents.extents() {
+        let had = head.len() as u64;
+        let Some(payload) = extent.payload() else {
+            break;
+        };
+        if had >= Format::HEAD_BYTES || offset != had {
+            break;
+        }
+        let part = Contents::of(&payload.part(0, Format::HEAD_BYTES - had));
+        let read = reader.contents(&part, |_, bytes| {
+            head.extend_from_slice(bytes);
+            Ok(())
+        });
+        if read.is_err() {
+            break;
+        }
+    }
+    head
 }
 
 /// Of stores that are not known in their order, names the files. Those of other directories are in no state.
@@ -135,7 +158,8 @@ impl Log {
             let what = format!("operations that match the earlier state: {misfits} do not");
             incomplete_because.push(Gap::new(what, first.clone()));
         }
-        let history = builder.finish().ok_or(LogError::NoDirectory)?;
+        let history = builder.finish(|contents| head(&mut reader, contents));
+        let history = history.ok_or(LogError::NoDirectory)?;
         if !history.is_whole {
             let why = "all operations together do not make the files at the end, so some are not understood";
             incomplete_because.push(Gap::new("states", why));
@@ -264,20 +288,9 @@ impl Log {
         Ok(())
     }
 
-    /// The first bytes of a file: as many as are asked for, those of a hole excepted.
-    pub(super) fn head(&mut self, contents: &Contents, bytes: u64) -> Result<Vec<u8>, LogError> {
-        let first = contents.extents().next();
-        let first = first.filter(|(offset, _)| *offset == 0);
-        let Some(payload) = first.and_then(|(_, extent)| extent.payload()) else {
-            return Ok(Vec::new());
-        };
-        let mut head = Vec::new();
-        let part = Contents::of(&payload.part(0, bytes));
-        self.each(&part, |bytes| {
-            head.extend_from_slice(bytes);
-            Ok(())
-        })?;
-        Ok(head)
+    /// The bytes of a file that tell its format; none where they cannot be read.
+    pub(super) fn head(&mut self, contents: &Contents) -> Vec<u8> {
+        head(&mut self.reader, contents)
     }
 
     /// The hash of a file's bytes.

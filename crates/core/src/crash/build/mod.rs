@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use durable::settled;
 
+#[cfg(doc)]
+use super::Format;
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Thread, below};
 use super::mapped;
@@ -13,8 +15,8 @@ use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
 use crate::record::{
-    Body, Change, Description, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE, Refused,
-    Tree,
+    Body, Change, Contents, Description, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
+    Refused, Tree,
 };
 
 /// Makes a history of the operations of a log.
@@ -132,8 +134,9 @@ impl Builder {
         Ok(())
     }
 
-    /// The history; `None` when the log does not know the directory under test.
-    pub fn finish(mut self) -> Option<History> {
+    /// The history; `None` when the log does not know the directory under test. `head` gives the first
+    /// [`Format::HEAD_BYTES`] of a file, as far as it can.
+    pub fn finish(mut self, head: impl FnMut(&Contents) -> Vec<u8>) -> Option<History> {
         self.history.root = self.root()?;
         let root = self.history.root;
         // What was never in the directory under test is nobody's matter here. That is known at the end: a file may
@@ -143,7 +146,7 @@ impl Builder {
             .retain(|effect| inside.contains(&effect.node()));
         self.history.set_order();
         self.mapped.retain(|node, _| inside.contains(node));
-        self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory));
+        self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory), head);
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
         self.history.fix_rebuilt(&end);

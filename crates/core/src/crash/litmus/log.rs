@@ -7,7 +7,9 @@ use super::{Call, Filled, Given, Litmus};
 use crate::crash::build::Builder;
 use crate::crash::history::History;
 use crate::op::{FileId, FileKind};
-use crate::record::{Change, Description, Durability, Name, Operation, Payload, Piece, Place};
+use crate::record::{
+    Change, Contents, Description, Durability, Name, Operation, Payload, Piece, Place,
+};
 
 /// include/uapi/linux/fs.h
 const RWF_DSYNC: u32 = 0x2;
@@ -229,13 +231,22 @@ impl Log {
     }
 
     pub(in crate::crash) fn history_of(&self, directory: &str) -> History {
+        self.history_with(directory, |_| Vec::new())
+    }
+
+    /// `head` gives the first bytes of a file.
+    pub(in crate::crash) fn history_with(
+        &self,
+        directory: &str,
+        head: impl FnMut(&Contents) -> Vec<u8>,
+    ) -> History {
         let mut builder = Builder::new(directory);
         for operation in &self.operations {
             builder
                 .add(operation)
                 .expect("a small program does what is possible: tests build them all");
         }
-        builder.finish().expect("the root is found first")
+        builder.finish(head).expect("the root is found first")
     }
 
     /// What a litmus program finds and calls, and at its end that it has ended.
