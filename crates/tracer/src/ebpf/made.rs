@@ -66,7 +66,7 @@ impl Made {
             maps: HashMap::new(),
             types: types.map(Arc::new),
         };
-        for (name, mut map) in std::mem::take(&mut object.maps) {
+        for (name, mut map) in in_order(std::mem::take(&mut object.maps)) {
             if let Some(entries) = settings.entries.get(name.as_str()) {
                 map.set_max_entries(*entries);
             }
@@ -101,6 +101,16 @@ impl Made {
         }
         syscall::create(BPF_MAP_CREATE, &mut create)
     }
+}
+
+/// Hash tables first. Without privileges they are refused for that, but a table of tasks for its types, which were refused
+/// before (`bpf_local_storage_map_alloc_check`, kernel/bpf/bpf_local_storage.c).
+fn in_order(maps: HashMap<String, aya_obj::Map>) -> Vec<(String, aya_obj::Map)> {
+    let mut maps: Vec<_> = maps.into_iter().collect();
+    maps.sort_by(|(name, map), (other, than)| {
+        (map.map_type(), name).cmp(&(than.map_type(), other))
+    });
+    maps
 }
 
 /// An object with the offsets of this kernel's types.
@@ -277,4 +287,26 @@ fn fill(fd: &OwnedFd, map: &aya_obj::Map) -> io::Result<()> {
         syscall::bpf(BPF_MAP_FREEZE, &mut frozen)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// include/uapi/linux/bpf.h
+    const BPF_MAP_TYPE_HASH: u32 = 1;
+    const BPF_MAP_TYPE_TASK_STORAGE: u32 = 29;
+
+    #[test]
+    fn what_is_refused_without_privileges_is_refused_for_that() {
+        for bytes in [
+            &include_bytes!("plain.bpf.o")[..],
+            include_bytes!("top.bpf.o"),
+        ] {
+            let maps = in_order(Object::parse(bytes).unwrap().maps);
+            let kinds: Vec<u32> = maps.iter().map(|(_, map)| map.map_type()).collect();
+            assert_eq!(kinds[0], BPF_MAP_TYPE_HASH);
+            assert!(kinds.contains(&BPF_MAP_TYPE_TASK_STORAGE));
+        }
+    }
 }
