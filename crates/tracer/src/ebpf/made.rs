@@ -104,7 +104,7 @@ impl Made {
 }
 
 /// Hash tables first. Without privileges they are refused for that, but a table of tasks for its types, which were refused
-/// before (`bpf_local_storage_map_alloc_check`, kernel/bpf/bpf_local_storage.c).
+/// before (`bpf_local_storage_map_alloc_check`, `kernel/bpf/bpf_local_storage.c`).
 fn in_order(maps: HashMap<String, aya_obj::Map>) -> Vec<(String, aya_obj::Map)> {
     let mut maps: Vec<_> = maps.into_iter().collect();
     maps.sort_by(|(name, map), (other, than)| {
