@@ -79,17 +79,7 @@ fn a_sync_is_told_whose_changes_its_commits_had() {
         .filter(|part| part.path.as_ref() == are_named.then_some(&log))
         .map(|part| part.commits)
         .sum();
-    // A thread of the kernel converts what was allocated for an append, and may come into the next transaction
-    // (ext4_end_io_rsv_work, fs/ext4/page-io.c): the sync waits for that one.
-    let by_kernel: u64 = parts
-        .iter()
-        .filter(|part| part.pid.is_none())
-        .map(|part| part.commits)
-        .sum();
-    assert!(
-        own <= known && own + by_kernel >= known && own >= known * 95 / 100,
-        "its own change is in each: {own} of {known}: {parts:?}"
-    );
+    assert_eq!(own, known, "its own change is in each: {parts:?}");
     assert!(of(changes.0.id()).count() > 0, "{parts:?}");
     let names: Vec<_> = of(appends).map(|part| part.name.as_deref()).collect();
     assert!(
