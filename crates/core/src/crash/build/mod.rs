@@ -6,8 +6,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use durable::settled;
 
-#[cfg(doc)]
-use super::Format;
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Thread, below};
 use super::mapped;
@@ -135,7 +133,7 @@ impl Builder {
     }
 
     /// The history; `None` when the log does not know the directory under test. `head` gives the first
-    /// [`Format::HEAD_BYTES`] of a file, as far as it can.
+    /// [`HEAD_BYTES`](super::Format::HEAD_BYTES) of a file, as far as it can.
     pub fn finish(mut self, head: impl FnMut(&Contents) -> Vec<u8>) -> Option<History> {
         self.history.root = self.root()?;
         let root = self.history.root;

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, CrashResult, Fault, Found, History, ModeRow, Model, Recording, SCHEMA, Said, Settings,
-    Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
+    Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, Recording, SCHEMA, Said,
+    Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
-use iostrata_lab::crash::{LogError, SharedLog};
+use iostrata_lab::crash::{Log, LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
 
@@ -311,14 +311,19 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
     Ok(())
 }
 
+/// Files that the built-in rules do not know, where these are the checker.
+pub(super) fn formats(log: &mut Log, options: &Crash) -> Vec<FormatRow> {
+    match options.check {
+        None => log.formats(),
+        Some(_) => Vec::new(),
+    }
+}
+
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
     let (operations, exit_code, rebuilt, formats) = {
         let mut log = locked(&task.log);
-        let formats = match task.options.check {
-            None => log.formats(),
-            Some(_) => Vec::new(),
-        };
+        let formats = formats(&mut log, task.options);
         let rebuilt = log.history.rebuilt();
         (log.operations, log.exit_code(), rebuilt, formats)
     };

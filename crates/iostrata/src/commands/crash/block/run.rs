@@ -17,6 +17,7 @@ use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
+use super::super::explore::formats;
 use super::super::look::locked;
 use super::super::place::{self, Press};
 use super::super::{self as crash, cannot, failure, keep};
@@ -369,10 +370,7 @@ fn row(
         complete: incomplete_because.is_empty(),
         incomplete_because,
         rebuilt: log.history.rebuilt(),
-        formats: match run.options.check {
-            None => log.formats(),
-            Some(_) => Vec::new(),
-        },
+        formats: formats(&mut log, run.options),
         seconds,
     }
 }
