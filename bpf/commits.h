@@ -26,26 +26,36 @@ struct {
 	__type(value, __u64);
 } waiting_for SEC(".maps");
 
+/* task_state.converts: the next handle is for blocks that were written, or the last one was and has not
+ * said of which file. */
+#define CONVERTS_NEXT 1
+#define CONVERTS_NOW 2
+
+static __always_inline int next_handle_of(__u64 inode)
+{
+	struct task_state *state = current_state();
+
+	if (!state)
+		return 0;
+	state->handle_of = inode;
+	/* The one for written blocks was refused: the journal is aborted. */
+	if (state->converts == CONVERTS_NEXT)
+		state->converts = 0;
+	return 0;
+}
+
 /* Of whom the next handle is a change: ext4 says so before jbd2 gives the number. */
 SEC("raw_tp/ext4_journal_start_inode")
 int BPF_PROG(handle_of_inode, struct inode *inode)
 {
-	struct task_state *state = current_state();
-
-	if (state)
-		state->handle_of = number(inode);
-	return 0;
+	return next_handle_of(number(inode));
 }
 
 /* Of the file system as a whole; before Linux 6.2 of any file. */
 SEC("raw_tp/ext4_journal_start_sb")
 int BPF_PROG(handle_of_none)
 {
-	struct task_state *state = current_state();
-
-	if (state)
-		state->handle_of = 0;
-	return 0;
+	return next_handle_of(0);
 }
 
 static __noinline int note_handle(__u64 address, __u32 device, __u32 transaction)
@@ -84,6 +94,28 @@ static __always_inline int on_handle(struct task_state *state, __u64 inode, __u3
 	return note_handle(inode, device, transaction);
 }
 
+/* The last handle for written blocks has converted none. */
+static __always_inline void close_conversion(struct task_state *state)
+{
+	if (state->converts == CONVERTS_NOW)
+		on_handle(state, 0, state->converts_on, state->converts_in);
+	state->converts = 0;
+}
+
+/* Blocks that were written are about to be made part of their file, by a thread of the kernel
+ * (fs/ext4/page-io.c). Of which file, ext4 says after jbd2 has given the number. */
+SEC("raw_tp/ext4_journal_start_reserved")
+int BPF_PROG(handle_of_written)
+{
+	struct task_state *state = current_state();
+
+	if (!state)
+		return 0;
+	close_conversion(state);
+	state->converts = CONVERTS_NEXT;
+	return 0;
+}
+
 SEC("raw_tp/jbd2_handle_start")
 int BPF_PROG(handle_started, __u32 device, __u32 transaction)
 {
@@ -92,9 +124,29 @@ int BPF_PROG(handle_started, __u32 device, __u32 transaction)
 
 	if (!state)
 		return 0;
+	if (state->converts == CONVERTS_NEXT) {
+		state->converts = CONVERTS_NOW;
+		state->converts_in = transaction;
+		state->converts_on = device;
+		return 0;
+	}
+	close_conversion(state);
 	inode = state->handle_of;
 	state->handle_of = 0;
 	return on_handle(state, inode, device, transaction);
+}
+
+/* The first of the blocks: each is looked up in its file's tree (ext4_convert_unwritten_io_end_vec,
+ * fs/ext4/extents.c). */
+SEC("raw_tp/ext4_ext_map_blocks_enter")
+int BPF_PROG(written_converted, struct inode *inode)
+{
+	struct task_state *state = current_state();
+
+	if (!state || state->converts != CONVERTS_NOW)
+		return 0;
+	state->converts = 0;
+	return on_handle(state, (__u64)inode, state->converts_on, state->converts_in);
 }
 
 /* The same change goes on in the next transaction. */

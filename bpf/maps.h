@@ -170,6 +170,9 @@ struct task_state {
 	__u32 handle_in; /* ... its transaction, */
 	__u32 handle_on; /* ... of the journal of this file system, */
 	__u32 handled_interval; /* ... and when that was */
+	__u32 converts; /* CONVERTS_* */
+	__u32 converts_in; /* ... the transaction, */
+	__u32 converts_on; /* ... of the journal of this file system */
 	__u32 is_synchronous; /* the current call is a write that is durable when it returns */
 	__u32 sync_is_data;
 	__u32 sync_committed; /* the last committed transaction when the sync began, 0 for none */

@@ -1,20 +1,26 @@
 //! Who waits for which commit, and whose changes are in it.
 
-use std::fs::{File, FileTimes};
+use std::fs::{self, File, FileTimes};
 use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use iostrata_core::top::{Part, SyncWait};
+use iostrata_core::top::{Awaited, Part, SyncWait};
 use rustix::process::geteuid;
 
 use crate::image::{Image, done, text};
+use crate::journal::Journal;
 use crate::watched::{Watch, workload};
 
 const APPENDS: u64 = 100;
 
 /// Makes and removes a file without end, and syncs nothing.
 const CHANGE: &str = "while :; do : >\"$0\"; rm \"$0\"; done";
+
+/// Commits without end. What was written may become part of its file in a later transaction than that in which it
+/// was given its blocks, and the writer has no handle there.
+const COMMIT: &str = "while :; do sync -f \"$0\"; done";
 
 /// Reads a file without end, by opening it.
 const READ: &str = "while :; do read -r line <\"$0\"; done";
@@ -51,11 +57,15 @@ fn a_sync_is_told_whose_changes_its_commits_had() {
     let later = SystemTime::now() + Duration::from_hours(1);
     read.set_times(FileTimes::new().set_accessed(later))
         .unwrap();
+    // No other contents are written back while it is watched.
+    read.sync_all().unwrap();
     let append = workload("append");
+    let journal = Journal::record(&image.path(""));
     let watch = Watch::begin();
     let changes = Shell::start(CHANGE, &changed);
     let elsewhere = Shell::start(CHANGE, &text(&other.path("changed")));
     let reads = Shell::start(READ, &text(&image.path("read")));
+    let commits_all = Shell::start(COMMIT, &text(&image.path("")));
     let mut append = Command::new(append);
     append.args([&log, &APPENDS.to_string(), "100", "fsync"]);
     let mut append = append.spawn().unwrap();
@@ -65,21 +75,33 @@ fn a_sync_is_told_whose_changes_its_commits_had() {
     let waits = intervals.iter().flat_map(|interval| &interval.syncs);
     let waits = waits.filter(|wait| wait.pid == appends && wait.path.as_ref() == Some(&log));
     let commits: Vec<_> = waits.map(|wait| wait.commit.clone().unwrap()).collect();
-    // Nobody else syncs there: each sync has a commit of its own.
-    let syncs: u64 = commits.iter().map(|commit| commit.syncs).sum();
-    let known: u64 = commits.iter().map(|commit| commit.commits_known).sum();
-    assert!((APPENDS * 98 / 100..=APPENDS).contains(&syncs), "{syncs}");
-    assert!(known > 0 && known <= syncs, "{known}");
+    let sum = |of: &dyn Fn(&Awaited) -> u64| commits.iter().map(of).sum::<u64>();
+    let (syncs, known) = (
+        sum(&|commit| commit.syncs),
+        sum(&|commit| commit.commits_known),
+    );
+    let inode = fs::metadata(&log).unwrap().ino();
+    let witness = journal.waits(appends, inode);
+    assert_eq!(syncs, witness.transactions.len() as u64);
+    assert_eq!(sum(&|commit| commit.commits), syncs, "one commit each");
+    assert!((APPENDS / 2..=APPENDS).contains(&syncs), "{syncs}");
+    // The first transaction may have begun before.
+    assert!(known == syncs || known + 1 == syncs, "{known}");
+    let last = usize::try_from(known).unwrap();
     let parts = commits.iter().flat_map(|commit| &commit.parts);
     let parts: Vec<&Part> = parts.collect();
     let of = |pid: u32| parts.iter().filter(move |part| part.pid == Some(pid));
     // Before Linux 6.2 handles name no file.
     let are_named = parts.iter().any(|part| part.path.is_some());
-    let own: u64 = of(appends)
-        .filter(|part| part.path.as_ref() == are_named.then_some(&log))
-        .map(|part| part.commits)
-        .sum();
-    assert_eq!(own, known, "its own change is in each: {parts:?}");
+    let commits_of =
+        |parts: &mut dyn Iterator<Item = &&Part>| -> u64 { parts.map(|part| part.commits).sum() };
+    let is_log = |part: &&&Part| part.path.as_ref() == are_named.then_some(&log);
+    let own = commits_of(&mut of(appends).filter(is_log));
+    assert_eq!(own, witness.own(last, are_named) as u64, "{parts:?}");
+    let by_kernel = parts.iter().filter(|part| part.pid.is_none());
+    let written_back = commits_of(&mut by_kernel.filter(is_log));
+    assert_eq!(written_back, witness.written_back(last) as u64, "{parts:?}");
+    drop(commits_all);
     assert!(of(changes.0.id()).count() > 0, "{parts:?}");
     let names: Vec<_> = of(appends).map(|part| part.name.as_deref()).collect();
     assert!(

@@ -7,6 +7,7 @@ mod commits;
 mod containers;
 mod endings;
 mod image;
+mod journal;
 mod many;
 mod pictures;
 mod serve;

@@ -331,8 +331,9 @@ pub(super) const COMMITS: [Changes; 1] = [Changes {
             probes: &[
                 raw("handle_of_inode", "ext4_journal_start_inode"),
                 raw("handle_of_none", "ext4_journal_start_sb"),
-                raw("handle_of_none", "ext4_journal_start_reserved"),
+                raw("handle_of_written", "ext4_journal_start_reserved"),
                 raw("handle_started", "jbd2_handle_start"),
+                raw("written_converted", "ext4_ext_map_blocks_enter"),
                 raw("handle_restarted", "jbd2_handle_restart"),
                 raw("sync_entered", "ext4_sync_file_enter"),
                 raw("sync_left", "ext4_sync_file_exit"),

@@ -99,10 +99,13 @@ fn committed(wait: &SyncWait, commit: &Awaited) -> String {
     format!("{waited}, also with changes of {}", all.join(", "))
 }
 
-/// Each process once, with the file of most of the commits; threads of the kernel last.
+/// Each process once, with the file of most of the commits; threads of the kernel last. What these write back of
+/// the file itself is no change of others.
 fn others<'a>(wait: &SyncWait, commit: &'a Awaited) -> Vec<&'a Part> {
-    let of_others = commit.parts.iter();
-    let of_others = of_others.filter(|part| part.pid != Some(wait.pid));
+    let of_others = commit.parts.iter().filter(|part| match part.pid {
+        Some(pid) => pid != wait.pid,
+        None => part.path.is_none() || part.path != wait.path,
+    });
     let mut others: Vec<&Part> = Vec::new();
     for part in of_others {
         match others.iter_mut().find(|other| other.pid == part.pid) {

@@ -90,6 +90,8 @@ fn shares() -> Vec<Share> {
     vec![database, reader, own]
 }
 
+const WAL: &str = "/var/lib/postgresql/16/main/pg_wal/000000010000000000000001";
+
 fn part(process: Option<u32>, name: &str, path: &str) -> CommitPart {
     CommitPart {
         process,
@@ -117,6 +119,11 @@ fn commits() -> Commits {
             vec![
                 part(Some(4211), "postgres", "/var/lib/postgresql/16/main/pg_wal"),
                 part(Some(88), "cron", "/var/spool/cron"),
+                // Write-back of the file itself.
+                CommitPart {
+                    name: None,
+                    ..part(None, "", WAL)
+                },
                 unnamed,
             ],
         )]),
@@ -142,13 +149,7 @@ fn interval() -> Interval {
         (97, actor("tar\u{1b}[31m", &container())),
         (5000, actor("iostrata", "/user.slice")),
     ];
-    let names = [
-        (
-            file(7),
-            named("/var/lib/postgresql/16/main/pg_wal/000000010000000000000001"),
-        ),
-        (file(8), named("/home/big")),
-    ];
+    let names = [(file(7), named(WAL)), (file(8), named("/home/big"))];
     assemble(&Counted {
         started_ns: 1_700_000_000_000_000_000,
         length_ns: 1_000_000_000,
