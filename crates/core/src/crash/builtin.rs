@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::history::{History, Step, below};
+use super::result::FormatRow;
 use super::state;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Extent, Tree};
@@ -51,6 +52,8 @@ pub struct Builtin<D> {
     told: Vec<usize>,
     /// Files that may hold anything.
     rebuilt: BTreeSet<FileId>,
+    /// Files that others look at.
+    known: Vec<FormatRow>,
     root: FileId,
 }
 
@@ -58,17 +61,18 @@ impl<D, E> Builtin<D>
 where
     D: FnMut(&Contents) -> Result<Digest, E>,
 {
-    /// Works out what was complete when. `digest` hashes the bytes of contents.
+    /// Works out what was complete when. `digest` hashes the bytes of contents; files of `known` may hold anything.
     ///
     /// # Errors
     /// When `digest` fails: the log cannot be read.
-    pub fn new(history: &History, digest: D) -> Result<Self, E> {
+    pub fn new(history: &History, digest: D, known: Vec<FormatRow>) -> Result<Self, E> {
         let mut builtin = Self {
             digest,
             read: HashMap::new(),
             versions: BTreeMap::new(),
             told: Vec::new(),
             rebuilt: history.rebuilt_nodes(),
+            known,
             root: history.root,
         };
         let mut tree = history.base.clone();
@@ -182,6 +186,7 @@ where
             match tree.node(node).map(|node| &node.body) {
                 Some(Body::Directory(_)) | None => {}
                 Some(_) if self.rebuilt.contains(&node) => {}
+                Some(_) if self.known.iter().any(|row| row.covers(&path)) => {}
                 Some(body) => {
                     files.insert(path, self.held(body)?);
                 }

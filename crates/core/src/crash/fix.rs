@@ -129,7 +129,9 @@ fn wanted(history: &History, fault: &Fault) -> Vec<Added> {
         let effect = &history.effects[*at];
         (effect.node(), matches!(effect.piece, Piece::Entry { .. }))
     });
-    let nodes: BTreeSet<(FileId, bool)> = nodes.collect();
+    let mut nodes: BTreeSet<(FileId, bool)> = nodes.collect();
+    // A program syncs what it can open: its directory tells of a file that is removed.
+    nodes.retain(|(node, _)| history.name_of(*node, before).is_some());
     let added = nodes.into_iter().map(|(node, is_directory)| Added {
         before,
         node,

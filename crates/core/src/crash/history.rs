@@ -118,6 +118,13 @@ impl History {
         path_in(&tree, node)
     }
 
+    /// The path of a node before a step; of one without a name then the one that it has at the end, as `O_TMPFILE` files
+    /// get theirs last.
+    pub fn name_of(&self, node: FileId, step: usize) -> Option<Vec<u8>> {
+        self.path_at(node, step)
+            .or_else(|| self.path_at(node, usize::MAX))
+    }
+
     /// The directory as the program found it, and as it left it.
     pub fn ends(&self) -> (Tree, Tree) {
         let mut end = self.base.clone();
@@ -126,6 +133,45 @@ impl History {
             drop(super::state::apply(&mut end, effect));
         }
         (self.base.clone(), end)
+    }
+
+    /// The directory during the run: whenever one of the files that `is_part` names by their paths had changed, and how
+    /// many steps had told somebody something when it changed again. `None` where these are more than `most`.
+    pub fn trees_with(
+        &self,
+        is_part: impl Fn(&[u8]) -> bool,
+        most: usize,
+    ) -> Option<Vec<(Tree, usize)>> {
+        let part_of = |tree: &Tree| -> BTreeMap<Vec<u8>, Body> {
+            let all = below(tree, self.root).into_iter();
+            let parts = all.filter(|(path, _)| is_part(path));
+            let bodies =
+                parts.filter_map(|(path, node)| Some((path, tree.node(node)?.body.clone())));
+            bodies.collect()
+        };
+        let mut tree = self.base.clone();
+        let mut last = part_of(&tree);
+        let mut trees = Vec::new();
+        for step in &self.steps {
+            if step.effects.is_empty() {
+                continue;
+            }
+            let before = tree.clone();
+            for effect in &self.effects[step.effects.clone()] {
+                // It was there with all before it in the run itself.
+                drop(super::state::apply(&mut tree, effect));
+            }
+            let now = part_of(&tree);
+            if now != last {
+                if trees.len() + 1 == most {
+                    return None;
+                }
+                trees.push((before, self.told_at(step.end)));
+                last = now;
+            }
+        }
+        trees.push((tree, self.told()));
+        Some(trees)
     }
 
     /// What is in the directory at both ends, by paths in it; a directory without what is in it.
@@ -141,20 +187,15 @@ impl History {
         })
     }
 
-    /// Whether something had this path in the directory before the program began.
-    pub fn began_with(&self, path: &Path) -> bool {
+    /// What had this path in the directory before the program began.
+    pub fn began_with(&self, path: &Path) -> Option<&Body> {
         let mut at = self.root;
-        let mut names = path.components();
-        names.all(|name| match name {
-            Component::Normal(name) => match self.base.entry(at, name.as_bytes()) {
-                Some(node) => {
-                    at = node;
-                    true
-                }
-                None => false,
-            },
-            _ => true,
-        })
+        for name in path.components() {
+            if let Component::Normal(name) = name {
+                at = self.base.entry(at, name.as_bytes())?;
+            }
+        }
+        Some(&self.base.node(at)?.body)
     }
 
     /// Files below the directory of which the log lacks bytes, earlier ones or written ones.

@@ -239,7 +239,7 @@ mod tests {
             Ok(*blake3::hash(format!("{extents:?}").as_bytes()).as_bytes())
         };
         assert!(history.is_whole);
-        let mut rules = Builtin::new(&history, digest).unwrap();
+        let mut rules = Builtin::new(&history, digest, Vec::new()).unwrap();
         let mut said = BTreeSet::new();
         let mut explorer = Explorer::new(&history, Model::Posix);
         let look = |_: &_, (tree, told): (&Tree, usize), _: &Coverage| {

@@ -146,6 +146,23 @@ pub struct FormatRow {
     pub format: String,
     /// The `--check` that knows the format.
     pub check: String,
+    /// Whether that one looked at the file in each state, and the built-in rules at the other files.
+    #[serde(default)]
+    pub checked: bool,
+    /// Why it did not.
+    #[serde(default)]
+    pub unchecked_because: Option<String>,
+}
+
+/// What `SQLite` keeps beside a database.
+const BESIDE: [&[u8]; 3] = [b"-journal", b"-wal", b"-shm"];
+
+impl FormatRow {
+    /// Whether a path in the directory is the file, in it, or its journal.
+    pub fn covers(&self, path: &[u8]) -> bool {
+        let rest = path.strip_prefix(self.file.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/") || BESIDE.contains(&rest))
+    }
 }
 
 /// A run on a real file system whose device was recorded.

@@ -29,8 +29,10 @@ pub(crate) struct Crash {
         long_help = "Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine; else its \
                      first line of output is the message, or the exception where that line begins a \
                      Python traceback. It runs in that copy, IOSTRATA_DIR; IOSTRATA_STDOUT is a file \
-                     with what the program had printed. Without it, each file must be as it was or \
-                     as the program completed it"
+                     with what the program had printed. Or one by name, for the file or directory PATH: \
+                     sqlite:PATH, git[:PATH], lmdb:PATH, json:PATH, archive:PATH. Without it, each file must \
+                     be as it was or as the program completed it; SQLite, LMDB and git files must be sound \
+                     and hold something that they held in the run"
     )]
     pub(crate) check: Option<String>,
 
@@ -304,8 +306,8 @@ impl ModelName {
 const EXAMPLES: &str = "\
 Examples:
   iostrata crash --dir config -- ./save-settings
-  iostrata crash --dir db --check 'sqlite3 app.db \"pragma integrity_check\" | grep -qx ok' \\
-    -- sqlite3 app.db \"insert into t values (1)\"
+  iostrata crash --dir db -- sqlite3 app.db \"insert into t values (1)\"
+  iostrata crash --dir config --check './valid settings' -- ./save-settings
   iostrata crash --calibrate --fs ext4
 
 Exit codes: 0 clean; 1 a crash can break something; 3 incomplete: the recording lacks something.

@@ -47,6 +47,8 @@ impl Log {
             file: file.to_owned(),
             format: format.to_owned(),
             check,
+            checked: false,
+            unchecked_because: None,
         })
     }
 }
@@ -79,6 +81,8 @@ fn git_row(above: &[u8]) -> Option<FormatRow> {
             Some(directory) => format!("git:{directory}"),
             None => "git".to_owned(),
         },
+        checked: false,
+        unchecked_because: None,
     })
 }
 

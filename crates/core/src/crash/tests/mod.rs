@@ -1,6 +1,7 @@
 //! Small logs, typed by hand, and what each model makes of a crash in them.
 
 mod calls;
+mod known;
 mod litmus;
 mod reference;
 mod search;

@@ -240,3 +240,51 @@ fn syncs_that_are_not_needed_are_left_out() {
         assert_eq!(history.steps[one.before].call, "rename");
     }
 }
+
+/// A file that is gone cannot be opened to be synced: its directory can.
+#[test]
+fn what_is_removed_is_not_synced() {
+    let mut log = Log::new();
+    let data = log.found(ROOT, "data", letters('a', 10));
+    let journal = log.create(ROOT, "journal");
+    log.write(journal, 0, letters('j', 10));
+    log.fsync(journal);
+    log.fsync(ROOT);
+    log.write(data, 0, letters('b', 10));
+    log.fsync(data);
+    log.unlink(journal, ROOT, "journal");
+    log.print();
+    let history = log.history();
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        let look = |(tree, told): &Seen| {
+            (*told > 0 && shown(tree).contains("journal")).then(|| "older".to_owned())
+        };
+        Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect())
+    };
+    let mut verdicts = Verdicts::new(4);
+    let mut found = Found::default();
+    let budget = Budget::default();
+    search(
+        &history,
+        Model::Posix,
+        budget,
+        &mut verdicts,
+        &mut check,
+        &mut found,
+    )
+    .unwrap();
+    let models = [Model::Posix];
+    let added = fix(
+        &history,
+        &models,
+        budget,
+        &found.faults,
+        &mut verdicts,
+        &mut check,
+    );
+    let added = added.unwrap().unwrap();
+    assert_eq!(added.len(), 1, "{added:?}");
+    assert_eq!((added[0].node, added[0].is_directory), (ROOT, true));
+    assert_eq!(history.name_of(journal, added[0].before), None);
+    assert_eq!(history.name_of(data, 0), Some(b"/data".to_vec()));
+}

@@ -9,7 +9,7 @@ use iostrata_core::crash::{
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::op::Gap;
-use iostrata_lab::crash::{Log, LogError, SharedLog};
+use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
 
@@ -31,6 +31,8 @@ pub(super) struct Task<'a> {
     pub(super) keep: Option<&'a Path>,
     /// What is known already, as a merge knows it.
     pub(super) known: Vec<Said>,
+    /// Files that the built-in rules do not know.
+    pub(super) formats: Vec<FormatRow>,
 }
 
 /// What came of it, and who ended it before its end.
@@ -93,7 +95,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     };
     let fix = fix.map(|added| {
         fix_rows(&history, &added, &directory, |one| {
-            history.path_at(one.node, one.before)
+            history.name_of(one.node, one.before)
         })
     });
     let is_whole = gaps.is_empty() && searched.interrupted.is_none();
@@ -311,21 +313,11 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
     Ok(())
 }
 
-/// Files that the built-in rules do not know, where these are the checker.
-pub(super) fn formats(log: &mut Log, options: &Crash) -> Vec<FormatRow> {
-    match options.check {
-        None => log.formats(),
-        Some(_) => Vec::new(),
-    }
-}
-
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
-    let (operations, exit_code, rebuilt, formats) = {
-        let mut log = locked(&task.log);
-        let formats = formats(&mut log, task.options);
-        let rebuilt = log.history.rebuilt();
-        (log.operations, log.exit_code(), rebuilt, formats)
+    let (operations, exit_code, rebuilt) = {
+        let log = locked(&task.log);
+        (log.operations, log.exit_code(), log.history.rebuilt())
     };
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
@@ -354,7 +346,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
             complete: incomplete_because.is_empty(),
             incomplete_because,
             rebuilt: rebuilt.clone(),
-            formats: formats.clone(),
+            formats: task.formats.clone(),
             seconds: *seconds,
         }
     });

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::{Builtin, Coverage, Digest, Seen, Stopped};
+use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Seen, Stopped};
 use iostrata_core::record::Contents;
 use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Launcher, Progress as _, Step};
-use iostrata_lab::interrupt::Interrupt;
 
+use super::checks::Checks;
 use super::{cannot, failure};
 use crate::STARTER;
 use crate::cli::Crash;
@@ -19,18 +19,12 @@ use crate::progress::Bar;
 /// Hashes contents by the log that has their bytes.
 pub(super) type Hashed = Box<dyn FnMut(&Contents) -> Result<Digest, LogError> + Send>;
 
-enum Look {
-    Command {
-        workers: Workers,
-        kept_in: &'static str,
-    },
-    Builtin(Builtin<Hashed>),
-}
-
 /// Says of each tree what is broken in it.
 pub(super) struct Judge {
     log: SharedLog,
-    look: Look,
+    rules: Option<Builtin<Hashed>>,
+    /// A command, and what it is kept in.
+    command: Option<(Workers, &'static str)>,
     bar: Bar,
     doing: String,
     begun: Instant,
@@ -38,40 +32,61 @@ pub(super) struct Judge {
     before: u64,
 }
 
+/// The built-in rules, which hash contents by the log.
+pub(super) fn rules(checks: &Checks, log: &SharedLog) -> Result<Option<Builtin<Hashed>>, Failure> {
+    if !checks.has_rules {
+        return Ok(None);
+    }
+    let history = locked(log).history.clone();
+    let hashes = SharedLog::clone(log);
+    let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
+    let known = checks.formats.iter().filter(|row| row.checked);
+    let known: Vec<FormatRow> = known.cloned().collect();
+    Builtin::new(&history, hashed, known)
+        .map(Some)
+        .map_err(failure)
+}
+
+/// How a command is run, and what it is kept in.
+pub(super) fn checker(
+    options: &Crash,
+    command: &str,
+    scratch: &Path,
+) -> Result<(Checker, &'static str), Failure> {
+    let launcher = Launcher::this_program(STARTER);
+    let sandbox = sandbox(scratch, &launcher);
+    let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
+    let checker = Checker {
+        command: command.to_owned(),
+        patience: Duration::from_secs_f64(options.check_timeout),
+        sandbox,
+        launcher,
+    };
+    Ok((checker, sandbox.as_str()))
+}
+
 impl Judge {
     pub(super) fn new(
         options: &Crash,
-        command: Option<String>,
+        checks: &Checks,
         scratch: &Path,
         log: &SharedLog,
-        interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let look = if let Some(command) = command {
-            let bytes = locked(log).tree_bytes();
-            let launcher = Launcher::this_program(STARTER);
-            let sandbox = sandbox(scratch, &launcher);
-            let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
-            let checker = Checker {
-                command,
-                patience: Duration::from_secs_f64(options.check_timeout),
-                sandbox,
-                launcher,
+        let start = |command: &String| -> Result<_, Failure> {
+            let (checker, kept_in) = checker(options, command, scratch)?;
+            let (bytes, interrupt) = {
+                let log = locked(log);
+                (log.tree_bytes(), log.interrupt().clone())
             };
-            let count = options.jobs();
-            let workers = Workers::start(count, &checker, scratch, log, (bytes, interrupt));
-            Look::Command {
-                workers: workers.map_err(|error| cannot("start the checkers", &error))?,
-                kept_in: sandbox.as_str(),
-            }
-        } else {
-            let history = locked(log).history.clone();
-            let hashes = SharedLog::clone(log);
-            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
-            Look::Builtin(Builtin::new(&history, hashed).map_err(failure)?)
+            let with = (bytes, &interrupt);
+            let workers = Workers::start(options.jobs(), &checker, scratch, log, with);
+            let workers = workers.map_err(|error| cannot("start the checkers", &error))?;
+            Ok((workers, kept_in))
         };
         Ok(Self {
             log: SharedLog::clone(log),
-            look,
+            rules: rules(checks, log)?,
+            command: checks.command.as_ref().map(start).transpose()?,
             bar: Bar::counting("crash", "states"),
             doing: String::new(),
             begun: Instant::now(),
@@ -81,18 +96,15 @@ impl Judge {
 
     /// How many trees are looked at side by side: enough that no worker waits for another one's.
     pub(super) fn beside(&self, options: &Crash) -> usize {
-        match &self.look {
-            Look::Command { .. } => 4 * options.jobs(),
-            Look::Builtin(_) => 1,
+        match &self.command {
+            Some(_) => 4 * options.jobs(),
+            None => 1,
         }
     }
 
     /// What the checker is kept in.
     pub(super) fn kept_in(&self) -> Option<&'static str> {
-        match &self.look {
-            Look::Command { kept_in, .. } => Some(kept_in),
-            Look::Builtin(_) => None,
-        }
+        self.command.as_ref().map(|(_, kept_in)| *kept_in)
     }
 
     /// What is done from now on, after so many states in all.
@@ -114,12 +126,35 @@ impl Judge {
             total: 0,
             label: &format!("{}{}", self.doing, pace(coverage, self.begun.elapsed())),
         });
-        match &mut self.look {
-            Look::Builtin(builtin) => {
-                let said = seen.iter().map(|(tree, told)| builtin.check(tree, *told));
-                Ok(said.collect::<Result<_, _>>()?)
+        let mut said = vec![None; seen.len()];
+        if let Some(rules) = &mut self.rules {
+            for ((tree, told), said) in seen.iter().zip(&mut said) {
+                *said = rules.check(tree, *told)?;
             }
-            Look::Command { workers, .. } => workers.check(seen),
+        }
+        let Some((workers, _)) = &self.command else {
+            return Ok(said);
+        };
+        // What one of them refuses is broken.
+        let numbers = said.iter().enumerate().filter(|(_, said)| said.is_none());
+        let numbers: Vec<usize> = numbers.map(|(number, _)| number).collect();
+        let rest: Vec<Seen> = numbers.iter().map(|number| seen[*number].clone()).collect();
+        match workers.check(&rest) {
+            Ok(rest) => {
+                for (number, one) in numbers.into_iter().zip(rest) {
+                    said[number] = one;
+                }
+                Ok(said)
+            }
+            Err(Stopped { said: rest, by }) => {
+                let rest = rest.into_iter().map(|(at, one)| (numbers[at], one));
+                let broken = said
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(_, one)| one.is_some());
+                let said = rest.chain(broken).collect();
+                Err(Stopped { said, by })
+            }
         }
     }
 

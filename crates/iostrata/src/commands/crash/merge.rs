@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use iostrata_core::crash::{CrashResult, Settings, whole};
 
+use super::checks::Checks;
 use super::explore::{Explored, Task, explore};
 use super::look::{Judge, locked};
+use super::named::There;
 use super::{command, deliver, named, recorded, scratch};
 use crate::cli::{self, Crash};
 use crate::destination::Destination;
@@ -40,11 +42,11 @@ pub(crate) fn merge(
             &"the recording is another one than that of the parts; name theirs with --from",
         ));
     }
-    let interrupt = locked(&log).interrupt().clone();
     let command = command(&options, checker.as_ref(), |path| {
-        locked(&log).history.began_with(path)
+        locked(&log).history.began_with(path).map(There::from)
     })?;
-    let judge = Judge::new(&options, command, scratch.path(), &log, &interrupt)?;
+    let checks = Checks::find(&options, command, scratch.path(), &log)?;
+    let judge = Judge::new(&options, &checks, scratch.path(), &log)?;
     let task = Task {
         options: &options,
         settings,
@@ -53,6 +55,7 @@ pub(crate) fn merge(
         scratch: scratch.path(),
         keep: None,
         known,
+        formats: checks.formats,
     };
     let explored = explore(&task, judge)?;
     drop((scratch, guard));

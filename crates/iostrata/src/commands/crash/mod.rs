@@ -2,6 +2,7 @@
 
 mod block;
 mod calibrate;
+mod checks;
 mod explore;
 mod keep;
 mod look;
@@ -24,10 +25,11 @@ use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
 
 use self::block::{Ground, Runs};
+use self::checks::Checks;
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
 pub(crate) use self::merge::merge;
-use self::named::Named as Checker;
+use self::named::{Named as Checker, There};
 use super::html::{self, Page};
 use crate::GUARD;
 use crate::cli::{Crash, CrashMode};
@@ -70,9 +72,10 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     }
     let interrupt = locked(&log).interrupt().clone();
     let check = command(options, named.as_ref(), |path| {
-        locked(&log).history.began_with(path)
+        locked(&log).history.began_with(path).map(There::from)
     })?;
-    let judge = Judge::new(options, check.clone(), scratch.path(), &log, &interrupt)?;
+    let checks = Checks::find(options, check.clone(), scratch.path(), &log)?;
+    let judge = Judge::new(options, &checks, scratch.path(), &log)?;
     let task = Task {
         options,
         settings: settings(options),
@@ -81,6 +84,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         scratch: scratch.path(),
         keep: keep.as_deref(),
         known: Vec::new(),
+        formats: checks.formats,
     };
     let mut explored = explore::explore(&task, judge)?;
     if let Some(ground) = &ground
@@ -146,25 +150,25 @@ fn named(options: &Crash) -> Result<Option<Checker>, Failure> {
     Ok(named)
 }
 
-/// What `/bin/sh` is given; `None` for the built-in checker.
+/// What `/bin/sh` is given; `None` for the built-in checker. `began_with` says what was at a path before the program ran.
 fn command(
     options: &Crash,
     named: Option<&Checker>,
-    began_with: impl FnOnce(&Path) -> bool,
+    began_with: impl Fn(&Path) -> Option<There>,
 ) -> Result<Option<String>, Failure> {
     match named {
-        Some(named) => {
-            let was_there = began_with(named.path());
-            named.command(was_there).map(Some)
-        }
+        Some(named) => named.command(named.was_there(began_with)).map(Some),
         None => Ok(options.check.clone()),
     }
 }
 
-/// Whether the directory has this file.
-fn began_with(options: &Crash, path: &Path) -> bool {
-    let directory = options.dir.as_deref();
-    directory.is_some_and(|directory| directory.join(path).exists())
+fn began_with(options: &Crash, path: &Path) -> Option<There> {
+    let metadata = options.dir.as_deref()?.join(path).symlink_metadata();
+    Some(if metadata.ok()?.is_dir() {
+        There::Directory
+    } else {
+        There::Other
+    })
 }
 
 /// What only one of the modes can do.

@@ -11,6 +11,7 @@ use crate::place::{Place, run};
 
 mod checkers;
 mod ended;
+mod formats;
 mod guide;
 mod machines;
 mod named;

@@ -18,8 +18,17 @@ fn sh(directory: &Path, script: &str) {
 
 /// What a checker says of a path in the directory of a place.
 fn said(place: &Place, kind: &str, path: &str) -> Result<(), String> {
+    said_of(place, [kind, "there", path])
+}
+
+/// The same of one that was not there before the program ran.
+fn said_of_new(place: &Place, kind: &str, path: &str) -> Result<(), String> {
+    said_of(place, [kind, "absent", path])
+}
+
+fn said_of(place: &Place, arguments: [&str; 3]) -> Result<(), String> {
     let mut command = place.iostrata("__check");
-    command.args([kind, "there", path]);
+    command.args(arguments);
     command.env("PATH", std::env::var_os("PATH").unwrap());
     let outcome = run(command);
     match outcome.code {
@@ -86,7 +95,15 @@ fn json_and_sqlite() {
     for name in ["cut-t.db", "bad-t.db", "empty-t.db", "none.db"] {
         let message = said(&place, "sqlite", name).unwrap_err();
         assert!(message.starts_with(name), "{message}");
+        // What it is about, not the headline of its part.
+        assert!(!message.contains("***"), "{message}");
     }
+    // A library takes an empty file for a database that it has yet to make.
+    for name in ["empty-t.db", "none.db"] {
+        assert_eq!(said_of_new(&place, "sqlite", name), Ok(()));
+    }
+    assert!(said_of_new(&place, "sqlite", "cut-t.db").is_err());
+    assert!(said_of_new(&place, "json", "empty-a.json").is_err());
 }
 
 #[test]

@@ -186,63 +186,6 @@ fn a_write_ahead_log_that_is_not_synced_loses_what_was_reported() {
     }
 }
 
-/// What the first line says of a program without a checker.
-fn first_line(init: &str, script: &str) -> String {
-    let case = Case::new("unused", "");
-    let options = ["--model", "ext4", "--states", "500", "--init", init];
-    let outcome = run(case.command(&options, script)).expect(1);
-    let words: Vec<_> = outcome.stdout.split_whitespace().collect();
-    words.join(" ")
-}
-
-#[test]
-fn a_format_that_the_built_in_rules_do_not_know_is_left_to_its_checker() {
-    if !have(&["sqlite3", "git", "mdb_load"]) {
-        return;
-    }
-    let made = "create table t(a); insert into t values (1)";
-    let said = first_line(
-        &format!("mkdir d; sqlite3 d/t.db '{made}'"),
-        "sqlite3 d/t.db 'update t set a = 2'",
-    );
-    let but = "But d/t.db is an SQLite database, which these rules do not know: --check sqlite:d/t.db does.";
-    assert!(
-        said.contains("By the built-in rules a crash can break this on ext4: "),
-        "{said}"
-    );
-    assert!(said.contains(but), "{said}");
-    // Its log is never written into the database.
-    let killed = "exec /usr/bin/python3 -c 'import os, sqlite3; t = sqlite3.connect(\"t.db\", isolation_level=None); \
-                  t.execute(\"update t set a = 2\"); os._exit(0)'";
-    let said = first_line(
-        &format!("sqlite3 t.db 'pragma journal_mode=wal; {made}'"),
-        killed,
-    );
-    assert!(said.contains("--check sqlite:t.db does."), "{said}");
-    let commit = "git -C r -c user.name=a -c user.email=b commit -q --allow-empty -m";
-    let said = first_line(
-        &format!("git init -q r; {commit} one"),
-        &format!("{commit} two"),
-    );
-    assert!(
-        said.contains("But r/.git is a git repository, which"),
-        "{said}"
-    );
-    assert!(said.contains("--check git:r does."), "{said}");
-    let loaded = |value| format!("seq 20 | sed 's/.*/k&\\n{value}&/' | mdb_load -T e");
-    let said = first_line(&format!("mkdir e; {}", loaded("old")), &loaded("new"));
-    assert!(
-        said.contains("But e/data.mdb is an LMDB environment, which"),
-        "{said}"
-    );
-    assert!(said.contains("--check lmdb:e does."), "{said}");
-    let said = first_line("echo old > f", "echo new > f");
-    assert!(
-        said.contains("A crash can break this on ext4: f is "),
-        "{said}"
-    );
-}
-
 #[test]
 fn stores_through_a_mapping_of_data_make_the_result_incomplete() {
     let case = Case::new("f", "old");

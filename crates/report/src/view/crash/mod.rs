@@ -5,14 +5,15 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model,
-    OperationRow, RecoveredRow, Verdict,
+    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow,
+    RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
 
 mod alike;
+mod formats;
 mod told;
 
 use told::show_whole;
@@ -110,6 +111,9 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     for (file, because) in rebuilt {
         page.bullet(2, &format!("{file} may hold anything: {because}"));
     }
+    for said in formats::looked_at(result) {
+        page.bullet(2, &said);
+    }
     let mut told = Vec::new();
     for gap in result
         .modes
@@ -182,7 +186,7 @@ fn verdict(result: &CrashResult) -> String {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
-        (Verdict::Failing, Some(first)) => match format_of(result, first) {
+        (Verdict::Failing, Some(first)) => match formats::unknown_of(result, first) {
             None => format!(
                 "A crash can break this{}: {}. {}",
                 on(&damaged_on(result, first)),
@@ -190,13 +194,10 @@ fn verdict(result: &CrashResult) -> String {
                 remedy(result, first)
             ),
             Some(row) => format!(
-                "By the built-in rules a crash can break this{}: {}. But {} is {}, which these rules do not know: \
-                 --check {} does.",
+                "By the built-in rules a crash can break this{}: {}. {}",
                 on(&damaged_on(result, first)),
                 broken(result, first),
-                row.file,
-                row.format,
-                row.check,
+                formats::unknown(row),
             ),
         },
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
@@ -205,22 +206,6 @@ fn verdict(result: &CrashResult) -> String {
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
     }
-}
-
-/// Of which format that the built-in rules do not know the file is that a finding is about, or whose journal it is.
-fn format_of<'r>(result: &'r CrashResult, finding: &Finding) -> Option<&'r FormatRow> {
-    let is_of = |row: &FormatRow, path: &str| {
-        let rest = path.strip_prefix(&row.file);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '-']))
-    };
-    let about = [Some(&finding.culprit), finding.before.as_ref()];
-    let paths = about
-        .into_iter()
-        .flatten()
-        .filter_map(|it| it.path.as_deref());
-    let paths: Vec<&str> = paths.collect();
-    let mut rows = result.modes.iter().flat_map(|mode| &mode.formats);
-    rows.find(|row| paths.iter().any(|path| is_of(row, path)))
 }
 
 /// What is broken, without the end of a sentence, and of how many files.

@@ -1,63 +1,47 @@
 //! Who looks at recovered trees: the built-in checker, or that of the user.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use iostrata_core::crash::Builtin;
+use iostrata_core::crash::{Builtin, FormatRow};
+use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{BlockError, Checking, Recovered};
-use iostrata_lab::crash::{Checker, SharedLog, sandbox};
-use iostrata_lab::engine::Launcher;
 
-use super::super::look::{Hashed, locked};
-use super::super::{cannot, failure};
+use super::super::checks::Checks;
+use super::super::failure;
+use super::super::look::{Hashed, checker, locked, rules};
 use super::block_failure;
 use super::run::Run;
-use crate::STARTER;
 use crate::error::Failure;
-
-/// Who looks at a recovered tree.
-enum By {
-    Command(Checking),
-    Builtin(Box<Mutex<Builtin<Hashed>>>),
-}
 
 /// Says of each recovered tree what is broken in it.
 pub(super) struct Look {
-    by: By,
+    rules: Option<Mutex<Builtin<Hashed>>>,
+    command: Option<Checking>,
     log: SharedLog,
     pub(super) kept_in: Option<&'static str>,
+    /// Files that the built-in rules do not know.
+    pub(super) formats: Vec<FormatRow>,
 }
 
 impl Look {
     /// Started while nothing is mounted, neither of this run nor of another one: the checkers' own mounts would keep it.
     pub(super) fn start(run: &Run<'_>, log: &SharedLog) -> Result<Self, Failure> {
-        let Some(command) = run.check else {
-            let history = locked(log).history.clone();
-            let hashes = SharedLog::clone(log);
-            let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
-            return Ok(Self {
-                by: By::Builtin(Box::new(Mutex::new(
-                    Builtin::new(&history, hashed).map_err(failure)?,
-                ))),
-                log: SharedLog::clone(log),
-                kept_in: None,
-            });
+        let command = run.check.map(str::to_owned);
+        let checks = Checks::find(run.options, command, &run.directory, log)?;
+        let mut kept_in = None;
+        let mut start = |command: &String| {
+            let (checker, sandbox) = checker(run.options, command, &run.directory)?;
+            kept_in = Some(sandbox);
+            let limits = (locked(log).tree_bytes(), run.site.interrupt);
+            let checking = Checking::start(run.options.jobs(), &checker, &run.directory, limits);
+            checking.map_err(block_failure)
         };
-        let launcher = Launcher::this_program(STARTER);
-        let sandbox = sandbox(&run.directory, &launcher);
-        let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
-        let checker = Checker {
-            command: command.to_owned(),
-            patience: Duration::from_secs_f64(run.options.check_timeout),
-            sandbox,
-            launcher,
-        };
-        let limits = (locked(log).tree_bytes(), run.site.interrupt);
-        let checking = Checking::start(run.options.jobs(), &checker, &run.directory, limits);
         Ok(Self {
-            by: By::Command(checking.map_err(block_failure)?),
+            rules: rules(&checks, log)?.map(Mutex::new),
+            command: checks.command.as_ref().map(&mut start).transpose()?,
             log: SharedLog::clone(log),
-            kept_in: Some(sandbox.as_str()),
+            kept_in,
+            formats: checks.formats,
         })
     }
 
@@ -66,17 +50,18 @@ impl Look {
         recovered: Recovered<'_>,
         told: usize,
     ) -> Result<Option<String>, Refused> {
-        match &self.by {
-            By::Builtin(builtin) => {
-                let builtin = builtin.lock().unwrap_or_else(PoisonError::into_inner);
-                Ok(builtin.check_files(&recovered.observed.files, told))
-            }
-            By::Command(checking) => {
-                let printed = locked(&self.log).printed(told).map_err(failure);
-                let said = checking.check(recovered.work, printed.map_err(Refused)?);
-                Ok(said?)
+        if let Some(rules) = &self.rules {
+            let rules = rules.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(broken) = rules.check_files(&recovered.observed.files, told) {
+                return Ok(Some(broken));
             }
         }
+        let Some(checking) = &self.command else {
+            return Ok(None);
+        };
+        let printed = locked(&self.log).printed(told).map_err(failure);
+        let said = checking.check(recovered.work, printed.map_err(Refused)?);
+        Ok(said?)
     }
 }
 

@@ -17,7 +17,6 @@ use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
-use super::super::explore::formats;
 use super::super::look::locked;
 use super::super::place::{self, Press};
 use super::super::{self as crash, cannot, failure, keep};
@@ -124,7 +123,7 @@ impl Made<'_> {
         keep::stories(&findings);
         let seconds = (took + begun.elapsed()).as_secs_f64();
         Ok(Ran {
-            row: row(&run, &recording, &came, &log, seconds),
+            row: row((&run, &look), &recording, &came, &log, seconds),
             findings,
             kept_in: look.kept_in,
             interrupted: came.interrupted.or(ended_by),
@@ -325,14 +324,14 @@ fn told_at(history: &History) -> impl Fn(u64) -> usize + use<> {
 }
 
 fn row(
-    run: &Run<'_>,
+    (run, look): (&Run<'_>, &Look),
     recording: &Recording,
     came: &Came,
     log: &SharedLog,
     seconds: f64,
 ) -> ModeRow {
     let explored = &came.explored;
-    let mut log = locked(log);
+    let log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
     if let Some(cut) = recording.cut {
         incomplete_because.push(Gap::new("requests of the device", cut.as_str()));
@@ -370,7 +369,7 @@ fn row(
         complete: incomplete_because.is_empty(),
         incomplete_because,
         rebuilt: log.history.rebuilt(),
-        formats: formats(&mut log, run.options),
+        formats: look.formats.clone(),
         seconds,
     }
 }

@@ -1,0 +1,194 @@
+//! What the process of a checker does.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::archive::archive;
+use super::contents::{self, Held};
+use super::{KINDS, Kind, LMDB_DATA};
+
+/// Stands for the file with the list: the contents are to be told.
+pub(in super::super) const CONTENTS: &str = "--contents";
+
+/// The work of the process that looks: fails with what is wrong. With a list of contents, also where the file holds
+/// none of these; with [`CONTENTS`], with what it holds.
+pub(in super::super) fn look(arguments: &[OsString]) -> Result<(), String> {
+    let (name, was, path, list) = match arguments {
+        [name, was, path] => (name, was, path, None),
+        [name, was, path, list] => (name, was, path, Some(list)),
+        _ => return Err("three arguments, or four".to_owned()),
+    };
+    let kind = KINDS.into_iter().find(|(own, _)| *own == name);
+    let (_, kind) = kind.ok_or("no such checker")?;
+    let path = Path::new(path);
+    let held = if was == "absent" && is_nothing(kind, path) {
+        Held::default()
+    } else {
+        sound(kind, path)?;
+        match list {
+            None => return Ok(()),
+            Some(_) => contents::of(kind, path)?,
+        }
+    };
+    match list {
+        None => Ok(()),
+        Some(list) if list == CONTENTS => Err(held.told()),
+        Some(list) => contents::compare(&held, Path::new(list), path),
+    }
+}
+
+/// Whether there is nothing yet: libraries take an empty file for a new database.
+fn is_nothing(kind: Kind, path: &Path) -> bool {
+    let has = |name: &str| path.join(name).symlink_metadata().is_ok();
+    match kind {
+        Kind::Sqlite => is_empty(path) || path.symlink_metadata().is_err(),
+        Kind::Lmdb => {
+            let data = environment(path);
+            is_empty(&data) || data.symlink_metadata().is_err()
+        }
+        Kind::Git => !has(".git") && !has("HEAD"),
+        Kind::Json | Kind::Archive => path.symlink_metadata().is_err(),
+    }
+}
+
+/// The file of an LMDB environment.
+fn environment(path: &Path) -> PathBuf {
+    if path.is_dir() {
+        path.join(LMDB_DATA)
+    } else {
+        path.to_owned()
+    }
+}
+
+fn sound(kind: Kind, path: &Path) -> Result<(), String> {
+    if path.symlink_metadata().is_err() {
+        return Err(format!("{} is missing", path.display()));
+    }
+    match kind {
+        Kind::Sqlite => sqlite(path),
+        Kind::Git => git(path),
+        Kind::Lmdb => lmdb(path),
+        Kind::Json => json(path),
+        Kind::Archive => archive(path),
+    }
+}
+
+pub(super) fn is_empty(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Without what this user has sqlite3 do at each start.
+pub(super) const SQLITE: [&str; 3] = ["-batch", "-init", "/dev/null"];
+
+fn sqlite(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    // SQLite takes an empty file for a new database.
+    if is_empty(path) {
+        return Err(format!("{shown} is empty"));
+    }
+    let said = output(
+        Command::new("sqlite3")
+            .args(SQLITE)
+            .arg(path)
+            .arg("pragma integrity_check"),
+    )?;
+    match said.1.trim() {
+        "ok" if said.0 => Ok(()),
+        said => {
+            // A headline, and what it is about in the next line.
+            let wrong = said
+                .lines()
+                .find(|line| !line.starts_with("*** in database"));
+            Err(format!("{shown}: {}", first_line(wrong.unwrap_or(said))))
+        }
+    }
+}
+
+fn git(path: &Path) -> Result<(), String> {
+    let run = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        // A copy has another owner than whoever looks, within a user namespace.
+        git.args(["-c", "safe.directory=*", "-C"]).arg(path);
+        output(git.args(arguments))
+    };
+    let (is_fine, said) = run(&[
+        "fsck",
+        "--full",
+        "--strict",
+        "--no-dangling",
+        "--no-progress",
+    ])?;
+    if !is_fine {
+        // Notices come first, and are none of what is wrong.
+        let wrong = said.lines().find(|line| !line.starts_with("notice: "));
+        return Err(format!("git fsck: {}", first_line(wrong.unwrap_or(&said))));
+    }
+    let (is_fine, said) = run(&["rev-parse", "--verify", "HEAD^{tree}"])?;
+    if is_fine {
+        return Ok(());
+    }
+    // A repository without a commit has a branch that does not exist.
+    let (has_refs, refs) = run(&["for-each-ref", "--count=1"])?;
+    let (is_branch, _) = run(&["symbolic-ref", "HEAD"])?;
+    if has_refs && refs.trim().is_empty() && is_branch {
+        return Ok(());
+    }
+    Err(format!("git: HEAD is not readable: {}", first_line(&said)))
+}
+
+fn lmdb(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    if is_empty(&environment(path)) {
+        return Err(format!("{} is empty", environment(path).display()));
+    }
+    // The unnamed database, which has the names of the others, and these.
+    for more in [&[][..], &["-a"]] {
+        let mut dump = Command::new("mdb_dump");
+        dump.args(more);
+        if path.is_file() {
+            dump.arg("-n");
+        }
+        dump.arg(path).stdout(Stdio::null());
+        let (is_fine, said) = output(&mut dump)?;
+        if !is_fine && !said.contains("does not contain multiple databases") {
+            return Err(format!("{shown}: {}", first_line(&said)));
+        }
+    }
+    Ok(())
+}
+
+fn json(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;
+    if is_empty(path) {
+        return Err(format!("{shown} is empty"));
+    }
+    let read: Result<serde::de::IgnoredAny, _> = serde_json::from_reader(io::BufReader::new(file));
+    match read {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{shown} is not JSON: {error}")),
+    }
+}
+
+/// Whether it ended well, and what it said: standard output, then standard error.
+pub(super) fn output(command: &mut Command) -> Result<(bool, String), String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run {program}: {error}"))?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    Ok((output.status.success(), said))
+}
+
+pub(super) fn first_line(said: &str) -> &str {
+    let mut lines = said.lines().map(str::trim);
+    lines
+        .find(|line| !line.is_empty())
+        .unwrap_or("it says nothing")
+}

@@ -1,0 +1,177 @@
+//! Checkers that have a name: `sqlite:app.db`, `git`, `json:settings.json`.
+//!
+//! Such a checker runs like a user's command, as another process of iostrata in the same bounds.
+
+mod archive;
+mod contents;
+mod look;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use iostrata_core::record::Body;
+
+use crate::CHECK;
+use crate::error::Failure;
+
+pub(super) use contents::{Held, write as write_list};
+use look::CONTENTS;
+pub(super) use look::look;
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sqlite,
+    Git,
+    Lmdb,
+    Json,
+    Archive,
+}
+
+const KINDS: [(&str, Kind); 5] = [
+    ("sqlite", Kind::Sqlite),
+    ("git", Kind::Git),
+    ("lmdb", Kind::Lmdb),
+    ("json", Kind::Json),
+    ("archive", Kind::Archive),
+];
+
+/// The file of an LMDB environment that is a directory.
+const LMDB_DATA: &str = "data.mdb";
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum There {
+    Directory,
+    Other,
+}
+
+impl From<&Body> for There {
+    fn from(body: &Body) -> Self {
+        match body {
+            Body::Directory(_) => Self::Directory,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A checker with a name, and its path in the directory under test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    kind: Kind,
+    path: PathBuf,
+}
+
+impl Named {
+    /// The one that `--check` names; `None` for a command.
+    pub(super) fn of(check: &OsStr) -> Result<Option<Self>, Failure> {
+        let bytes = check.as_bytes();
+        let colon = bytes.iter().position(|byte| *byte == b':');
+        let (name, path) = match colon {
+            Some(at) => (&bytes[..at], Some(&bytes[at + 1..])),
+            None => (bytes, None),
+        };
+        let Some((name, kind)) = KINDS.into_iter().find(|(own, _)| own.as_bytes() == name) else {
+            return Ok(None);
+        };
+        let path = match path {
+            None | Some(b"") if kind == Kind::Git => b".",
+            // A program of this name.
+            None => return Ok(None),
+            Some(path) => path,
+        };
+        let path = PathBuf::from(OsString::from_vec(path.to_vec()));
+        let is_below =
+            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if path.as_os_str().is_empty() || !path.components().all(is_below) {
+            return Err(Failure::Usage(format!(
+                "--check {name}:{}: name a path within the directory under test, such as {name}:data",
+                path.display()
+            )));
+        }
+        Ok(Some(Self { kind, path }))
+    }
+
+    /// Whether it was there before the program ran; `began_with` says what was at a path.
+    pub(super) fn was_there(&self, began_with: impl Fn(&Path) -> Option<There>) -> bool {
+        let has = |name: &str| began_with(&self.path.join(name)).is_some();
+        match self.kind {
+            Kind::Lmdb if began_with(&self.path) == Some(There::Directory) => has(LMDB_DATA),
+            Kind::Git => has(".git") || has("HEAD"),
+            _ => began_with(&self.path).is_some(),
+        }
+    }
+
+    /// Fails where its program is not installed. `dir` is where the path leads from before the program runs.
+    pub(super) fn find_program(&self, dir: Option<&Path>) -> Result<(), Failure> {
+        let program = match self.kind {
+            Kind::Archive => Some(archive::program(&self.path, dir)?),
+            _ => self.program(),
+        };
+        match program.and_then(missing) {
+            None => Ok(()),
+            Some(missing) => Err(Failure::Cannot(format!("--check needs {missing}"))),
+        }
+    }
+
+    /// What its program lacks, if that is not installed.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.program().and_then(missing)
+    }
+
+    /// The program that it runs, and its package; an archive tells it by its format.
+    fn program(&self) -> Option<(&'static str, &'static str)> {
+        match self.kind {
+            Kind::Sqlite => Some(("sqlite3", "sqlite3")),
+            Kind::Git => Some(("git", "git")),
+            Kind::Lmdb => Some(("mdb_dump", "lmdb-utils")),
+            Kind::Json | Kind::Archive => None,
+        }
+    }
+
+    /// The command for `/bin/sh`. `was_there`: whether the path was there before the program ran; then it has to
+    /// stay.
+    pub(super) fn command(&self, was_there: bool) -> Result<String, Failure> {
+        Ok(format!("exec {}", self.call(was_there)?))
+    }
+
+    /// The same, which also wants the contents to be among those that this file lists.
+    pub(super) fn command_with(&self, was_there: bool, list: &Path) -> Result<String, Failure> {
+        let list = quoted(list.as_os_str())?;
+        Ok(format!("{} {list}", self.call(was_there)?))
+    }
+
+    /// The command that only tells the contents.
+    pub(super) fn command_for_contents(&self, was_there: bool) -> Result<String, Failure> {
+        Ok(format!("exec {} {CONTENTS}", self.call(was_there)?))
+    }
+
+    fn call(&self, was_there: bool) -> Result<String, Failure> {
+        let itself =
+            std::env::current_exe().map_err(|error| super::cannot("find itself", &error))?;
+        let name = KINDS.iter().find(|(_, kind)| *kind == self.kind);
+        let name = name.map_or("", |(name, _)| name);
+        let was = if was_there { "there" } else { "absent" };
+        let (itself, path) = (quoted(itself.as_os_str())?, quoted(self.path.as_os_str())?);
+        Ok(format!("{itself} {CHECK} {name} {was} {path}"))
+    }
+}
+
+/// That a program is not installed, if so, and which package has it.
+fn missing((program, package): (&str, &str)) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|at| at.join(program).is_file());
+    (!is_there).then(|| format!("{program}, which is not installed; install the package {package}"))
+}
+
+/// For `/bin/sh`. Paths are bytes, and a command is text here.
+fn quoted(word: &OsStr) -> Result<String, Failure> {
+    let word = word.to_str().ok_or_else(|| {
+        Failure::Usage(format!(
+            "{}: --check takes paths in UTF-8",
+            word.to_string_lossy()
+        ))
+    })?;
+    Ok(format!("'{}'", word.replace('\'', "'\\''")))
+}
