@@ -114,18 +114,24 @@ fn memory_is_flat_and_no_process_is_missed_unsaid() {
         counted <= objects && objects - counted <= lost,
         "{objects} objects, {counted} counted, {lost} lost"
     );
-    let half = resident.len() / 2;
-    let most = |part: &mut dyn Iterator<Item = &u64>| part.copied().max().unwrap();
-    let first = most(&mut resident.iter().take(half));
-    let second = most(&mut resident.iter().skip(half));
+    // Half of all intervals have less: what others do on the machine for some minutes makes more rows for so long, a leak
+    // stays.
+    let (first, second) = resident.split_at(resident.len() / 2);
+    let median = |half: &[u64]| {
+        let mut sorted = half.to_vec();
+        sorted.sort_unstable();
+        sorted[sorted.len() / 2]
+    };
+    let most = resident.iter().copied().max().unwrap();
+    let (begin, first, second) = (resident[0], median(first), median(second));
     println!(
         "{seconds_seen:.0} s, {intervals} intervals, {processes} processes, {objects} objects, {counted} counted, \
-         {lost} lost; {:.2} % of a CPU; resident {} B, at most {first} B and {second} B, at the end {} B",
+         {lost} lost; {:.2} % of a CPU; resident {begin} B, medians of its halves {first} B and {second} B, at most {most} B, \
+         at the end {} B",
         cpu_s / seconds_seen * 100.0,
-        resident[0],
         resident[resident.len() - 1]
     );
-    assert!(second <= 96 << 20, "{second} B");
+    assert!(most <= 96 << 20, "{most} B");
     // An interval with more rows takes some MiB more; a leak would take more in an hour.
     assert!(
         second <= first + first / 8 + (16 << 20),
