@@ -25,8 +25,8 @@ pub(super) struct Checks {
     pub(super) formats: Vec<FormatRow>,
 }
 
-/// States of a file in the run of which the contents are read: each takes some 10 ms.
-const MOST_STATES: usize = 2_000;
+/// States of a file in the run of which the contents are read: as many as are explored, each takes some 10 ms.
+const MOST_STATES: usize = 20_000;
 
 /// States that are read between two looks at the clock.
 const AT_ONCE: usize = 64;
@@ -167,7 +167,10 @@ fn contents(
         ..Checks::default()
     };
     let mut judge = Judge::new(options, &checks, scratch, log)?;
-    judge.begin(&format!("reading what {} held", row.file), 0);
+    judge.begin(
+        &format!("reading what {} held at {} times", row.file, trees.len()),
+        0,
+    );
     let mut said = Vec::new();
     for some in trees.chunks(AT_ONCE) {
         let coverage = Coverage {
