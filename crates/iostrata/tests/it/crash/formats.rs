@@ -225,8 +225,8 @@ fn a_format_without_its_program_is_left_to_the_rules_and_that_is_said() {
     let script =
         "printf z | /usr/bin/dd of=t.db bs=1 seek=100 conv=notrunc status=none; echo new > f";
     let said_of = said(&["sqlite3"], &format!("{damaged}; echo old > f"), script);
-    let refused = "t.db: by the built-in rules, which do not know an SQLite database; its checker refuses it as it is before \
-                   the program runs: t.db: ";
+    let refused = "t.db is an SQLite database, which the built-in rules do not know, and was checked by them alone: its \
+                   checker refuses it as it is before the program runs: t.db: ";
     assert!(said_of.contains(refused), "{said_of}");
     let said_of = said(&[], "echo old > f", "echo new > f");
     assert!(

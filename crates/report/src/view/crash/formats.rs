@@ -39,11 +39,15 @@ pub(super) fn looked_at(result: &CrashResult) -> BTreeSet<String> {
         let FormatRow { file, format, .. } = row;
         match &row.unchecked_because {
             _ if row.checked => format!(
-                "{file}: as {format}, whether it is sound and holds what it held in the run; all else by the \
-                 built-in rules"
+                "{file} is {format}: it has to be sound by its own program, and to hold what it held at some time of the \
+                 run; all else is checked by the built-in rules"
             ),
-            Some(because) => format!("{file}: by the built-in rules, which do not know {format}; {because}"),
-            None => format!("{file}: by the built-in rules, which do not know {format}"),
+            Some(because) => format!(
+                "{file} is {format}, which the built-in rules do not know, and was checked by them alone: {because}"
+            ),
+            None => format!(
+                "{file} is {format}, which the built-in rules do not know, and was checked by them alone"
+            ),
         }
     });
     said.collect()
