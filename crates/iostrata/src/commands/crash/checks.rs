@@ -125,8 +125,7 @@ fn found(
     for (message, (_, told)) in said.iter().zip(&trees) {
         // What is not sound without a crash is found as a state.
         if let Some(held) = Held::of(message) {
-            let printed = locked(log).printed(*told).map_err(failure)?;
-            all.push((held, printed.len() as u64));
+            all.push((held, locked(log).history.printed(*told).size_bytes()));
         }
     }
     write_list(&list, &all).map_err(|error| cannot("write what files hold", &error))?;
