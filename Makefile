@@ -36,6 +36,7 @@ check: ## Check format, lints, documentation, dependencies, packages, and the eB
 	@scripts/deps check
 	@scripts/bpf check
 	@scripts/recipes
+	@scripts/ratchet
 	@scripts/deny
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
