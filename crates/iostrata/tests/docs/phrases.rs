@@ -93,6 +93,36 @@ fn messages() -> Vec<Text> {
     messages
 }
 
+/// The comments of a source, those in adjacent lines as one text.
+fn comments_of(path: &Path) -> Vec<Text> {
+    let code = String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let blocks = match path.extension().and_then(std::ffi::OsStr::to_str) {
+        Some("rs") => r"(?m)(?:^\s*//.*\n)+",
+        Some("c" | "h") => r"(?s)/\*.*?\*/",
+        _ => r"(?m)(?:^\s*#.*\n)+",
+    };
+    let marks = Regex::new(r"(?m)^\s*(?://[/!]?|/\*|\*|#!?)").unwrap();
+    let blocks = Regex::new(blocks).unwrap();
+    blocks
+        .find_iter(&code)
+        .map(|block| {
+            let line = code[..block.start()].lines().count() + 1;
+            let words = marks.replace_all(block.as_str(), " ");
+            text(format!("{}:{line}", name(path)), &words)
+        })
+        .collect()
+}
+
+/// Commit subjects since they have been held to this.
+fn subjects() -> Vec<String> {
+    let mut git = Command::new("git");
+    git.args(["log", "--no-merges", "--format=%s", "a1a9b2858c92..HEAD"]);
+    let output = git.current_dir(root()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let subjects = String::from_utf8(output.stdout).unwrap();
+    subjects.lines().map(str::to_owned).collect()
+}
+
 fn help(arguments: &[String]) -> String {
     let mut iostrata = Command::new(env!("CARGO_BIN_EXE_iostrata"));
     let output = iostrata.args(arguments).arg("--help").output().unwrap();
@@ -203,6 +233,52 @@ fn messages_are_plain() {
     let messages = messages();
     assert!(messages.len() > 5_000, "{}", messages.len());
     none(&avoided(&messages));
+}
+
+#[test]
+fn comments_are_plain() {
+    let mut sources = files("crates", ".rs");
+    for (folder, ending) in [
+        ("bpf", ".h"),
+        ("bpf", ".c"),
+        ("workloads", ".h"),
+        ("workloads", ".c"),
+        ("scripts", ""),
+    ] {
+        sources.extend(files(folder, ending));
+    }
+    let comments: Vec<Text> = sources.iter().flat_map(|path| comments_of(path)).collect();
+    assert!(comments.len() > 5_000, "{}", comments.len());
+    none(&avoided(&comments));
+}
+
+/// `area: verb ...`: what the commit does, as in "if applied, it will ...".
+#[test]
+fn commit_subjects_are_imperative_and_plain() {
+    // A verb that ends with an s ends with another letter too (`pass`, `focus`); a noun in the plural does not.
+    let imperative = r"^[a-z][a-z0-9_, -]*: (?:[a-z-]*[^s ]|[a-z-]*(?:ss|us|is))(?: |$)";
+    let imperative = Regex::new(imperative).unwrap();
+    let other =
+        r": (?:an?|the|its?|what|who|where|when|how|each|every|no|none|nothing|one|two|all|some) ";
+    let other = Regex::new(other).unwrap();
+    let is_imperative = |subject: &str| imperative.is_match(subject) && !other.is_match(subject);
+    assert!(is_imperative("crash: explore every point before sampling"));
+    assert!(!is_imperative(
+        "crash: what may hold anything is in no combination"
+    ));
+    assert!(!is_imperative("crash: findings have files of their own"));
+    assert!(!is_imperative("Explore every point"));
+    let subjects = subjects();
+    let bad: Vec<&String> = subjects
+        .iter()
+        .filter(|subject| !is_imperative(subject))
+        .collect();
+    assert!(bad.is_empty(), "not imperative: {bad:#?}");
+    let texts: Vec<Text> = subjects
+        .iter()
+        .map(|subject| text("commit", subject))
+        .collect();
+    none(&avoided(&texts));
 }
 
 #[test]
