@@ -21,25 +21,12 @@ const charts = (() => {
     };
   }
 
-  function visibleSvg(drawing) {
-    return Array.from(drawing.children).find(function (child) {
-      return child.tagName === "svg" && child.getClientRects().length > 0;
-    });
-  }
-
-  function marksOf(drawing) {
-    const svg = visibleSvg(drawing);
-    return svg ? Array.from(svg.querySelectorAll(".mark")) : [];
-  }
-
   // The browser's own words would appear a second time.
   function takeWords(mark) {
     const title = mark.querySelector("title");
-    if (title) {
-      mark.dataset.words = title.textContent;
-      title.remove();
-    }
-    return mark.dataset.words;
+    mark.dataset.words = title ? title.textContent : mark.title;
+    if (title) title.remove();
+    else mark.removeAttribute("title");
   }
 
   // Returns what points at a mark of the drawing.
@@ -62,18 +49,17 @@ const charts = (() => {
     });
     drawing.addEventListener("pointerleave", function () { point(null); });
     drawing.addEventListener("blur", function () { point(null); });
-    return { point, at: function (marks) { return marks.indexOf(current); }, count: all.length };
+    return { point, at: function () { return all.indexOf(current); }, all };
   }
 
   function addKeys(drawing, words) {
-    if (words.count === 0) return;
+    if (words.all.length === 0) return;
     drawing.tabIndex = 0;
     drawing.setAttribute("role", "application");
     drawing.setAttribute("aria-roledescription", "chart: arrow keys read its values");
     drawing.addEventListener("keydown", function (event) {
-      const marks = marksOf(drawing);
-      const at = words.at(marks);
-      const last = marks.length - 1;
+      const at = words.at();
+      const last = words.all.length - 1;
       const next = {
         ArrowRight: Math.min(at + 1, last), ArrowDown: Math.min(at + 1, last),
         ArrowLeft: Math.max(at - 1, 0), ArrowUp: Math.max(at - 1, 0),
@@ -82,7 +68,7 @@ const charts = (() => {
       if (event.key === "Escape") words.point(null);
       if (next === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
       event.preventDefault();
-      words.point(marks[next]);
+      words.point(words.all[next]);
     });
   }
 
@@ -95,5 +81,5 @@ const charts = (() => {
     if (figure.dataset.buckets) overTime.push({ figure, drawing, readout });
     else addKeys(drawing, words);
   });
-  return { overTime, visibleSvg };
+  return { overTime };
 })();

@@ -21,21 +21,13 @@ pub(super) fn draw(
 ) {
     let figure = format!("figure-{name}");
     let caption = format!("{figure}-caption");
-    match chart.zoom {
-        Some(zoom) => {
-            let (buckets, bucket_s) = (zoom.buckets.to_string(), zoom.bucket_s.to_string());
-            let bins = zoom.bins.map(|bins| bins.to_string());
-            let mut attributes = vec![
-                ("class", "chart"),
-                ("id", figure.as_str()),
-                ("data-buckets", &buckets),
-                ("data-bucket-s", &bucket_s),
-            ];
-            attributes.extend(bins.as_deref().map(|bins| ("data-bins", bins)));
-            markup.open("figure", &attributes);
-        }
-        None => markup.open("figure", &[("class", "chart"), ("id", &figure)]),
-    }
+    let own = [("class", "chart"), ("id", figure.as_str())];
+    let data = chart
+        .data
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()));
+    let attributes: Vec<_> = own.into_iter().chain(data).collect();
+    markup.open("figure", &attributes);
     markup.open("figcaption", &[("id", &caption)]);
     markup.element("strong", &[], &chart.title);
     markup.open("p", &[]);
@@ -54,9 +46,7 @@ pub(super) fn draw(
         ("aria-labelledby", &caption),
     ];
     markup.open("div", &attributes);
-    for drawing in &chart.drawings {
-        markup.append(drawing);
-    }
+    markup.append(&chart.drawing);
     markup.close("div");
     if !chart.tables.is_empty() {
         markup.open("details", &[]);

@@ -15,11 +15,13 @@ fn of_trace(result: &TraceResult) -> String {
 fn body(page: &str) -> String {
     let start = page.find("<main").unwrap();
     let end = page.find("<script>").unwrap();
-    let mut parts = page[start..end].split("<svg class=\"wide\"");
+    let mut parts = page[start..end].split("<div class=\"plots");
     let mut body = parts.next().unwrap().to_owned();
     for part in parts {
-        body.push_str("drawing");
-        body.push_str(&part[part.find("</div>").unwrap()..]);
+        let ends = ["<details>", "</figure>"].into_iter();
+        let end = ends.filter_map(|end| part.find(end)).min().unwrap();
+        body.push_str("drawing</div>");
+        body.push_str(&part[end..]);
     }
     body
 }

@@ -18,9 +18,11 @@
     const bucketS = Number(figure.dataset.bucketS);
     const most = Number(figure.dataset.bins);
     const least = Math.min(buckets, 10);
-    const svgs = Array.from(drawing.querySelectorAll(":scope > svg"));
-    const lanes = Array.from(drawing.querySelectorAll("svg[data-counts]")).map(function (lane) {
-      return { name: lane.dataset.lane, counts: unpack(lane.dataset.counts) };
+    // Its width is that of every row.
+    const grid = drawing.querySelector("svg.grid");
+    const lanes = Array.from(drawing.querySelectorAll("svg[data-counts]")).map(function (svg) {
+      const peak = svg.parentNode.querySelector(".figure");
+      return { name: svg.dataset.lane, counts: unpack(svg.dataset.counts), area: svg.querySelector(".area"), peak };
     });
     const table = figure.querySelector("details table");
     const heads = table ? Array.from(table.tHead.rows[0].cells, function (cell) { return cell.textContent; }) : [];
@@ -57,12 +59,10 @@
     // A few seconds are all to be seen at once.
     if (buckets > 2 * least) drawing.before(controls);
 
-    const selections = svgs.map(function (svg) {
-      const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-      rect.setAttribute("class", "selection");
-      svg.append(rect);
-      return rect;
-    });
+    const selection = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    selection.setAttribute("class", "selection");
+    selection.setAttribute("height", "100%");
+    grid.append(selection);
 
     function zoom(factor, around) {
       const wanted = Math.max(least, Math.min(buckets, Math.round(count * factor)));
@@ -91,7 +91,7 @@
         const height = part.viewBox.baseVal.height;
         part.setAttribute("viewBox", from + " 0 " + count + " " + height);
       });
-      svgs.forEach(drawAxis);
+      drawAxis();
       drawLanes();
       tabulate();
       const words = seconds(from * bucketS) + " s to " + seconds((from + count) * bucketS) + " s";
@@ -121,18 +121,15 @@
     // As the program draws the whole: steps, as high as the largest that is shown.
     function drawLanes() {
       const starts = shownBins();
-      lanes.forEach(function (lane, index) {
+      lanes.forEach(function (lane) {
         const sums = starts.map(function (start) { return sum(lane, start); });
         const peak = Math.max.apply(null, sums);
         const path = sums.map(function (value, position) {
           const height = value > 0 ? Math.max(1, value / peak * HEIGHT) : 0;
           return "V" + (HEIGHT - height).toFixed(1) + "H" + Math.min(buckets, starts[position] + bin);
         });
-        svgs.forEach(function (svg) {
-          svg.querySelectorAll("svg[data-lane] .area")[index].setAttribute("d",
-            "M" + from + " " + HEIGHT + path.join("") + "V" + HEIGHT);
-          svg.querySelectorAll("text.peak")[index].textContent = peak > 0 ? "≤ " + grouped(peak) : "none";
-        });
+        lane.area.setAttribute("d", "M" + from + " " + HEIGHT + path.join("") + "V" + HEIGHT);
+        lane.peak.textContent = peak > 0 ? "≤ " + grouped(peak) : "none";
       });
     }
 
@@ -169,12 +166,9 @@
     }
 
     // The ticks that were drawn are moved to new places and named anew.
-    function drawAxis(svg) {
-      const plot = svg.querySelector("svg.zoomed, .ground-lane");
-      const left = plot.x.baseVal.value;
-      const width = plot.width.baseVal.value;
-      const lines = Array.from(svg.querySelectorAll("line.time"));
-      const names = Array.from(svg.querySelectorAll("text.time"));
+    function drawAxis() {
+      const lines = Array.from(grid.querySelectorAll("line"));
+      const names = Array.from(drawing.querySelectorAll(".axis text"));
       const start = from * bucketS;
       const length = count * bucketS;
       let step = roundStep(length / lines.length);
@@ -185,10 +179,10 @@
       while (ticks() > lines.length) step = roundStep(step * 1.5);
       let tick = Math.ceil(start / step - 1e-9);
       lines.forEach(function (line, index) {
-        const x = left + (tick * step - start) / length * width;
-        const inside = x <= left + width + 0.5;
-        line.setAttribute("visibility", inside ? "visible" : "hidden");
-        names[index].setAttribute("visibility", inside ? "visible" : "hidden");
+        const share = (tick * step - start) / length;
+        const x = share * 100 + "%";
+        line.setAttribute("visibility", share <= 1.001 ? "visible" : "hidden");
+        names[index].setAttribute("visibility", share <= 1.001 ? "visible" : "hidden");
         line.setAttribute("x1", x);
         line.setAttribute("x2", x);
         names[index].setAttribute("x", x);
@@ -198,7 +192,7 @@
     }
 
     function bucketAt(event) {
-      const plot = charts.visibleSvg(drawing).querySelector(".ground-lane").getBoundingClientRect();
+      const plot = grid.getBoundingClientRect();
       const share = (event.clientX - plot.left) / plot.width;
       return share < 0 || share > 1 ? null : from + share * count;
     }
@@ -261,14 +255,8 @@
 
     // What is being chosen with the mouse.
     function select(one, other) {
-      selections.forEach(function (rect) {
-        const svg = rect.parentNode;
-        const plot = svg.querySelector(".ground-lane");
-        const scale = plot.width.baseVal.value / count;
-        rect.setAttribute("x", plot.x.baseVal.value + (Math.min(one, other) - from) * scale);
-        rect.setAttribute("width", Math.abs(one - other) * scale);
-        rect.setAttribute("height", svg.viewBox.baseVal.height - 40);
-      });
+      selection.setAttribute("x", (Math.min(one, other) - from) / count * 100 + "%");
+      selection.setAttribute("width", Math.abs(one - other) / count * 100 + "%");
     }
 
     let cursor = 0;
@@ -306,7 +294,7 @@
       if (cursor === undefined) return void (cursor = 0);
       if (cursor < from || cursor >= from + count) show(cursor - count / 2, count);
       const origin = drawing.getBoundingClientRect();
-      const plot = charts.visibleSvg(drawing).querySelector(".ground-lane").getBoundingClientRect();
+      const plot = grid.getBoundingClientRect();
       read(cursor, plot.left - origin.left + (cursor + 0.5 - from) / count * plot.width, plot.top - origin.top + 40);
     }
     show(0, buckets);

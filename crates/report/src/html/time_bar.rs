@@ -2,12 +2,13 @@
 
 use iostrata_core::trace::{Spent, TraceResult};
 
+use super::charts::drawing::{Plot, SQUARE, Symbol, key};
 use super::markup::Markup;
 use super::outline::Outline;
 use crate::format::{counted, time};
 
 /// Height of the bar, pixels.
-const HEIGHT: &str = "26";
+const HEIGHT: f64 = 26.0;
 
 /// Smaller parts are neither drawn nor named.
 const SMALLEST: f64 = 0.001;
@@ -15,8 +16,8 @@ const SMALLEST: f64 = 0.001;
 /// One part of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Part {
-    /// Colour and pattern: a class of the style sheet.
-    class: &'static str,
+    /// Colour and pattern.
+    fill: Symbol,
     /// In the legend.
     name: &'static str,
     time_s: f64,
@@ -47,25 +48,41 @@ pub(super) fn parts(spent: &Spent, wall_s: f64) -> Option<Parts> {
     if !(whole_s > 0.0 && whole_s.is_finite()) {
         return None;
     }
-    let part = |class, name, time_s| Part {
-        class,
-        name,
-        time_s,
-    };
+    let part = |fill, name, time_s| Part { fill, name, time_s };
     let each = [
-        part("cpu", "on CPU", on_cpu_s),
-        part("syncs", "blocked in syncs", blocked.syncs_s),
-        part("reads", "blocked in reads", blocked.reads_s),
-        part("writes", "blocked in writes", blocked.writes_s),
-        part("ring", "blocked in io_uring or libaio", blocked.ring_s),
-        part("other", "blocked in other calls", blocked.other_s),
+        part(&[("fill-cpu", SQUARE)], "on CPU", on_cpu_s),
         part(
-            "waiting",
+            &[("fill-syncs", SQUARE)],
+            "blocked in syncs",
+            blocked.syncs_s,
+        ),
+        part(
+            &[("fill-reads", SQUARE)],
+            "blocked in reads",
+            blocked.reads_s,
+        ),
+        part(
+            &[("fill-writes", SQUARE)],
+            "blocked in writes",
+            blocked.writes_s,
+        ),
+        part(
+            &[("fill-ring", SQUARE)],
+            "blocked in io_uring or libaio",
+            blocked.ring_s,
+        ),
+        part(
+            &[("fill-other", SQUARE)],
+            "blocked in other calls",
+            blocked.other_s,
+        ),
+        part(
+            &[("fill-waiting", SQUARE)],
             "waiting: locks, children, pipes, timers",
             blocked.waiting_s,
         ),
         part(
-            "neither",
+            &[("fill-neither", SQUARE)],
             "neither on CPU nor blocked in a call",
             whole_s - seen_s,
         ),
@@ -92,8 +109,18 @@ pub(super) fn draw(
         patterns(markup, outline);
     }
     markup.open("div", &[("class", "time")]);
-    bar(markup, &parts);
-    legend(markup, &parts);
+    let words: Vec<String> = parts.each.iter().map(|part| words(&parts, part)).collect();
+    let mut bar = Plot::new("bar-of-time", HEIGHT).with("role", "img");
+    bar = bar.with("aria-label", &words.join(", "));
+    let mut from = 0.0;
+    for (part, words) in parts.each.iter().zip(&words) {
+        let to = from + part.time_s / parts.whole_s;
+        bar.mark(words, |bar| bar.rect(part.fill[0].0, from, to, 0.0, HEIGHT));
+        from = to;
+    }
+    bar.add_to(markup);
+    let fills = parts.each.iter().map(|part| part.fill);
+    key(markup, fills.zip(words.iter().map(String::as_str)));
     if parts.is_sum {
         let threads = usize::try_from(result.threads).unwrap_or(usize::MAX);
         let text = format!(
@@ -105,37 +132,6 @@ pub(super) fn draw(
         markup.element("p", &[("class", "quiet")], &text);
     }
     markup.close("div");
-    markup.line();
-}
-
-fn bar(markup: &mut Markup, parts: &Parts) {
-    let words = parts.each.iter().map(|part| words(parts, part));
-    let words = words.collect::<Vec<_>>().join(", ");
-    let attributes = [
-        ("class", "bar-of-time"),
-        ("width", "100%"),
-        ("height", HEIGHT),
-        ("role", "img"),
-        ("aria-label", words.as_str()),
-    ];
-    markup.open("svg", &attributes);
-    let mut from = 0.0;
-    for part in &parts.each {
-        let share = parts.percent(part);
-        let class = format!("fill-{}", part.class);
-        let attributes = [
-            ("class", class.as_str()),
-            ("x", &format!("{from:.3}%")),
-            ("y", "0"),
-            ("width", &format!("{share:.3}%")),
-            ("height", HEIGHT),
-        ];
-        markup.open("rect", &attributes);
-        markup.element("title", &[], &self::words(parts, part));
-        markup.close("rect");
-        from += share;
-    }
-    markup.close("svg");
     markup.line();
 }
 
@@ -154,22 +150,6 @@ fn percent(share: f64) -> String {
     } else {
         format!("{share:.0}\u{a0}%")
     }
-}
-
-fn legend(markup: &mut Markup, parts: &Parts) {
-    markup.open("ul", &[("class", "legend")]);
-    for part in &parts.each {
-        markup.open("li", &[]);
-        let attributes = [("width", "14"), ("height", "14"), ("aria-hidden", "true")];
-        markup.open("svg", &attributes);
-        let class = format!("fill-{}", part.class);
-        let attributes = [("class", class.as_str()), ("width", "14"), ("height", "14")];
-        markup.element("rect", &attributes, "");
-        markup.close("svg");
-        markup.text(&words(parts, part));
-        markup.close("li");
-    }
-    markup.close("ul");
 }
 
 /// A pattern: how it is turned, how far apart its lines are, and the lines themselves.
@@ -244,7 +224,7 @@ mod tests {
         let parts = parts
             .each
             .iter()
-            .map(|part| (part.class, parts.percent(part)));
+            .map(|part| (part.fill[0].0, parts.percent(part)));
         parts.collect()
     }
 
@@ -253,7 +233,11 @@ mod tests {
         let parts = parts(&spent(1.0, 2.0, 0.0), 4.0).unwrap();
         assert_eq!(
             named(&parts),
-            [("cpu", 25.0), ("syncs", 50.0), ("neither", 25.0)]
+            [
+                ("fill-cpu", 25.0),
+                ("fill-syncs", 50.0),
+                ("fill-neither", 25.0)
+            ]
         );
         assert!(!parts.is_sum);
     }
@@ -261,7 +245,7 @@ mod tests {
     #[test]
     fn parts_of_several_threads_are_shares_of_their_sum() {
         let parts = parts(&spent(2.0, 0.0, 6.0), 4.0).unwrap();
-        assert_eq!(named(&parts), [("cpu", 25.0), ("waiting", 75.0)]);
+        assert_eq!(named(&parts), [("fill-cpu", 25.0), ("fill-waiting", 75.0)]);
         assert!(parts.is_sum);
     }
 

@@ -15,7 +15,7 @@ fn pointing_at_a_mark_says_what_it_is() {
         page.look(width, Look::Light);
         page.load();
         page.unfold();
-        page.point_at(&format!("document.querySelector('svg.{class} .mark .dot')"));
+        page.point_at("document.querySelector('figure.chart .mark .dot')");
         let words = page.text(TIP);
         assert!(
             words.starts_with("row 1 · fsync append 1 KiB on ext4: "),

@@ -151,7 +151,7 @@ fn a_process_narrows_processes_and_threads() {
         json!(["middle"])
     );
     let dimmed = page.ask(&format!(
-        "[...{TIMELINE}.querySelectorAll('svg.wide .mark.other')].map(m => m.dataset.process)"
+        "[...{TIMELINE}.querySelectorAll('.mark.other')].map(m => m.dataset.process)"
     ));
     assert_eq!(dimmed, json!(["101", "103"]));
     let marks = marked(&mut page);
@@ -173,7 +173,7 @@ fn a_click_on_a_track_chooses_it() {
         return;
     };
     page.unfold();
-    let track = |of: &str| format!("{TIMELINE}.querySelector('svg.wide [data-{of}] .track')");
+    let track = |of: &str| format!("{TIMELINE}.querySelector('[data-{of}] .track')");
     page.click(&track("file=\"late.db\""));
     assert_eq!(texts(&mut page, FILES), json!(["late.db"]));
     page.click(&track("process=\"101\""));

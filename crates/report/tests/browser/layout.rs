@@ -75,7 +75,7 @@ fn a_trace_begins_with_its_verdict_and_its_time() {
         let whole =
             page.number("document.querySelector('.bar-of-time').getBoundingClientRect().width");
         assert!((drawn - whole).abs() < whole * 0.02, "{drawn} of {whole}");
-        let named = page.count("document.querySelectorAll('.legend li')");
+        let named = page.count("document.querySelectorAll('.time .key li')");
         assert_eq!(
             named,
             page.count("document.querySelectorAll('.bar-of-time rect')")
@@ -97,16 +97,16 @@ fn a_crash_shows_its_operations_without_a_script() {
         );
         assert!(top <= FIRST, "{width}: {top} pixels");
         // Ten operations of two threads; the finding is about the last two of them.
-        let drawing = "[...document.querySelectorAll('.findings figure .drawing > svg')]\
-                       .find(svg => svg.getBoundingClientRect().height > 50)";
-        for (what, count) in [(".mark", 10), (".mark .held", 3), (".mark .cited", 2)] {
+        let drawing = "[...document.querySelectorAll('.findings figure .drawing > .plots')]\
+                       .find(plots => plots.getBoundingClientRect().height > 50)";
+        for (what, count) in [(".mark", 10), (".mark .held", 3), (".mark.cited", 2)] {
             let all = format!("({drawing}).querySelectorAll('{what}')");
             assert_eq!(page.count(&all), count, "{what} at {width}");
         }
         let below = page.ask(&format!(
-            "(() => {{ const y = e => e.getBoundingClientRect().bottom; const svg = {drawing}; \
-             return [...svg.querySelectorAll('.mark')].every(mark => \
-             y(mark) <= y(svg.querySelector('.crash')) + 1); }})()"
+            "(() => {{ const y = e => e.getBoundingClientRect().bottom; const all = {drawing}; \
+             return [...all.querySelectorAll('.mark')].every(mark => \
+             y(mark) <= y(all.querySelector('.crash')) + 1); }})()"
         ));
         assert_eq!(below, json!(true), "the crash comes last, {width}");
         page.picture(&width.to_string());
@@ -259,10 +259,10 @@ fn the_calls_of_copies_are_one_table_with_a_choice() {
 fn nothing_in_a_drawing_is_cut_off() {
     each(|page, name, width| {
         page.unfold();
-        let cut = "[...document.querySelectorAll('.drawing > svg')]\
-            .filter(svg => svg.getClientRects().length > 0).flatMap(svg => { \
-              const box = svg.getBoundingClientRect(); \
-              return [...svg.querySelectorAll('text')].filter(text => { \
+        let cut = "[...document.querySelectorAll('.drawing')]\
+            .filter(drawing => drawing.getClientRects().length > 0).flatMap(drawing => { \
+              const box = drawing.getBoundingClientRect(); \
+              return [...drawing.querySelectorAll('text, span, li, p')].filter(text => { \
                 const place = text.getBoundingClientRect(); \
                 return getComputedStyle(text).visibility !== 'hidden' && place.width > 0 && (place.left < box.left - 3 || place.right > box.right + 3); \
               }).map(text => text.textContent); })";

@@ -94,7 +94,7 @@ fn paper_is_a_report() {
 fn without_scripts_every_table_and_drawing_is_there() {
     let counts = "JSON.stringify([...document.querySelectorAll('main table')]\
         .map(t => [t.id, t.rows.length]))";
-    let drawings = "[...document.querySelectorAll('.drawing > svg')]\
+    let drawings = "[...document.querySelectorAll('.drawing > .plots')]\
         .filter(e => e.getBoundingClientRect().height > 50)";
     let (Some(mut with), Some(mut without)) = (Page::empty(), Page::empty_without_script()) else {
         return;

@@ -66,13 +66,13 @@
     // Only scripts set styles, and only where something is placed.
     if (!element.classList.contains("tip")) wrong.push(`inline: ${name(element)}`);
   }
-  const svgs = all("figure .drawing > svg").filter(shown);
+  const drawings = all("figure .drawing > .plots").filter(shown);
   for (const text of all("svg text, svg line, svg rect, svg circle, svg path")) {
     if (/NaN|Infinity|undefined/.test(name(text))) wrong.push(`no number: ${name(text)}`);
   }
   const folded = all("summary").filter((summary) => summary.textContent.trim() === "");
   if (folded.length > 0) wrong.push(`without a name: ${name(folded[0])}`);
   const drawn = all("figure").filter((figure) => figure.querySelector("svg") !== null);
-  if (svgs.length !== drawn.length) wrong.push(`${svgs.length} of ${drawn.length} drawings shown`);
+  if (drawings.length !== drawn.length) wrong.push(`${drawings.length} of ${drawn.length} drawings shown`);
   return wrong;
 })()

@@ -56,7 +56,7 @@ fn shown(page: &mut Page) -> (String, String) {
         "{TIMELINE}.querySelector('svg.zoomed').getAttribute('viewBox')"
     ));
     let ticks = page.text(&format!(
-        "[...{TIMELINE}.querySelectorAll('svg.wide text.time')]\
+        "[...{TIMELINE}.querySelectorAll('.axis text')]\
          .filter(t => t.getAttribute('visibility') !== 'hidden').map(t => t.textContent).join(' ')"
     ));
     (view, ticks)
@@ -68,16 +68,12 @@ fn button(name: &str) -> String {
 
 /// Bins that a lane of the drawing has, as its path tells.
 fn bins(page: &mut Page, lane: &str) -> u64 {
-    let path = format!(
-        "{TIMELINE}.querySelector('svg.wide svg[data-lane={lane}] .area').getAttribute('d')"
-    );
+    let path = format!("{TIMELINE}.querySelector('svg[data-lane={lane}] .area').getAttribute('d')");
     page.count(&format!("[...{path}.matchAll(/H/g)]"))
 }
 
 fn peak(page: &mut Page) -> String {
-    page.text(&format!(
-        "{TIMELINE}.querySelector('svg.wide text.peak').textContent"
-    ))
+    page.text(&format!("{TIMELINE}.querySelector('.figure').textContent"))
 }
 
 #[test]
@@ -135,7 +131,7 @@ fn a_drag_chooses_what_is_shown() {
     let Some(mut page) = timeline_page("drag") else {
         return;
     };
-    let area = format!("{TIMELINE}.querySelector('svg.wide .ground-lane')");
+    let area = format!("{TIMELINE}.querySelector('svg[data-lane]')");
     page.drag(&area, 0.4, 0.6);
     let (dragged, _) = shown(&mut page);
     let parts: Vec<f64> = dragged
@@ -178,9 +174,7 @@ fn pointing_names_the_moment() {
         return;
     };
     // The middle of 4,000 buckets is the beginning of bucket 2,000, or the end of the one before.
-    page.point_at(&format!(
-        "{TIMELINE}.querySelector('svg.wide .ground-lane')"
-    ));
+    page.point_at(&format!("{TIMELINE}.querySelector('svg[data-lane]')"));
     let words = page.text(TIP);
     assert!(
         words == "5 s: write 6, sync 1, data 7" || words == "4.98 s: write 6",
@@ -198,9 +192,9 @@ fn processes_and_files_share_the_axis() {
         page.look(width, Look::Light);
         page.load();
         page.unfold();
-        let svg = format!("{TIMELINE}.querySelector('svg.{class}')");
+        let svg = format!("{TIMELINE}.querySelector('.plots')");
         let groups = page.text(&format!(
-            "[...{svg}.querySelectorAll('text.group')].map(t => t.textContent).join('; ')"
+            "[...{svg}.querySelectorAll('.group')].map(t => t.textContent).join('; ')"
         ));
         let expected = "calls on files; device requests; processes, from start to end \
             (3 of 3); files, from first to last call (2 of 2)";
@@ -208,14 +202,14 @@ fn processes_and_files_share_the_axis() {
         assert_eq!(groups, expected);
         // Every lane and track begins and ends where the others do.
         let plots = page.ask(&format!(
-            "(() => {{ const of = [...{svg}.querySelectorAll('.ground-lane')].map(r => r.getBoundingClientRect());\
+            "(() => {{ const of = [...{svg}.querySelectorAll('.zoomed, .grid')].map(r => r.getBoundingClientRect());\
              return [new Set(of.map(b => b.left)).size, new Set(of.map(b => b.right)).size]; }})()"
         ));
         assert_eq!(plots, json!([1, 1]));
         // The second process lives from 2 s to 4 s of 10.
         let place = page.ask(&format!(
             "(() => {{ const mark = {svg}.querySelector('[data-process=\"102\"]'); \
-             const lane = mark.querySelector('.ground-lane').getBoundingClientRect(); \
+             const lane = mark.querySelector('.zoomed').getBoundingClientRect(); \
              const bar = mark.querySelector('.track').getBoundingClientRect(); \
              return [(bar.left - lane.left) / lane.width, bar.width / lane.width]; }})()"
         ));

@@ -1,18 +1,17 @@
 //! Blocked time by call site: each function as wide as the time that the calls below it were blocked,
 //! callers above what they call. Where that was not seen, time in calls.
 
-use iostrata_core::trace::{CallRow, TraceResult};
+use iostrata_core::trace::TraceResult;
 
-use super::svg::{Area, Svg, letters};
-use crate::format::{beginning, time};
+use super::drawing::{Drawing, Plot};
+use crate::format::time;
 use crate::html::markup::Markup;
 
-/// Height of a frame.
 const FRAME: f64 = 19.0;
-/// Narrower frames are not drawn.
-const NARROWEST: f64 = 1.0;
+/// Shares of all: narrower frames are not drawn.
+const NARROWEST: f64 = 0.0013;
 /// Narrower frames have no name.
-const NAMED: f64 = 30.0;
+const NAMED: f64 = 0.04;
 /// Callers of deeper stacks are left out.
 const DEEPEST: usize = 64;
 
@@ -59,49 +58,29 @@ impl Frame {
     }
 }
 
-/// The meaning of the widths of frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Weight {
-    Blocked,
-    InCalls,
+/// All stacks of a trace in one tree.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Frames {
+    root: Frame,
+    /// Whether widths are blocked time, or, where that was not seen, time in calls.
+    of_blocked: bool,
 }
 
-impl Weight {
-    /// Of the times that a trace has seen.
-    pub(super) fn of(result: &TraceResult) -> Self {
-        let mut calls = result.syscalls.iter();
-        if calls.any(|call| call.blocked_s.is_some()) {
-            Self::Blocked
-        } else {
-            Self::InCalls
-        }
-    }
-
-    fn of_call(self, call: &CallRow) -> f64 {
-        match self {
-            Self::Blocked => call.blocked_s.unwrap_or(0.0),
-            Self::InCalls => call.time_s,
-        }
-    }
-
-    /// The title of the chart.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Blocked => "Blocked time by call site",
-            Self::InCalls => "Time in calls by call site",
-        }
-    }
-}
-
-/// All stacks of a trace in one tree; `None` where none was taken.
-pub(super) fn frames(result: &TraceResult, weight: Weight) -> Option<Frame> {
+/// `None` where no stack was taken.
+pub(super) fn frames(result: &TraceResult) -> Option<Frames> {
+    let of_blocked = result.syscalls.iter().any(|call| call.blocked_s.is_some());
     let mut root = Frame {
         name: "all calls with a recorded call site".to_owned(),
         ..Frame::default()
     };
     for call in result.files.iter().flat_map(|file| &file.calls) {
+        let call_s = if of_blocked {
+            call.row.blocked_s.unwrap_or(0.0)
+        } else {
+            call.row.time_s
+        };
         for site in call.sites.iter().filter(|site| !site.stack.is_empty()) {
-            let time_s = weight.of_call(&call.row) * site.share;
+            let time_s = call_s * site.share;
             if !(time_s > 0.0 && time_s.is_finite()) {
                 continue;
             }
@@ -112,52 +91,57 @@ pub(super) fn frames(result: &TraceResult, weight: Weight) -> Option<Frame> {
         }
     }
     root.sort();
-    (root.time_s > 0.0 && root.time_s.is_finite()).then_some(root)
+    let any = root.time_s > 0.0 && root.time_s.is_finite();
+    any.then_some(Frames { root, of_blocked })
 }
 
-/// The chart in words.
-pub(super) fn words(root: &Frame, weight: Weight) -> String {
-    let spent = match weight {
-        Weight::Blocked => "blocked",
-        Weight::InCalls => "spent",
-    };
-    format!(
-        "Each box is a function; its width is the share of {} {spent} in the system calls below it. \
-         Callers are above their callees, system calls at the end.",
-        time(root.time_s)
-    )
+impl Frames {
+    /// The title of the chart, and what it shows.
+    pub(super) fn words(&self) -> (&'static str, String) {
+        let (title, spent) = if self.of_blocked {
+            ("Blocked time by call site", "blocked")
+        } else {
+            ("Time in calls by call site", "spent")
+        };
+        let words = format!(
+            "Each box is a function; its width is the share of {} {spent} in the system calls below it. \
+             Callers are above their callees, system calls at the end.",
+            time(self.root.time_s)
+        );
+        (title, words)
+    }
+
+    pub(super) fn draw(&self) -> Markup {
+        let mut plot = Plot::new("plot", self.root.depth() as f64 * FRAME);
+        draw_frame(&mut plot, &self.root, 0.0, 1.0, 0.0);
+        let mut drawing = Drawing::new("flame");
+        drawing.plot(&plot);
+        drawing.finish()
+    }
 }
 
-/// The drawing at a width.
-pub(super) fn draw(root: &Frame, class: &str, width: f64) -> Markup {
-    let mut svg = Svg::new(width);
-    draw_frame(&mut svg, root, (0.0, 0.0), width, root.time_s);
-    svg.finish(class, root.depth() as f64 * FRAME + 4.0)
-}
-
-fn draw_frame(svg: &mut Svg, frame: &Frame, (x, y): (f64, f64), width: f64, all_s: f64) {
-    if width < NARROWEST {
+fn draw_frame(plot: &mut Plot, frame: &Frame, from: f64, share: f64, y: f64) {
+    if share < NARROWEST {
         return;
     }
-    let share = frame.time_s / all_s * 100.0;
-    let words = format!("{}: {}, {share:.1} %", frame.name, time(frame.time_s));
-    svg.mark(&words, |svg| {
+    let percent = share * 100.0;
+    let words = format!("{}: {}, {percent:.1} %", frame.name, time(frame.time_s));
+    plot.mark(&words, |plot| {
         let class = match frame {
             frame if frame.is_call => "frame call",
             frame if is_library(&frame.name) => "frame library",
             _ => "frame",
         };
-        svg.rect(class, Area::at((x, y), (width - 0.6, FRAME - 1.0)));
-        if width >= NAMED {
-            let name = beginning(&frame.name, letters(width - 6.0));
-            svg.text("label", (x + 3.0, y + 13.0), &name);
+        plot.rect(class, from, from + share, y, FRAME - 1.0);
+        if share >= NAMED {
+            plot.name(&frame.name, from, from + share, y, FRAME - 1.0);
         }
     });
-    let mut at = x;
+    let mut at = from;
     for below in &frame.below {
-        let share = width * (below.time_s / frame.time_s);
-        draw_frame(svg, below, (at, y + FRAME), share, all_s);
-        at += share;
+        let width = share * (below.time_s / frame.time_s);
+        draw_frame(plot, below, at, width, y + FRAME);
+        at += width;
     }
 }
 
@@ -203,10 +187,14 @@ mod tests {
     #[test]
     fn frames_are_as_wide_as_their_time() {
         let root = root(&[(&["main", "a"], 3.0), (&["main", "b"], 1.0)]);
-        let text = draw(&root, "wide", 400.0).finish();
-        // 3 of 4 s of 400, less the gap of 0.6.
-        assert!(text.contains(r#"x="0" y="38" width="299.4""#), "{text}");
-        assert!(text.contains(r#"x="300" y="38" width="99.4""#), "{text}");
+        let frames = Frames {
+            root,
+            of_blocked: true,
+        };
+        let text = frames.draw().finish();
+        // 3 and 1 of 4 s.
+        assert!(text.contains(r#"x="0%" y="38" width="75%""#), "{text}");
+        assert!(text.contains(r#"x="75%" y="38" width="25%""#), "{text}");
         assert!(
             text.contains("<title>b: 1.00\u{a0}s, 25.0 %</title>"),
             "{text}"
@@ -224,14 +212,14 @@ mod tests {
             ..Default::default()
         }];
         let all = |result: &TraceResult| {
-            let weight = Weight::of(result);
-            (weight, frames(result, weight).unwrap().time_s)
+            let frames = frames(result).unwrap();
+            (frames.of_blocked, frames.root.time_s)
         };
-        assert_eq!(all(&result), (Weight::Blocked, 0.75));
+        assert_eq!(all(&result), (true, 0.75));
         for call in &mut result.syscalls {
             call.blocked_s = None;
         }
-        assert_eq!(all(&result), (Weight::InCalls, 1.0));
+        assert_eq!(all(&result), (false, 1.0));
     }
 
     #[test]
@@ -248,7 +236,7 @@ mod tests {
         }];
         file.calls = vec![call];
         result.files = vec![file];
-        let root = frames(&result, Weight::InCalls).unwrap();
+        let root = frames(&result).unwrap().root;
         assert_eq!(root.depth(), 1 + DEEPEST + 1);
         assert_eq!(root.below[0].name, "f63");
     }

@@ -1,25 +1,14 @@
 //! Bytes at each stratum: widths as the bytes, what they became on the way.
 
-use std::fmt::Write as _;
-
-use super::svg::{Area, Svg, letters};
-use crate::format::{beginning, between, number};
+use super::drawing::{Drawing, Plot};
 use crate::html::markup::Markup;
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
 
 /// Height of the largest stratum of a way.
 const TALLEST: f64 = 74.0;
-/// Space for title and names above the bars.
-const ABOVE: f64 = 58.0;
-/// Space for what a stratum holds, below the bars.
-const BELOW: f64 = 16.0;
-/// Height of a line of it.
-const NOTE: f64 = 15.0;
-/// Narrower drawings have the notes of one stratum below those of another.
-const ROOM_FOR_NOTES: f64 = 500.0;
-/// Width of a stratum's bar.
-const BAR: f64 = 16.0;
+/// Width of a stratum's bar, as a share of all.
+const BAR: f64 = 0.021;
 /// Bytes that are there are seen, however few.
 const THINNEST: f64 = 2.0;
 
@@ -32,14 +21,11 @@ pub(super) struct Part {
     pub(super) class: &'static str,
     /// Its size in the bar, bytes.
     pub(super) bytes: u64,
-    /// In words.
     pub(super) words: String,
 }
 
-/// One stratum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stratum {
-    /// Its name.
     pub(super) name: &'static str,
     /// Its time, in words.
     pub(super) words: Cell,
@@ -58,24 +44,11 @@ impl Stratum {
 /// An arrow between two strata.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arrow {
-    /// How the bytes go.
     pub(super) by: &'static str,
-    /// The fate of the bytes.
-    pub(super) times: Times,
+    /// Bytes after it for each byte at the start of the way.
+    pub(super) times: Cell,
 }
 
-/// Bytes after an arrow for each byte at the start of the way.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Times {
-    /// At least and at most so many; the same where the figures are exact.
-    Are(f64, f64),
-    /// One of both was not seen.
-    Unknown,
-    /// There is no such figure.
-    None,
-}
-
-/// One way of bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Way {
     /// `written`, `read`, or the name of a case.
@@ -97,22 +70,39 @@ impl Way {
     }
 }
 
-/// The drawing at a width; `None` without a way.
-pub(super) fn draw(ways: &[Way], class: &str, width: f64) -> Option<Markup> {
+/// `None` without a way.
+pub(super) fn draw(ways: &[Way]) -> Option<Markup> {
     if ways.is_empty() {
         return None;
     }
-    let mut svg = Svg::new(width);
-    let mut y = 0.0;
+    let mut drawing = Drawing::new("flow");
     for way in ways {
-        let notes = draw_way(&mut svg, way, y);
-        y += ABOVE + TALLEST + BELOW + NOTE * (notes as f64 - 1.0).max(0.0) + 18.0;
+        drawing.group(&way.title);
+        drawing.columns("strata", |drawing| {
+            for stratum in &way.strata {
+                drawing.columns("stratum", |drawing| {
+                    drawing.text("label", stratum.name);
+                    drawing.text("value", stratum.words.as_str());
+                });
+            }
+        });
+        drawing.plot(&bars(way));
+        drawing.columns("strata notes", |drawing| {
+            for stratum in &way.strata {
+                drawing.columns("stratum", |drawing| {
+                    let parts = stratum.parts.iter().flatten();
+                    for part in parts.filter(|part| !part.name.is_empty()) {
+                        drawing.text("figure", &part.words);
+                    }
+                });
+            }
+        });
     }
-    Some(svg.finish(class, y))
+    Some(drawing.finish())
 }
 
-/// Returns the lines that stand below the bars.
-fn draw_way(svg: &mut Svg, way: &Way, top: f64) -> usize {
+/// A bar for each stratum, as high as its bytes, and between them what they became.
+fn bars(way: &Way) -> Plot {
     let largest = way.strata.iter().filter_map(Stratum::bytes).max();
     let largest = largest.unwrap_or(0).max(1) as f64;
     let height = |bytes: u64| match bytes {
@@ -120,79 +110,54 @@ fn draw_way(svg: &mut Svg, way: &Way, top: f64) -> usize {
         some => (some as f64 / largest * TALLEST).max(THINNEST),
     };
     let steps = way.strata.len().saturating_sub(1).max(1) as f64;
-    let step = (svg.width - BAR - 2.0) / steps;
-    let x = |position: usize| 1.0 + position as f64 * step;
-    let middle = top + ABOVE + TALLEST / 2.0;
-    svg.text(
-        "group",
-        (0.0, top + 15.0),
-        &beginning(&way.title, letters(svg.width)),
-    );
+    let place = |position: usize| position as f64 * (1.0 - BAR) / steps;
+    let mut plot = Plot::new("plot", TALLEST);
     for (position, arrow) in way.arrows.iter().enumerate() {
-        let sides = (&way.strata[position], way.strata.get(position + 1));
-        let (from, to) = (x(position) + BAR, x(position + 1));
-        let before = sides.0.bytes().map(height);
-        let after = sides.1.and_then(Stratum::bytes).map(height);
-        match before.zip(after) {
-            Some((before, after)) => svg.path("ribbon", &ribbon((from, to), middle, before, after)),
-            None => svg.line("unseen", (from + 4.0, middle), (to - 4.0, middle)),
+        let (from, to) = (place(position) + BAR, place(position + 1));
+        let before = way.strata[position].bytes().map(height);
+        let after = way.strata.get(position + 1).and_then(Stratum::bytes);
+        match before.zip(after.map(height)) {
+            Some((before, after)) => ribbon(&mut plot, from, to, before, after),
+            None => plot.line("unseen", (from, TALLEST / 2.0), (to, TALLEST / 2.0)),
         }
-        let label_at = f64::midpoint(from, to);
-        let below = match arrow.times {
-            Times::None => 4.0,
-            times => {
-                let text = times_text(times);
-                svg.text("times middle", (label_at, middle + 1.0), text.as_str());
-                16.0
+        let middle = f64::midpoint(from, to);
+        match &arrow.times {
+            Cell::NotApplicable => plot.text("tick", middle, TALLEST / 2.0 + 4.0, arrow.by),
+            text => {
+                plot.text("times", middle, TALLEST / 2.0 + 1.0, text.as_str());
+                plot.text("tick", middle, TALLEST / 2.0 + 16.0, arrow.by);
             }
-        };
-        svg.text("tick middle", (label_at, middle + below), arrow.by);
+        }
     }
-    let mut notes = 0;
     for (position, stratum) in way.strata.iter().enumerate() {
-        draw_stratum(svg, stratum, (x(position), top), height, middle);
-        let before = if svg.width < ROOM_FOR_NOTES { notes } else { 0 };
-        let below = top + ABOVE + TALLEST + BELOW + NOTE * before as f64;
-        notes = notes.max(before + draw_notes(svg, stratum, (x(position), below)));
+        let (from, to) = (place(position), place(position) + BAR);
+        let Some(parts) = &stratum.parts else {
+            plot.mark(&format!("{}: not measured", stratum.name), |plot| {
+                plot.rect("unseen", from, to, TALLEST / 4.0, TALLEST / 2.0);
+                plot.text("value", f64::midpoint(from, to), TALLEST / 2.0 + 5.0, "?");
+            });
+            continue;
+        };
+        let whole: f64 = parts.iter().map(|part| height(part.bytes)).sum();
+        let mut y = (TALLEST - whole) / 2.0;
+        for part in parts {
+            let height = height(part.bytes);
+            plot.mark(&format!("{} · {}", stratum.name, part.words), |plot| {
+                plot.rect(&format!("part {}", part.class), from, to, y, height);
+            });
+            y += height;
+        }
     }
-    notes
+    plot
 }
 
-/// The outer texts lean inwards, so that they stay on the page.
-fn leaning(svg: &Svg, x: f64) -> (&'static str, f64) {
-    if x < 2.0 {
-        ("start", x)
-    } else if x + BAR + 4.0 > svg.width {
-        ("end", x + BAR)
-    } else {
-        ("middle", x + BAR / 2.0)
-    }
-}
-
-/// The parts in words; returns their lines.
-fn draw_notes(svg: &mut Svg, stratum: &Stratum, (x, top): (f64, f64)) -> usize {
-    let (anchor, at) = leaning(svg, x);
-    let parts = stratum.parts.iter().flatten();
-    let mut lines = 0;
-    for part in parts.filter(|part| !part.name.is_empty()) {
-        let y = top + NOTE * lines as f64;
-        svg.text(&format!("tick {anchor}"), (at, y), &part.words);
-        lines += 1;
-    }
-    lines
-}
-
-fn times_text(times: Times) -> Cell {
-    match times {
-        Times::Are(least, most) => between(
-            format!("×{}", number(least)),
-            format!("×{}", number(most)),
-            |text| text,
-        )
-        .into(),
-        Times::Unknown => Cell::NotSeen,
-        Times::None => Cell::NotApplicable,
-    }
+/// A band that goes over from one height to the other.
+fn ribbon(plot: &mut Plot, from: f64, to: f64, before: f64, after: f64) {
+    let [a, b] = [before, after].map(|height| (TALLEST - height) / 2.0);
+    let [c, d] = [a, b].map(|upper| TALLEST - upper);
+    let path =
+        format!("M0 {a:.1}C50 {a:.1} 50 {b:.1} 100 {b:.1}V{d:.1}C50 {d:.1} 50 {c:.1} 0 {c:.1}z");
+    plot.stretched("ribbon", &path, from, to);
 }
 
 /// Every stratum and its parts, a row each.
@@ -208,7 +173,7 @@ pub(super) fn table(ways: &[Way]) -> Table {
                 stratum.name.into(),
                 way.title.as_str().into(),
                 stratum.words.clone(),
-                times_text(arrow.map_or(Times::None, |arrow| arrow.times)),
+                arrow.map_or(Cell::NotApplicable, |arrow| arrow.times.clone()),
                 parts.join("; ").into(),
             ]);
         }
@@ -222,61 +187,6 @@ pub(super) fn table(ways: &[Way]) -> Table {
         Column::text("of which", cells(4)),
     ];
     Table::new(0, columns)
-}
-
-fn draw_stratum(
-    svg: &mut Svg,
-    stratum: &Stratum,
-    (x, top): (f64, f64),
-    height: impl Fn(u64) -> f64,
-    middle: f64,
-) {
-    let (anchor, at) = leaning(svg, x);
-    svg.text(&format!("label {anchor}"), (at, top + 34.0), stratum.name);
-    svg.text(
-        &format!("value {anchor}"),
-        (at, top + 50.0),
-        stratum.words.as_str(),
-    );
-    let Some(parts) = &stratum.parts else {
-        let area = Area::at((x, middle - TALLEST / 4.0), (BAR, TALLEST / 2.0));
-        svg.mark(&format!("{}: not measured", stratum.name), |svg| {
-            svg.rect("unseen", area);
-            svg.text("value middle", (x + BAR / 2.0, middle + 5.0), "?");
-        });
-        return;
-    };
-    let whole: f64 = parts.iter().map(|part| height(part.bytes)).sum();
-    let mut y = middle - whole / 2.0;
-    for part in parts {
-        let area = Area::at((x, y), (BAR, height(part.bytes)));
-        let words = format!("{} · {}", stratum.name, part.words);
-        svg.mark(&words, |svg| {
-            svg.rect(&format!("part {}", part.class), area);
-        });
-        y += area.height;
-    }
-}
-
-/// A band that goes over from one height to the other.
-fn ribbon((from, to): (f64, f64), middle: f64, before: f64, after: f64) -> String {
-    let half = f64::midpoint(from, to);
-    let mut path = String::new();
-    let (a, b) = (before / 2.0, after / 2.0);
-    let _infallible = write!(
-        path,
-        "M{from:.1} {:.1}C{half:.1} {:.1} {half:.1} {:.1} {to:.1} {:.1}V{:.1}\
-         C{half:.1} {:.1} {half:.1} {:.1} {from:.1} {:.1}z",
-        middle - a,
-        middle - a,
-        middle - b,
-        middle - b,
-        middle + b,
-        middle + b,
-        middle + a,
-        middle + a,
-    );
-    path
 }
 
 #[cfg(test)]
@@ -303,16 +213,14 @@ mod tests {
             strata: vec![stratum("application", Some(100)), stratum("device", device)],
             arrows: vec![Arrow {
                 by: "system calls",
-                times: device.map_or(Times::Unknown, |bytes| {
-                    Times::Are(bytes as f64 / 100.0, bytes as f64 / 100.0)
-                }),
+                times: Cell::seen(device, |bytes| format!("×{}.00", bytes / 100)),
             }],
         }
     }
 
     #[test]
     fn heights_are_as_the_bytes() {
-        let text = draw(&[way(Some(400))], "wide", 500.0).unwrap().finish();
+        let text = draw(&[way(Some(400))]).unwrap().finish();
         assert!(
             text.contains(r#"height="74""#) && text.contains(r#"height="18.5""#),
             "{text}"
@@ -322,33 +230,27 @@ mod tests {
 
     #[test]
     fn what_was_not_seen_has_no_height() {
-        let text = draw(&[way(None)], "wide", 500.0).unwrap().finish();
+        let text = draw(&[way(None)]).unwrap().finish();
         assert!(
             text.contains("device: not measured") && text.contains(">n/a</text>"),
             "{text}"
         );
         assert!(!text.contains("ribbon"));
-        assert!(draw(&[], "wide", 500.0).is_none());
+        assert!(draw(&[]).is_none());
     }
 
     #[test]
-    fn notes_of_a_narrow_drawing_stand_below_each_other() {
+    fn parts_with_a_name_stand_below_their_stratum() {
         let mut way = way(Some(400));
-        for stratum in &mut way.strata {
-            stratum.parts.as_mut().unwrap()[0].name = "part";
-        }
-        let places = |width| {
-            let text = draw(&[way.clone()], "any", width).unwrap().finish();
-            let notes = text.match_indices("class=\"tick ");
-            let texts = notes.map(|(at, _)| text[at..].split('>').next().unwrap().to_owned());
-            let y = |text: String| text.rsplit("y=").next().unwrap().to_owned();
-            texts
-                .filter(|text| !text.contains("middle"))
-                .map(y)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(places(700.0), ["\"148\"", "\"148\""]);
-        assert_eq!(places(344.0), ["\"148\"", "\"163\""]);
+        way.strata[1].parts.as_mut().unwrap()[0].name = "part";
+        let text = draw(&[way]).unwrap().finish();
+        let notes = text.split("strata notes").nth(1).unwrap();
+        let notes: Vec<&str> = notes.split(r#"class="stratum">"#).skip(1).collect();
+        assert!(notes[0].starts_with("</div>"), "{notes:?}");
+        assert!(
+            notes[1].starts_with(r#"<span class="figure">400 B<"#),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -380,11 +282,9 @@ mod tests {
 
     #[test]
     fn nothing_is_thinner_than_a_byte() {
-        let text = draw(&[way(Some(0))], "wide", 500.0).unwrap().finish();
+        let text = draw(&[way(Some(0))]).unwrap().finish();
         assert!(text.contains(r#"height="0""#), "{text}");
-        let text = draw(&[way(Some(1_000_000))], "wide", 500.0)
-            .unwrap()
-            .finish();
+        let text = draw(&[way(Some(1_000_000))]).unwrap().finish();
         assert!(text.contains(r#"height="2""#), "{text}");
     }
 }

@@ -1,15 +1,16 @@
 //! Charts of the experiments: which values of a result stand where.
 
-use iostrata_core::buffering::{BufferingResult, BufferingRow};
+use iostrata_core::buffering::BufferingResult;
 use iostrata_core::copy::{CopyResult, CopyRow, Destination};
 use iostrata_core::lab::Row;
-use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Parse, State};
+use iostrata_core::page_cache::{PageCacheResult, Parse, State};
 use iostrata_core::sync::{Second, SyncResult, SyncRow};
 use iostrata_core::{bytes, duration};
 
-use super::distribution::{self, Distributions};
-use super::intervals::{Entry, Intervals, Limit, Point, Unit, grouped};
-use super::lanes::{Lane, Lanes};
+use super::dots::{Dot, Dots};
+use super::heat;
+use super::scale::{number_tick, time_tick};
+use super::timeline::{Lane, Lanes};
 use crate::fields::lab::second;
 use crate::fields::{Field, Group, Value};
 use crate::format::{self, counted, number};
@@ -18,25 +19,39 @@ use crate::lab::Named as _;
 /// Bars of a distribution for each tenfold of time.
 const BARS_PER_DECADE: u32 = 20;
 
-/// The median and its interval, in words: `row 3 · fsync on host: 288 ms (95 %: 21.5 ms–783 ms)`.
-fn point<C>(number: usize, series: usize, name: &str, row: &Row<C>) -> Option<Point> {
-    let timing = row.timing.as_ref()?;
-    let (value, interval) = (timing.median_s, (timing.low_s, timing.high_s));
-    let words = format!(
-        "row {number} · {name} on {}: {} ({}: {}–{})",
-        row.target,
-        duration(value),
-        timing.ends().as_str(),
-        duration(interval.0),
-        duration(interval.1)
-    );
-    Some(Point {
-        series,
+/// A value and its interval, in words: `row 3 · fsync on host: 288 ms (95 %: 21.5 ms–783 ms)`.
+fn dot<C>(
+    number: usize,
+    name: &str,
+    row: &Row<C>,
+    value: f64,
+    interval: (f64, f64),
+    text: fn(f64) -> String,
+    unit: &str,
+) -> Option<Dot> {
+    let ends = row.timing.as_ref()?.ends().as_str();
+    Some(Dot {
+        group: format!("on {}", row.target),
+        label: name.to_owned(),
+        series: 0,
         value,
         interval,
-        text: duration(value),
-        words,
+        text: text(value),
+        words: format!(
+            "row {number} · {name} on {}: {}{unit} ({ends}: {}–{})",
+            row.target,
+            text(value),
+            text(interval.0),
+            text(interval.1)
+        ),
+        limit: None,
     })
+}
+
+fn median<C>(number: usize, name: &str, row: &Row<C>) -> Option<Dot> {
+    let timing = row.timing.as_ref()?;
+    let interval = (timing.low_s, timing.high_s);
+    dot(number, name, row, timing.median_s, interval, duration, "")
 }
 
 /// Rows with the numbers that the tables give them.
@@ -44,37 +59,32 @@ fn numbered<R>(rows: &[R]) -> impl Iterator<Item = (usize, &R)> {
     rows.iter().enumerate().map(|(index, row)| (index + 1, row))
 }
 
-fn times(series: Vec<&'static str>, entries: Vec<Entry>) -> Intervals {
-    Intervals {
-        axis: "median time, with its spread".to_owned(),
-        unit: Unit::Time,
+fn times(series: Vec<&'static str>, each: Vec<Dot>) -> Dots {
+    Dots {
+        axis: "median time, with its spread",
+        tick: time_tick,
         series,
-        groups: grouped(entries),
+        each,
         limit: None,
     }
 }
 
 /// Time of all records, by what is done to make them visible or durable.
-pub(super) fn buffering(result: &BufferingResult) -> Intervals {
-    let entry = |(number, row): (usize, &BufferingRow)| {
-        Some(Entry {
+pub(super) fn buffering(result: &BufferingResult) -> Dots {
+    let each = numbered(&result.rows).filter_map(|(number, row)| {
+        Some(Dot {
             group: format!("{} on {}", row.title(), row.row.target),
-            point: point(number, 0, &row.name(), &row.row)?,
-            label: row.name(),
-            limit: None,
+            ..median(number, &row.name(), &row.row)?
         })
-    };
-    let entries = numbered(&result.rows).filter_map(entry).collect();
-    times(vec!["median"], entries)
+    });
+    times(vec!["median"], each.collect())
 }
 
 /// Time of a read, by reader and by what was in the page cache.
-pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
+pub(super) fn page_cache(result: &PageCacheResult) -> Dots {
     let several = result.targets.len() > 1;
-    let entry = |(number, row): (usize, &PageCacheRow)| {
+    let each = numbered(&result.rows).filter_map(|(number, row)| {
         let case = &row.row.case;
-        let state = case.state;
-        let series = State::ASKED.iter().position(|other| *other == state)?;
         let mut group = row.title();
         if case.parse != Parse::None {
             group = format!("{group}, {}", case.parse.as_str());
@@ -82,57 +92,48 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Intervals {
         if several {
             group = format!("{group} on {}", row.row.target);
         }
-        let name = format!("{} {}", state.as_str(), case.reader.as_str());
-        Some(Entry {
+        let name = format!("{} {}", case.state.as_str(), case.reader.as_str());
+        Some(Dot {
             group,
-            point: point(number, series, &name, &row.row)?,
             label: case.reader.as_str().to_owned(),
-            limit: None,
+            series: State::ASKED.iter().position(|other| *other == case.state)?,
+            ..median(number, &name, &row.row)?
         })
-    };
-    let entries = numbered(&result.rows).filter_map(entry).collect();
-    times(
-        State::ASKED.iter().map(|state| state.as_str()).collect(),
-        entries,
-    )
+    });
+    let states = State::ASKED.iter().map(|state| state.as_str());
+    times(states.collect(), each.collect())
 }
 
 /// Time of a copy, by method, beside the slowest step that it cannot leave out.
-pub(super) fn copy(result: &CopyResult) -> Intervals {
-    let entry = |(number, row): (usize, &CopyRow)| {
+pub(super) fn copy(result: &CopyResult) -> Dots {
+    let each = numbered(&result.rows).filter_map(|(number, row)| {
         let label = row.name();
-        let shared = row.figures.is_shared == Some(true);
-        let mut point = point(number, usize::from(shared), &label, &row.row)?;
-        if shared {
-            point.words.push_str(" · blocks shared, not copied");
+        let mut dot = median(number, &label, &row.row)?;
+        if row.figures.is_shared == Some(true) {
+            dot.series = 1;
+            dot.words.push_str(" · blocks shared, not copied");
         }
-        let limit = row.figures.limit.map(|limit| Limit {
-            value: limit.time_s,
-            words: format!(
+        dot.group = copy_group(row);
+        dot.limit = row.figures.limit.map(|limit| {
+            let words = format!(
                 "limit of {label}: {} alone {}, {:.0} % of the row's time",
                 limit.measure.as_str(),
                 duration(limit.time_s),
                 limit.share * 100.0
-            ),
+            );
+            (limit.time_s, words)
         });
-        Some(Entry {
-            group: copy_group(row),
-            label,
-            point,
-            limit,
-        })
-    };
-    let entries: Vec<Entry> = numbered(&result.rows).filter_map(entry).collect();
-    let is_shared = |entry: &Entry| entry.point.series == 1;
-    let series = if entries.iter().any(is_shared) {
-        vec!["copied", "blocks shared"]
-    } else {
-        vec!["copied"]
-    };
-    let limit = entries.iter().any(|entry| entry.limit.is_some());
-    Intervals {
+        Some(dot)
+    });
+    let each: Vec<Dot> = each.collect();
+    let mut series = vec!["copied"];
+    if each.iter().any(|dot| dot.series == 1) {
+        series.push("blocks shared");
+    }
+    let limit = each.iter().any(|dot| dot.limit.is_some());
+    Dots {
         limit: limit.then_some("limit: the slowest step, measured alone"),
-        ..times(series, entries)
+        ..times(series, each)
     }
 }
 
@@ -158,41 +159,22 @@ fn sync_name(row: &SyncRow) -> String {
 }
 
 /// Syncs a second of every case.
-pub(super) fn sync_rates(result: &SyncResult) -> Intervals {
-    let entry = |(row_number, row): (usize, &SyncRow)| {
+pub(super) fn sync_rates(result: &SyncResult) -> Dots {
+    let each = numbered(&result.rows).filter_map(|(row_number, row)| {
         let (value, interval) = (row.syncs_per_s?, row.syncs_per_s_interval?);
-        let label = sync_name(row);
-        let words = format!(
-            "row {row_number} · {label} on {}: {} syncs/s ({}: {}–{})",
-            row.row.target,
-            number(value),
-            row.row.timing.as_ref()?.ends().as_str(),
-            number(interval.0),
-            number(interval.1)
-        );
-        Some(Entry {
-            group: format!("on {}", row.row.target),
-            label,
-            point: Point {
-                series: 0,
-                value,
-                interval,
-                text: number(value),
-                words,
-            },
-            limit: None,
-        })
-    };
-    let entries = numbered(&result.rows).filter_map(entry).collect();
-    Intervals {
-        axis: "syncs per second, with its spread".to_owned(),
-        unit: Unit::Number,
-        ..times(vec!["median"], entries)
+        let name = sync_name(row);
+        dot(
+            row_number, &name, &row.row, value, interval, number, " syncs/s",
+        )
+    });
+    Dots {
+        axis: "syncs per second, with its spread",
+        tick: number_tick,
+        ..times(vec!["median"], each.collect())
     }
 }
 
-/// How long single syncs took.
-pub(super) fn sync_latencies(result: &SyncResult) -> Distributions {
+pub(super) fn sync_latencies(result: &SyncResult) -> Vec<heat::Lane> {
     let lane = |(_, row): (usize, &SyncRow)| {
         let latency = &row.latency_s;
         let buckets = latency.buckets.iter();
@@ -205,32 +187,26 @@ pub(super) fn sync_latencies(result: &SyncResult) -> Distributions {
             ("max", latency.max),
         ];
         let marks = marks.into_iter();
-        distribution::Lane {
+        heat::Lane {
             group: format!("on {}", row.row.target),
             label: sync_name(row),
-            bars: distribution::bars(buckets, BARS_PER_DECADE),
+            bars: heat::bars(buckets, BARS_PER_DECADE),
             marks: marks
                 .filter_map(|(name, value)| Some((name, value?)))
                 .collect(),
         }
     };
     let lanes = numbered(&result.rows).map(lane);
-    Distributions {
-        lanes: lanes.filter(|lane| !lane.bars.is_empty()).collect(),
-        noun: "syncs",
-    }
+    lanes.filter(|lane| !lane.bars.is_empty()).collect()
 }
 
-/// An observed run second by second, with what is to be known of it.
+/// An observed run second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seconds {
     /// The row, as the tables number it.
     pub(super) number: usize,
-    /// Its case.
-    pub(super) name: String,
-    /// Whether the rate was steady, in words.
-    pub(super) steady: Option<String>,
-    /// Rates.
+    /// Its case, and whether the rate was steady.
+    pub(super) words: String,
     pub(super) lanes: Lanes,
 }
 
@@ -248,16 +224,17 @@ pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
     found
 }
 
-/// The unit of the rate.
 fn lane<'a>(field: &Field<'a, &'a Second>, seconds: &[&'a Second]) -> Lane {
-    let what = &*field.name;
     let rate = |second: &&'a Second| match field.of(second) {
         Value::Count(count) => Some(second.per_s(count?)),
         _ => None,
     };
-    let class = if what == "syncs" { "calls" } else { what };
-    let values = seconds.iter().map(rate);
-    Lane::new(&format!("{what}/s"), class, values.collect())
+    let (group, class) = match &*field.name {
+        "syncs" => ("syncs", "calls"),
+        cause => ("device requests", cause),
+    };
+    let values = seconds.iter().map(rate).collect();
+    Lane::new(group, &format!("{}/s", field.name), class, values)
 }
 
 fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
@@ -265,26 +242,27 @@ fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
     let fields = second();
     let lanes = fields.shown_in(Group::Seconds, &seconds);
     let lanes = lanes.map(|field| lane(field, &seconds));
-    let mut lanes: Vec<Lane> = lanes.collect();
-    lanes[0].title = Some("syncs");
-    lanes[1].title = Some("device requests");
-    let steady = row.series.steadiness.map(|found| {
+    let lanes: Vec<Lane> = lanes.collect();
+    let mut words = format!("Row {number}, {} on {}", sync_name(row), row.row.target);
+    if let Some(found) = row.series.steadiness {
         let rate = format::number(found.mean_per_s);
-        match (found.steady, found.warm_up_seconds) {
-            (true, 0) => format!("steady at {rate} syncs/s"),
-            (true, some) => format!("steady at {rate} syncs/s after {}", counted(some, "second")),
-            (false, _) => format!("not steady, on average {rate} syncs/s"),
-        }
-    });
+        words += &match (found.steady, found.warm_up_seconds) {
+            (true, 0) => format!(": steady at {rate} syncs/s"),
+            (true, some) => format!(
+                ": steady at {rate} syncs/s after {}",
+                counted(some, "second")
+            ),
+            (false, _) => format!(": not steady, on average {rate} syncs/s"),
+        };
+    }
+    words.push('.');
     Seconds {
         number,
-        name: format!("{} on {}", sync_name(row), row.row.target),
-        steady,
+        words,
         lanes: Lanes {
             bucket_s: 1.0,
             buckets: seconds.len(),
-            adds: false,
-            one_scale: true,
+            are_rates: true,
             each: lanes,
             tracks: Vec::new(),
         },

@@ -5,26 +5,26 @@ use std::fmt::Write as _;
 use iostrata_core::bytes;
 use iostrata_core::cache::{MapRange, ResidencyMap};
 
-use super::svg::{Area, Svg, letters, text_width};
-use crate::format::{ending, printable};
+use super::drawing::{Drawing, Plot, SQUARE, Symbol};
+use crate::format::printable;
 use crate::html::markup::Markup;
 use crate::view::cell::Cell;
 use crate::view::table::{Column, Table};
 
-/// Height of a strip.
 const STRIP: f64 = 22.0;
-/// Height of a line: the strip, its name above it, and a gap.
-const LINE: f64 = 56.0;
-/// Height of the names of the colours.
-const LEGEND: f64 = 26.0;
 
-/// One file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Strip {
-    /// Its path.
-    pub(super) path: String,
+const KEY: [(Symbol, &str); 4] = [
+    (&[("resident", SQUARE)], "cached"),
+    (&[("dirty", SQUARE)], "dirty"),
+    (&[("writeback", SQUARE)], "in write-back"),
+    (&[("ground-lane", SQUARE)], "not cached"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Strip<'a> {
+    pub(super) path: &'a str,
     /// Where its pages are.
-    pub(super) map: ResidencyMap,
+    pub(super) map: &'a ResidencyMap,
 }
 
 /// Ranges of a file that are alike, drawn as one.
@@ -35,7 +35,7 @@ struct Run {
     like: MapRange,
 }
 
-impl Strip {
+impl Strip<'_> {
     /// Whether its parts differ: a strip of one colour says no more than a figure does.
     pub(super) fn differs(&self) -> bool {
         self.runs().len() > 1
@@ -100,89 +100,46 @@ impl Run {
     }
 }
 
-/// The drawing at a width; `None` without a file.
-pub(super) fn draw(strips: &[Strip], class: &str, width: f64) -> Option<Markup> {
+/// `None` without a file.
+pub(super) fn draw(strips: &[Strip<'_>]) -> Option<Markup> {
     if strips.is_empty() {
         return None;
     }
-    let mut svg = Svg::new(width);
-    let top = legend(&mut svg);
-    for (position, strip) in strips.iter().enumerate() {
-        draw_strip(&mut svg, strip, top + position as f64 * LINE);
-    }
-    Some(svg.finish(class, top + strips.len() as f64 * LINE))
-}
-
-/// Draws the names of the colours, in as many lines as they need; returns where the strips begin.
-fn legend(svg: &mut Svg) -> f64 {
-    let (mut x, mut y) = (0.0, 0.0);
-    for (class, name) in [
-        ("resident", "cached"),
-        ("dirty", "dirty"),
-        ("writeback", "in write-back"),
-        ("ground-lane", "not cached"),
-    ] {
-        let needed = text_width(name) + 26.0;
-        if x > 0.0 && x + needed > svg.width {
-            (x, y) = (0.0, y + 20.0);
-        }
-        svg.rect(class, Area::at((x, y + 3.0), (12.0, 12.0)));
-        svg.text("tick", (x + 17.0, y + 13.0), name);
-        x += needed;
-    }
-    y + LEGEND
-}
-
-fn draw_strip(svg: &mut Svg, strip: &Strip, top: f64) {
-    let size = bytes::short(strip.map.size_bytes);
-    let room = svg.width - text_width(&size) - 16.0;
-    svg.text(
-        "label",
-        (0.0, top + 14.0),
-        &ending(&strip.path, letters(room)),
-    );
-    svg.text("tick end", (svg.width, top + 14.0), &size);
-    let whole = Area::at((0.0, top + 22.0), (svg.width, STRIP));
-    svg.rect("ground-lane", whole);
-    let scale = svg.width / strip.map.size_bytes.max(1) as f64;
-    let path = printable(&strip.path);
-    for run in strip.runs() {
-        let (from, to) = (run.start_bytes as f64 * scale, run.end_bytes as f64 * scale);
-        svg.mark(&run.words(&path), |svg| {
-            let part = |share: f64| {
-                // Anything that exists is visible.
-                let height = if share > 0.0 {
-                    (share * STRIP).max(1.5)
-                } else {
-                    0.0
-                };
-                Area::at((from, whole.y + STRIP - height), (to - from, height))
-            };
-            svg.rect("reach", part(1.0));
+    let mut drawing = Drawing::new("strips");
+    drawing.key(KEY);
+    for strip in strips {
+        let path = printable(strip.path);
+        let whole = strip.map.size_bytes.max(1) as f64;
+        let mut plot = Plot::new("plot", STRIP);
+        for run in strip.runs() {
+            let (from, to) = (run.start_bytes as f64 / whole, run.end_bytes as f64 / whole);
             let shares = [
+                ("reach", Some(1.0)),
                 ("resident", Some(run.like.resident)),
                 ("dirty", run.like.dirty),
                 ("writeback", run.like.writeback),
             ];
-            for (class, share) in shares {
-                if let Some(share) = share.filter(|share| *share > 0.0) {
-                    svg.rect(class, part(share));
+            plot.mark(&run.words(&path), |plot| {
+                for (class, share) in shares {
+                    if let Some(share) = share.filter(|share| *share > 0.0) {
+                        // Anything that exists is visible.
+                        let height = (share * STRIP).max(1.5);
+                        plot.rect(class, from, to, STRIP - height, height);
+                    }
                 }
-            }
-        });
+            });
+        }
+        let size = bytes::short(strip.map.size_bytes);
+        drawing.row(strip.path, &plot, &[&size]);
     }
+    Some(drawing.finish())
 }
 
 /// Every part of every file, a row each.
-pub(super) fn table(strips: &[Strip]) -> Table {
+pub(super) fn table(strips: &[Strip<'_>]) -> Table {
     let rows: Vec<(&str, Run)> = strips
         .iter()
-        .flat_map(|strip| {
-            strip
-                .runs()
-                .into_iter()
-                .map(|run| (strip.path.as_str(), run))
-        })
+        .flat_map(|strip| strip.runs().into_iter().map(|run| (strip.path, run)))
         .collect();
     let share = |head: &str, pick: fn(&MapRange) -> Option<f64>| {
         let cells = rows
@@ -207,23 +164,25 @@ mod tests {
     const PAGE: u64 = 4096;
 
     /// Four ranges of ten pages, the last one of five.
-    fn strip() -> Strip {
-        Strip {
-            path: "/srv/app/orders.db".into(),
-            map: ResidencyMap {
-                size_bytes: 35 * PAGE,
-                page_bytes: PAGE,
-                range_bytes: 10 * PAGE,
-                resident_bytes: vec![10 * PAGE, 10 * PAGE, 0, 4 * PAGE],
-                dirty_bytes: Some(vec![0, 0, 0, PAGE]),
-                writeback_bytes: None,
-            },
+    fn map() -> ResidencyMap {
+        ResidencyMap {
+            size_bytes: 35 * PAGE,
+            page_bytes: PAGE,
+            range_bytes: 10 * PAGE,
+            resident_bytes: vec![10 * PAGE, 10 * PAGE, 0, 4 * PAGE],
+            dirty_bytes: Some(vec![0, 0, 0, PAGE]),
+            writeback_bytes: None,
         }
+    }
+
+    fn strip(map: &ResidencyMap) -> Strip<'_> {
+        let path = "/srv/app/orders.db";
+        Strip { path, map }
     }
 
     #[test]
     fn ranges_that_are_alike_are_one() {
-        let table = table(&[strip()]);
+        let table = table(&[strip(&map())]);
         let rows: Vec<Vec<&str>> = (0..table.rows())
             .map(|row| {
                 let columns = table.columns.iter();
@@ -241,23 +200,23 @@ mod tests {
 
     #[test]
     fn heights_are_shares_and_widths_are_bytes() {
-        let text = draw(&[strip()], "wide", 350.0).unwrap().finish();
+        let text = draw(&[strip(&map())]).unwrap().finish();
         // 20 of 35 pages; 80 % and 20 % of a height of 22.
         assert!(
-            text.contains(r#"class="resident" x="0" y="48" width="200" height="22""#),
+            text.contains(r#"class="resident" x="0%" y="0" width="57.14%" height="22""#),
             "{text}"
         );
         assert!(
-            text.contains(r#"class="resident" x="300" y="52.4" width="50" height="17.6""#),
+            text.contains(r#"class="resident" x="85.71%" y="4.4" width="14.29%" height="17.6""#),
             "{text}"
         );
         assert!(
-            text.contains(r#"class="dirty" x="300" y="65.6" width="50" height="4.4""#),
+            text.contains(r#"class="dirty" x="85.71%" y="17.6" width="14.29%" height="4.4""#),
             "{text}"
         );
         let words = "/srv/app/orders.db, 120.0 KiB to 140.0 KiB: 80 % resident, 20 % dirty";
         assert!(text.contains(words), "{text}");
-        assert!(draw(&[], "wide", 350.0).is_none());
+        assert!(draw(&[]).is_none());
     }
 
     #[test]

@@ -3,8 +3,8 @@ use iostrata_core::evidence::Cause;
 use iostrata_core::trace::Timeline;
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
 
-use super::flow::Times;
 use super::*;
+use crate::view::cell::Cell;
 use crate::view::trace::fixture::{empty, full};
 
 const BUFFERING: &str = include_str!("../../../tests/browser/saved/buffering.json");
@@ -22,21 +22,15 @@ fn experiment(saved: &str) -> Experiment {
 }
 
 /// `title / label: values`, a line each.
-fn outline(drawing: &intervals::Intervals) -> Vec<String> {
+fn outline(drawing: &dots::Dots) -> Vec<String> {
     let mut lines = Vec::new();
-    for group in &drawing.groups {
-        for line in &group.lines {
-            let points = line.points.iter();
-            let points: Vec<String> = points
-                .map(|point| format!("{}={}", drawing.series[point.series], point.value))
-                .collect();
-            lines.push(format!(
-                "{} / {}: {}",
-                group.title,
-                line.label,
-                points.join(" ")
-            ));
-        }
+    for line in drawing.lines() {
+        let dots = line.iter();
+        let dots: Vec<String> = dots
+            .map(|dot| format!("{}={}", drawing.series[dot.series], dot.value))
+            .collect();
+        let (group, label) = (&line[0].group, &line[0].label);
+        lines.push(format!("{group} / {label}: {}", dots.join(" ")));
     }
     lines
 }
@@ -55,17 +49,17 @@ fn copies_stand_beside_their_limits() {
         lines[4],
         format!("{group}read_write 64 KiB: copied=0.001822968")
     );
-    let line = &drawing.groups[0].lines[14];
-    assert_eq!(line.label, "direct 1 MiB");
-    assert_eq!(line.points[0].interval, (0.006_994_39, 0.023_276_806));
+    let dot = drawing.lines()[14][0];
+    assert_eq!(dot.label, "direct 1 MiB");
+    assert_eq!(dot.interval, (0.006_994_39, 0.023_276_806));
     assert_eq!(
-        line.points[0].words,
+        dot.words,
         "row 15 · direct 1 MiB on host: 16.0 ms (range: 6.99 ms–23.3 ms)"
     );
-    let limit = line.limit.as_ref().unwrap();
-    assert!((limit.value - 0.005_820_556).abs() < 1e-12);
+    let limit = dot.limit.as_ref().unwrap();
+    assert!((limit.0 - 0.005_820_556).abs() < 1e-12);
     assert_eq!(
-        limit.words,
+        limit.1,
         "limit of direct 1 MiB: device write alone 5.82 ms, 36 % of the row's time"
     );
 }
@@ -116,20 +110,20 @@ fn rates_latencies_and_seconds_of_syncs() {
          Most: row 1 · fsync append 1 KiB on ext4: 145 syncs/s (range: 67.8–306)."
     );
     let latencies = lab::sync_latencies(&result);
-    let counts = latencies.lanes.iter();
+    let counts = latencies.iter();
     let counts: Vec<u64> = counts
         .map(|lane| lane.bars.iter().map(|bar| bar.count).sum())
         .collect();
     assert_eq!(counts, [110, 100], "every sync is in a bar");
     assert_eq!(
-        latencies.lanes[0].words(),
+        latencies[0].words(),
         "fsync append 1 KiB on ext4: p50 5.83 ms, p90 18.6 ms, max 30.1 ms."
     );
     let seconds = lab::sync_seconds(&result);
     assert_eq!(seconds.len(), 1, "one second is no series");
     assert_eq!(
-        seconds[0].steady.as_deref(),
-        Some("not steady, on average 363 syncs/s")
+        seconds[0].words,
+        "Row 1, fsync append 1 KiB on ext4: not steady, on average 363 syncs/s."
     );
     let lanes = &seconds[0].lanes.each;
     let labels: Vec<&str> = lanes.iter().map(|lane| lane.label.as_str()).collect();
@@ -185,18 +179,12 @@ fn charts_stand_where_their_figures_are() {
 #[test]
 fn bytes_go_down_and_come_up() {
     let ways = trace::ways(&full());
-    let times: Vec<Times> = ways
+    let times: Vec<&str> = ways
         .iter()
-        .flat_map(|way| way.arrows.iter().map(|arrow| arrow.times))
+        .flat_map(|way| way.arrows.iter().map(|arrow| arrow.times.as_str()))
         .collect();
-    // 3,698,688 and 14,794,752 for 31 KiB; 12 MiB for 12 MiB.
-    let expected = [
-        Times::Are(3_698_688.0 / 31_744.0, 3_698_688.0 / 31_744.0),
-        Times::Are(14_794_752.0 / 31_744.0, 14_794_752.0 / 31_744.0),
-        Times::None,
-        Times::Are(1.0, 1.0),
-    ];
-    assert_eq!(times, expected);
+    // 3,698,688 and 14,794,752 for 31 KiB (31,744); 12 MiB for 12 MiB.
+    assert_eq!(times, ["×117", "×466", "—", "×1.00"]);
     let device = ways[0].strata[2].parts.as_ref().unwrap();
     let causes: Vec<(&str, u64)> = device.iter().map(|part| (part.name, part.bytes)).collect();
     let expected = [
@@ -220,7 +208,7 @@ fn strata_that_were_not_seen_are_unknown() {
         .map(|stratum| stratum.parts.is_some())
         .collect();
     assert_eq!(seen, [true, false, false]);
-    assert!(way.arrows.iter().all(|arrow| arrow.times == Times::Unknown));
+    assert!(way.arrows.iter().all(|arrow| arrow.times == Cell::NotSeen));
     assert_eq!(
         way.words(),
         "Written: bytes from program to device: application 31.0\u{a0}KiB, page cache n/a, device \
@@ -233,7 +221,11 @@ fn direct_writes_have_no_share_of_nothing() {
     let mut result = full();
     result.bytes.written_bytes = 0;
     let way = &trace::ways(&result)[0];
-    assert!(way.arrows.iter().all(|arrow| arrow.times == Times::None));
+    assert!(
+        way.arrows
+            .iter()
+            .all(|arrow| arrow.times == Cell::NotApplicable)
+    );
 }
 
 #[test]
@@ -259,14 +251,14 @@ fn calls_stand_over_requests() {
     let lanes = trace::over_time(&result).each;
     let lanes: Vec<_> = lanes
         .into_iter()
-        .map(|lane| (lane.title, lane.label, lane.values))
+        .map(|lane| (lane.group, lane.label, lane.values))
         .collect();
     let lane =
         |title, label: &str, values: [f64; 2]| (title, label.to_owned(), values.map(Some).to_vec());
     let expected = [
-        lane(Some("calls on files"), "write", [3.0, 0.0]),
-        lane(Some("device requests"), "journal", [0.0, 2.0]),
-        lane(None, "flushes", [0.0, 1.0]),
+        lane("calls on files", "write", [3.0, 0.0]),
+        lane("device requests", "journal", [0.0, 2.0]),
+        lane("device requests", "flushes", [0.0, 1.0]),
     ];
     assert_eq!(lanes, expected);
 }
@@ -290,7 +282,7 @@ fn a_timeline_without_requests_says_so() {
     let lanes = trace::over_time(&result).each;
     assert_eq!(lanes.len(), 2);
     assert_eq!(lanes[1].values, [None, None]);
-    assert_eq!(lanes[1].title, Some("device requests"));
+    assert_eq!(lanes[1].group, "device requests");
 }
 
 #[test]

@@ -7,12 +7,11 @@ use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
 use iostrata_core::trace::{CallRow, TraceResult};
 
-use super::distribution::{self, Distributions};
-use super::flow::{Arrow, Part, Stratum, Times, Way};
-use super::lanes::{Lane, Lanes};
+use super::flow::{Arrow, Part, Stratum, Way};
+use super::heat;
 use super::strips::Strip;
-use super::{bins, tracks};
-use crate::format::{between, size};
+use super::timeline::{self, Lane, Lanes};
+use crate::format::{between, number, size};
 use crate::view::cell::Cell;
 use crate::view::trace::{device_read, device_written, of_calls};
 
@@ -30,6 +29,21 @@ pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
     ways
 }
 
+/// Bytes after an arrow for each byte at the start, at least and at most.
+fn times(result: &TraceResult, start: Option<u64>, least: Option<u64>, most: Option<u64>) -> Cell {
+    let Some(((start, least), most)) = start.zip(least).zip(most) else {
+        return Cell::NotSeen;
+    };
+    if result.other_calls > 0 {
+        return Cell::NotSeen;
+    }
+    if start == 0 {
+        return Cell::NotApplicable;
+    }
+    let text = |bytes: u64| format!("×{}", number(bytes as f64 / start as f64));
+    between(least, most, text).into()
+}
+
 fn written(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
     let device = result.evidence.device_range();
@@ -44,37 +58,30 @@ fn written(result: &TraceResult) -> Way {
             words: format!("{} dirty at exit", size(left)),
         });
     }
-    let times = |least: Option<u64>, most: Option<u64>| match (least, most, bytes.written_bytes) {
-        _ if result.other_calls > 0 => Times::Unknown,
-        (Some(_), Some(_), 0) => Times::None,
-        (Some(least), Some(most), written) => {
-            Times::Are(least as f64 / written as f64, most as f64 / written as f64)
-        }
-        _ => Times::Unknown,
-    };
+    let start = Some(bytes.written_bytes);
     let to_device = device_written(bytes);
     Way {
         title: "Written: bytes from program to device".to_owned(),
         strata: vec![
             Stratum {
                 words: of_calls(result, bytes.written_bytes).into(),
-                ..stratum("application", Some(bytes.written_bytes), "calls", "written")
+                ..stratum("application", start, "calls", "written")
             },
             cached,
             Stratum {
                 name: "device",
-                words: device_written(bytes).text(),
+                words: to_device.text(),
                 parts: device.as_ref().map(causes),
             },
         ],
         arrows: vec![
             Arrow {
                 by: "system calls",
-                times: times(bytes.dirtied_bytes, bytes.dirtied_bytes),
+                times: times(result, start, bytes.dirtied_bytes, bytes.dirtied_bytes),
             },
             Arrow {
                 by: "write-back, syncs",
-                times: times(to_device.least(), to_device.most()),
+                times: times(result, start, to_device.least(), to_device.most()),
             },
         ],
     }
@@ -83,62 +90,50 @@ fn written(result: &TraceResult) -> Way {
 fn read(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
     let cache = &result.evidence.cache;
-    let read = device_read(bytes);
-    let device = Stratum {
-        words: read.text(),
-        ..stratum("device", read.least(), "reads", "read")
-    };
-    let pages = [
-        ("resident", "resident", cache.resident_pages()),
-        ("prefetched", "prefetched", cache.prefetched_pages),
-        ("missed", "missed", cache.missed_pages),
-    ];
+    let from_device = device_read(bytes);
     let asked = cache.lookups_pages;
-    let parts = asked.map(|_| {
-        let seen = pages
-            .iter()
-            .filter_map(|(name, class, count)| Some((*name, *class, (*count)?)));
-        seen.filter(|(.., count)| *count > 0)
-            .map(|(name, class, count)| Part {
-                name,
-                class,
-                bytes: of_pages(count),
-                words: format!("{} {name}", counted_pages(count)),
-            })
-            .collect()
-    });
+    let pages = [
+        ("resident", cache.resident_pages()),
+        ("prefetched", cache.prefetched_pages),
+        ("missed", cache.missed_pages),
+    ];
+    let part = |(name, count): (&'static str, Option<u64>)| {
+        let count = count.filter(|count| *count > 0)?;
+        Some(Part {
+            name,
+            class: name,
+            bytes: of_pages(count),
+            words: format!("{} {name}", counted_pages(count)),
+        })
+    };
+    let read = Some(bytes.read_bytes);
     Way {
         title: "Read: bytes from device to program".to_owned(),
         strata: vec![
-            device,
+            Stratum {
+                words: from_device.text(),
+                ..stratum("device", from_device.least(), "reads", "read")
+            },
             Stratum {
                 name: "page cache",
                 words: Cell::seen(asked, |pages| {
                     format!("{}, {}", size(of_pages(pages)), counted_pages(pages))
                 }),
-                parts,
+                parts: asked.map(|_| pages.into_iter().filter_map(part).collect()),
             },
             Stratum {
                 words: of_calls(result, bytes.read_bytes).into(),
-                ..stratum("application", Some(bytes.read_bytes), "calls", "read")
+                ..stratum("application", read, "calls", "read")
             },
         ],
         arrows: vec![
             Arrow {
                 by: "requests",
-                times: Times::None,
+                times: Cell::NotApplicable,
             },
             Arrow {
                 by: "system calls",
-                times: match bytes.device_read_bytes {
-                    _ if result.other_calls > 0 => Times::Unknown,
-                    None => Times::Unknown,
-                    Some(0) => Times::None,
-                    Some(device) => {
-                        let times = bytes.read_bytes as f64 / device as f64;
-                        Times::Are(times, times)
-                    }
-                },
+                times: times(result, bytes.device_read_bytes, read, read),
             },
         ],
     }
@@ -214,13 +209,13 @@ fn requests_of(least: u64, most: u64) -> String {
 const CALLS: usize = 12;
 
 /// How long calls took, most time first.
-pub(super) fn latencies(result: &TraceResult) -> Distributions {
+pub(super) fn latencies(result: &TraceResult) -> Vec<heat::Lane> {
     let lane = |call: &CallRow| {
         let marks = [("p50", call.p50_s), ("p99", call.p99_s)];
-        distribution::Lane {
+        heat::Lane {
             group: String::new(),
             label: call.name.clone(),
-            bars: distribution::octaves(&call.took),
+            bars: heat::octaves(&call.took),
             marks: marks
                 .into_iter()
                 .filter_map(|(name, value)| Some((name, value?)))
@@ -228,23 +223,17 @@ pub(super) fn latencies(result: &TraceResult) -> Distributions {
         }
     };
     let timed = result.syscalls.iter().filter(|call| !call.took.is_empty());
-    Distributions {
-        lanes: timed.take(CALLS).map(lane).collect(),
-        noun: "calls",
-    }
+    timed.take(CALLS).map(lane).collect()
 }
 
 /// Files whose pages are known, as the result has them: most time first.
-pub(super) fn residency(result: &TraceResult) -> Vec<Strip> {
-    let files = result.files.iter();
-    let known = files.filter_map(|file| Some((file, file.residency.as_ref()?)));
-    known
-        .filter(|(_, map)| map.size_bytes > 0)
-        .map(|(file, map)| Strip {
-            path: file.path.clone(),
-            map: map.clone(),
-        })
-        .collect()
+pub(super) fn residency(result: &TraceResult) -> Vec<Strip<'_>> {
+    let known = result.files.iter().filter_map(|file| {
+        let map = file.residency.as_ref()?;
+        let path = &file.path;
+        (map.size_bytes > 0).then_some(Strip { path, map })
+    });
+    known.collect()
 }
 
 /// Calls over device requests, then processes and files, on one axis. Without the former its length
@@ -254,16 +243,15 @@ pub(super) fn over_time(result: &TraceResult) -> Lanes {
     let longest = lanes.iter().map(|lane| lane.values.len()).max();
     let (buckets, bucket_s) = match (longest, &result.timeline) {
         (Some(buckets), Some(timeline)) => (buckets, timeline.bucket_s),
-        _ if result.wall_s > 0.0 => (bins::MOST, result.wall_s / bins::MOST as f64),
+        _ if result.wall_s > 0.0 => (timeline::BINS, result.wall_s / timeline::BINS as f64),
         _ => (0, 0.0),
     };
     Lanes {
         bucket_s,
         buckets,
-        adds: true,
-        one_scale: false,
+        are_rates: false,
         each: lanes,
-        tracks: tracks::tracks(result),
+        tracks: timeline::tracks(result),
     }
 }
 
@@ -288,33 +276,24 @@ pub(super) fn words(result: &TraceResult, lanes: &Lanes) -> String {
 /// Calls by purpose, requests by cause, bucket by bucket.
 fn lanes(timeline: &Timeline) -> Vec<Lane> {
     let counts = |counts: &[u64]| counts.iter().map(|count| Some(*count as f64)).collect();
-    let mut lanes = Vec::new();
-    for calls in &timeline.calls {
-        lanes.push(Lane::new(
-            purpose(calls.group),
-            "calls",
-            counts(&calls.counts),
-        ));
-    }
-    if let Some(first) = lanes.first_mut() {
-        first.title = Some("calls on files");
-    }
+    let calls = timeline.calls.iter().map(|calls| {
+        let label = purpose(calls.group);
+        Lane::new("calls on files", label, "calls", counts(&calls.counts))
+    });
+    let mut lanes: Vec<Lane> = calls.collect();
     let buckets = lanes.iter().map(|lane| lane.values.len()).max();
-    let before = lanes.len();
+    let group = "device requests";
     if let Some(requests) = &timeline.requests {
         lanes.extend(requests.iter().map(|requests| {
-            let (label, class) = cause(requests.cause);
-            Lane::new(label, class, counts(&requests.counts))
+            let cause = cause(requests.cause);
+            Lane::new(group, cause, cause, counts(&requests.counts))
         }));
     } else {
         let values = vec![None; buckets.unwrap_or(0)];
-        lanes.push(Lane::new("requests", "unknown", values));
+        lanes.push(Lane::new(group, "requests", "unknown", values));
     }
     if let Some(flushes) = &timeline.flushes {
-        lanes.push(Lane::new("flushes", "flushes", counts(flushes)));
-    }
-    if let Some(first) = lanes.get_mut(before) {
-        first.title = Some("device requests");
+        lanes.push(Lane::new(group, "flushes", "flushes", counts(flushes)));
     }
     lanes
 }
@@ -330,14 +309,14 @@ fn purpose(purpose: Purpose) -> &'static str {
 }
 
 /// Name and colour.
-fn cause(cause: Cause) -> (&'static str, &'static str) {
+fn cause(cause: Cause) -> &'static str {
     match cause {
-        Cause::Read => ("reads", "reads"),
-        Cause::Data => ("data", "data"),
-        Cause::Journal => ("journal", "journal"),
-        Cause::Commit => ("commit", "commit"),
-        Cause::Metadata => ("metadata", "metadata"),
-        Cause::Flush => ("flushes", "flushes"),
-        _ => ("unknown", "unknown"),
+        Cause::Read => "reads",
+        Cause::Data => "data",
+        Cause::Journal => "journal",
+        Cause::Commit => "commit",
+        Cause::Metadata => "metadata",
+        Cause::Flush => "flushes",
+        _ => "unknown",
     }
 }
