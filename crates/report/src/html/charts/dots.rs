@@ -37,6 +37,8 @@ pub(super) struct Dot {
 
 #[derive(Debug, Clone)]
 pub(super) struct Dots {
+    pub(super) id: &'static str,
+    pub(super) title: &'static str,
     /// The quantity on the axis.
     pub(super) axis: &'static str,
     /// Names a value of it.
@@ -107,7 +109,7 @@ fn plot(line: &[&Dot], scale: &LogScale, height: f64) -> Plot {
     if let Some((limit, words)) = &line[0].limit {
         let x = scale.at(*limit);
         plot.mark(words, |plot| {
-            plot.line("limit", (x, 3.0), (x, height - 3.0))
+            plot.line("limit", (x, 3.0), (x, height - 3.0));
         });
     }
     let first = (height - FURTHER * (line.len() as f64 - 1.0)) / 2.0;
@@ -143,6 +145,8 @@ mod tests {
 
     fn dots(each: Vec<Dot>) -> Dots {
         Dots {
+            id: "times",
+            title: "Times",
             axis: "time",
             tick: time_tick,
             series: vec!["warm"],

@@ -227,24 +227,16 @@ impl Drawing {
         }
     }
 
-    pub(super) fn row(&mut self, label: &str, plot: &Plot, figures: &[&str]) {
-        self.body.open("div", &[("class", "line")]);
-        self.cells(label, plot, figures);
+    /// Parts side by side.
+    pub(super) fn block(&mut self, attributes: Attributes<'_>, draw: impl FnOnce(&mut Self)) {
+        self.body.open("div", attributes);
+        draw(self);
         self.body.close("div");
     }
 
-    /// A row that stands for one value, with the words that appear on pointing at it, and what a script finds it by.
-    pub(super) fn marked(
-        &mut self,
-        class: &str,
-        words: &str,
-        of: Attributes<'_>,
-        draw: impl FnOnce(&mut Self),
-    ) {
-        let own = [("class", class), ("title", words)];
-        self.body.open("div", &[&own, of].concat());
-        draw(self);
-        self.body.close("div");
+    pub(super) fn row(&mut self, label: &str, plot: &Plot, figures: &[&str]) {
+        let attributes = [("class", "line")];
+        self.block(&attributes, |row| row.cells(label, plot, figures));
     }
 
     pub(super) fn cells(&mut self, label: &str, plot: &Plot, figures: &[&str]) {
@@ -265,13 +257,6 @@ impl Drawing {
         self.body.element("span", &[("class", class)], text);
     }
 
-    /// Parts side by side.
-    pub(super) fn columns(&mut self, class: &str, draw: impl FnOnce(&mut Self)) {
-        self.body.open("div", &[("class", class)]);
-        draw(self);
-        self.body.close("div");
-    }
-
     /// Lines behind all rows, and below the last one their names and what the axis is of.
     pub(super) fn axis(&mut self, ticks: &[(f64, String)], title: &str) {
         let mut grid = Plot::tall("grid");
@@ -286,9 +271,7 @@ impl Drawing {
             names.text(class, *share, 12.0, name);
         }
         self.plot(&grid);
-        self.body.open("div", &[("class", "line axis")]);
-        self.plot(&names);
-        self.body.close("div");
+        self.block(&[("class", "line axis")], |row| row.plot(&names));
         self.body.element("p", &[("class", "title")], title);
     }
 

@@ -51,7 +51,6 @@ pub(super) struct Arrow {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Way {
-    /// `written`, `read`, or the name of a case.
     pub(super) title: String,
     /// From left to right.
     pub(super) strata: Vec<Stratum>,
@@ -78,18 +77,18 @@ pub(super) fn draw(ways: &[Way]) -> Option<Markup> {
     let mut drawing = Drawing::new("flow");
     for way in ways {
         drawing.group(&way.title);
-        drawing.columns("strata", |drawing| {
+        drawing.block(&[("class", "strata")], |drawing| {
             for stratum in &way.strata {
-                drawing.columns("stratum", |drawing| {
+                drawing.block(&[("class", "stratum")], |drawing| {
                     drawing.text("label", stratum.name);
                     drawing.text("value", stratum.words.as_str());
                 });
             }
         });
         drawing.plot(&bars(way));
-        drawing.columns("strata notes", |drawing| {
+        drawing.block(&[("class", "strata notes")], |drawing| {
             for stratum in &way.strata {
-                drawing.columns("stratum", |drawing| {
+                drawing.block(&[("class", "stratum")], |drawing| {
                     let parts = stratum.parts.iter().flatten();
                     for part in parts.filter(|part| !part.name.is_empty()) {
                         drawing.text("figure", &part.words);

@@ -147,6 +147,14 @@ fn shade(count: u64, most: u64) -> usize {
     step.min(last)
 }
 
+/// Those that are known.
+pub(super) fn marks(all: &[(&'static str, Option<f64>)]) -> Vec<(&'static str, f64)> {
+    let known = all
+        .iter()
+        .filter_map(|(name, at_s)| Some((*name, (*at_s)?)));
+    known.collect()
+}
+
 /// Buckets of a finer histogram, drawn together into bars of `per_decade` a decade.
 pub(super) fn bars(buckets: impl Iterator<Item = (f64, u64)>, per_decade: u32) -> Vec<Bar> {
     let per_decade = f64::from(per_decade);
@@ -193,8 +201,8 @@ mod tests {
         }
     }
 
-    fn drawn(lanes: Vec<Lane>) -> Option<String> {
-        draw(&lanes, "calls").map(Markup::finish)
+    fn drawn(lanes: &[Lane]) -> Option<String> {
+        draw(lanes, "calls").map(Markup::finish)
     }
 
     #[test]
@@ -209,7 +217,7 @@ mod tests {
         let mut counts = [0; 12];
         counts[9..].copy_from_slice(&[4, 0, 800]);
         let lanes = vec![lane("", "fsync", &counts), lane("", "read", &counts[..10])];
-        let text = drawn(lanes).unwrap();
+        let text = drawn(&lanes).unwrap();
         assert_eq!(text.matches("calls took").count(), 3, "{text}");
         assert!(
             text.contains("fsync: 800 calls took 2.05 µs to 4.10 µs"),
@@ -227,13 +235,13 @@ mod tests {
         assert_eq!(lines[1].matches("<rect").count(), 1);
         assert!(text.contains("<title>fsync: p50 1.00 µs</title>"));
         assert!(text.contains(r#"class="figure">p50 1.00 µs<"#));
-        assert_eq!(drawn(Vec::new()), None);
+        assert_eq!(drawn(&[]), None);
     }
 
     #[test]
     fn neighbours_share_the_title_of_their_group() {
         let lanes = ["on host", "on ext4", "on ext4"].map(|group| lane(group, "fsync", &[1, 2, 4]));
-        let text = drawn(lanes.to_vec()).unwrap();
+        let text = drawn(&lanes).unwrap();
         assert_eq!(text.matches(">on ext4</p>").count(), 1);
         assert_eq!(text.matches(">on host</p>").count(), 1);
     }

@@ -59,8 +59,10 @@ fn numbered<R>(rows: &[R]) -> impl Iterator<Item = (usize, &R)> {
     rows.iter().enumerate().map(|(index, row)| (index + 1, row))
 }
 
-fn times(series: Vec<&'static str>, each: Vec<Dot>) -> Dots {
+fn times(id: &'static str, title: &'static str, series: Vec<&'static str>, each: Vec<Dot>) -> Dots {
     Dots {
+        id,
+        title,
         axis: "median time, with its spread",
         tick: time_tick,
         series,
@@ -77,7 +79,8 @@ pub(super) fn buffering(result: &BufferingResult) -> Dots {
             ..median(number, &row.name(), &row.row)?
         })
     });
-    times(vec!["median"], each.collect())
+    let title = "Time of all records, by mode";
+    times("buffering", title, vec!["median"], each.collect())
 }
 
 /// Time of a read, by reader and by what was in the page cache.
@@ -101,7 +104,8 @@ pub(super) fn page_cache(result: &PageCacheResult) -> Dots {
         })
     });
     let states = State::ASKED.iter().map(|state| state.as_str());
-    times(states.collect(), each.collect())
+    let title = "Time of a read, by reader";
+    times("page-cache", title, states.collect(), each.collect())
 }
 
 /// Time of a copy, by method, beside the slowest step that it cannot leave out.
@@ -133,7 +137,7 @@ pub(super) fn copy(result: &CopyResult) -> Dots {
     let limit = each.iter().any(|dot| dot.limit.is_some());
     Dots {
         limit: limit.then_some("limit: the slowest step, measured alone"),
-        ..times(series, each)
+        ..times("copy", "Time of a copy against its limit", series, each)
     }
 }
 
@@ -160,43 +164,40 @@ fn sync_name(row: &SyncRow) -> String {
 
 /// Syncs a second of every case.
 pub(super) fn sync_rates(result: &SyncResult) -> Dots {
-    let each = numbered(&result.rows).filter_map(|(row_number, row)| {
+    let each = numbered(&result.rows).filter_map(|(at, row)| {
         let (value, interval) = (row.syncs_per_s?, row.syncs_per_s_interval?);
         let name = sync_name(row);
-        dot(
-            row_number, &name, &row.row, value, interval, number, " syncs/s",
-        )
+        dot(at, &name, &row.row, value, interval, number, " syncs/s")
     });
     Dots {
+        id: "sync-rates",
+        title: "Syncs per second",
         axis: "syncs per second, with its spread",
         tick: number_tick,
-        ..times(vec!["median"], each.collect())
+        series: vec!["median"],
+        each: each.collect(),
+        limit: None,
     }
 }
 
 pub(super) fn sync_latencies(result: &SyncResult) -> Vec<heat::Lane> {
-    let lane = |(_, row): (usize, &SyncRow)| {
+    let lanes = result.rows.iter().map(|row| {
         let latency = &row.latency_s;
         let buckets = latency.buckets.iter();
         let buckets = buckets.map(|bucket| (bucket.upto_ns as f64 / 1e9, bucket.count));
-        let marks = [
-            ("p50", latency.p50),
-            ("p90", latency.p90),
-            ("p99", latency.p99),
-            ("p99.9", latency.p999),
-            ("max", latency.max),
-        ];
-        let marks = marks.into_iter();
         heat::Lane {
             group: format!("on {}", row.row.target),
             label: sync_name(row),
             bars: heat::bars(buckets, BARS_PER_DECADE),
-            marks: marks
-                .filter_map(|(name, value)| Some((name, value?)))
-                .collect(),
+            marks: heat::marks(&[
+                ("p50", latency.p50),
+                ("p90", latency.p90),
+                ("p99", latency.p99),
+                ("p99.9", latency.p999),
+                ("max", latency.max),
+            ]),
         }
-    };
-    let lanes = numbered(&result.rows).map(lane);
+    });
     lanes.filter(|lane| !lane.bars.is_empty()).collect()
 }
 
@@ -243,19 +244,21 @@ fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
     let lanes = fields.shown_in(Group::Seconds, &seconds);
     let lanes = lanes.map(|field| lane(field, &seconds));
     let lanes: Vec<Lane> = lanes.collect();
-    let mut words = format!("Row {number}, {} on {}", sync_name(row), row.row.target);
-    if let Some(found) = row.series.steadiness {
+    let steady = row.series.steadiness.map(|found| {
         let rate = format::number(found.mean_per_s);
-        words += &match (found.steady, found.warm_up_seconds) {
+        match (found.steady, found.warm_up_seconds) {
             (true, 0) => format!(": steady at {rate} syncs/s"),
-            (true, some) => format!(
-                ": steady at {rate} syncs/s after {}",
-                counted(some, "second")
-            ),
+            (true, some) => {
+                format!(
+                    ": steady at {rate} syncs/s after {}",
+                    counted(some, "second")
+                )
+            }
             (false, _) => format!(": not steady, on average {rate} syncs/s"),
-        };
-    }
-    words.push('.');
+        }
+    });
+    let (name, steady) = (sync_name(row), steady.unwrap_or_default());
+    let words = format!("Row {number}, {name} on {}{steady}.", row.row.target);
     Seconds {
         number,
         words,

@@ -16,6 +16,7 @@ mod trace;
 use iostrata_core::cache::CacheResult;
 use iostrata_core::crash::CrashResult;
 use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::noun::counted;
 use iostrata_core::trace::TraceResult;
 
 use self::strips::Strip;
@@ -79,9 +80,8 @@ impl Chart {
 /// The charts of a lab result.
 pub(super) fn of_lab(result: &LabResult) -> Vec<Chart> {
     let experiments = result.experiments.iter().enumerate();
-    experiments
-        .flat_map(|(position, experiment)| of_experiment(position, experiment))
-        .collect()
+    let charts = experiments.map(|(position, experiment)| of_experiment(position, experiment));
+    charts.flatten().collect()
 }
 
 fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
@@ -89,20 +89,11 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
         experiment: Some(position),
         part,
     };
-    let (id, title, dots) = match experiment {
-        Experiment::Buffering(result) => {
-            let title = "Time of all records, by mode";
-            ("buffering", title, lab::buffering(result))
-        }
-        Experiment::PageCache(result) => {
-            let title = "Time of a read, by reader";
-            ("page-cache", title, lab::page_cache(result))
-        }
-        Experiment::Copy(result) => {
-            let title = "Time of a copy against its limit";
-            ("copy", title, lab::copy(result))
-        }
-        Experiment::Sync(result) => ("sync-rates", "Syncs per second", lab::sync_rates(result)),
+    let dots = match experiment {
+        Experiment::Buffering(result) => lab::buffering(result),
+        Experiment::PageCache(result) => lab::page_cache(result),
+        Experiment::Copy(result) => lab::copy(result),
+        Experiment::Sync(result) => lab::sync_rates(result),
         // Its answers are yes and no; the matrix of the page shows them.
         Experiment::Atime(_) => return Vec::new(),
     };
@@ -113,16 +104,12 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
              logarithmic axis.{}",
             ends.unwrap_or_default()
         );
-        Chart::new(id, place("rows"), title, summary, drawing)
+        Chart::new(dots.id, place("rows"), dots.title, summary, drawing)
     }));
     if let Experiment::Sync(result) = experiment {
         let latencies = lab::sync_latencies(result);
-        charts.extend(times(
-            place("rows"),
-            "Times of single syncs",
-            "syncs",
-            &latencies,
-        ));
+        let title = "Times of single syncs";
+        charts.extend(times(place("rows"), title, "syncs", &latencies));
         charts.extend(lab::sync_seconds(result).into_iter().filter_map(|seconds| {
             let id = format!("seconds-{}", seconds.number);
             let title = "Syncs and device requests per second";
@@ -162,51 +149,41 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
         chart.with_table(flow::table(&ways))
     }));
     let latencies = trace::latencies(result);
-    charts.extend(times(
-        Place::of("calls"),
-        "Times of calls",
-        "calls",
-        &latencies,
-    ));
+    let calls = Place::of("calls");
+    charts.extend(times(calls, "Times of calls", "calls", &latencies));
     let lanes = trace::over_time(result);
     let title = "Calls, device requests, processes and files over time";
     let words = trace::words(result, &lanes);
-    charts.extend(over_time(
-        "timeline",
-        Place::of(OVER_TIME),
-        title,
-        words,
-        &lanes,
-    ));
+    let place = Place::of(OVER_TIME);
+    charts.extend(over_time("timeline", place, title, words, &lanes));
     charts.extend(flame::frames(result).map(|frames| {
         let (title, words) = frames.words();
         Chart::new("flame", Place::of("sites"), title, words, frames.draw())
     }));
+    let strips = trace::residency(result);
     charts.extend(residency(
-        Place::of("files"),
         "Files in the page cache",
         "as at the end",
-        &trace::residency(result),
+        &strips,
     ));
     charts
 }
 
 /// Strips of the files whose parts differ: of the others the figures in the tables say all.
-fn residency(after: Place, title: &str, when: &str, all: &[Strip<'_>]) -> Option<Chart> {
+fn residency(title: &str, when: &str, all: &[Strip<'_>]) -> Option<Chart> {
     let differ = all.iter().filter(|strip| strip.differs());
     let strips: Vec<Strip<'_>> = differ.copied().collect();
-    let same = all.len() - strips.len();
-    let same = match same {
+    let same = counted((all.len() - strips.len()) as u64, "file");
+    let same = match all.len() - strips.len() {
         0 => String::new(),
-        1 => {
-            " 1 file is the same throughout, from the first byte to the last: not shown.".to_owned()
+        1 => format!(" {same} is the same throughout, from the first byte to the last: not shown."),
+        _ => {
+            format!(" {same} are the same throughout, from the first byte to the last: not shown.")
         }
-        some => format!(
-            " {some} files are the same throughout, from the first byte to the last: not shown."
-        ),
     };
     let summary = format!("Each file from first to last byte, {when}.{same}");
-    let chart = Chart::new("residency", after, title, summary, strips::draw(&strips)?);
+    let (files, drawing) = (Place::of("files"), strips::draw(&strips)?);
+    let chart = Chart::new("residency", files, title, summary, drawing);
     Some(chart.with_table(strips::table(&strips)))
 }
 
@@ -221,8 +198,7 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
     });
     let strips: Vec<Strip<'_>> = strips.take(STRIPS).collect();
     let when = "of the files with most cached bytes";
-    let title = "Cached parts of each file";
-    Vec::from_iter(residency(Place::of("files"), title, when, &strips))
+    Vec::from_iter(residency("Cached parts of each file", when, &strips))
 }
 
 /// Of charts that stand where the page names them; no heading has this anchor.

@@ -81,9 +81,9 @@ pub(super) fn draw(finding: &Finding) -> Option<Markup> {
     }
     if threads.len() > 1 {
         for (lane, thread) in threads.iter().enumerate() {
-            drawing.columns("line", |drawing| {
+            drawing.block(&[("class", "line")], |drawing| {
                 drawing.plot(&lanes(threads.len(), Some(lane)));
-                drawing.text("thread", &thread_name(thread));
+                drawing.text("thread", &thread_name(*thread));
             });
         }
     }
@@ -102,7 +102,8 @@ pub(super) fn draw(finding: &Finding) -> Option<Markup> {
         } else {
             "line mark"
         };
-        drawing.marked(class, &format!("{text}: {state}"), &[], |drawing| {
+        let words = format!("{text}: {state}");
+        drawing.block(&[("class", class), ("title", &words)], |drawing| {
             drawing.plot(&plot);
             let class = if name == LOST.1 {
                 "label gone"
@@ -140,7 +141,7 @@ fn middle(lane: usize, threads: usize) -> f64 {
     (lane as f64 + 0.5) / threads.max(1) as f64
 }
 
-fn thread_name(of: &Thread) -> String {
+fn thread_name(of: Thread) -> String {
     let (process, thread) = (of.process, of.thread);
     if process == thread {
         format!("process {process}")
@@ -196,45 +197,31 @@ fn reaches(syncs: &[Vec<usize>], place: usize) -> Plot {
 /// The same in words.
 pub(super) fn words(finding: &Finding) -> String {
     let timeline = &finding.timeline;
-    let count = counted(timeline.len() as u64, "operation");
+    let operations = |count: usize| counted(count as u64, "operation");
+    let are = |left: Left| timeline.iter().filter(|moment| moment.left == left).count();
     let mut words = vec![format!(
-        "{count} until the power failed, in the order in which they ended."
+        "{} until the power failed, in the order in which they ended.",
+        operations(timeline.len())
     )];
     let gone: Vec<String> = timeline
         .iter()
         .filter(|moment| matches!(moment.left, Left::Lost | Left::Partly))
         .map(|moment| format!("{} ({})", numbered(moment), left(moment)))
         .collect();
-    if !gone.is_empty() {
-        let named = gone[..gone.len().min(NAMED)].join("; ");
-        let more = gone.len().saturating_sub(NAMED);
-        let more = if more > 0 {
-            format!("; and {more} more")
-        } else {
-            String::new()
-        };
-        words.push(format!("Not all on disk: {named}{more}."));
+    if let Some(more @ 1..) = gone.len().checked_sub(NAMED) {
+        let named = gone[..NAMED].join("; ");
+        words.push(format!("Not all on disk: {named}; and {more} more."));
+    } else if !gone.is_empty() {
+        words.push(format!("Not all on disk: {}.", gone.join("; ")));
     }
-    let unknown = timeline
-        .iter()
-        .filter(|moment| moment.left == Left::Unknown);
-    match unknown.count() {
-        0 => {}
-        some => words.push(format!(
-            "{} on disk or not: blocks name no operation.",
-            counted(some as u64, "operation")
-        )),
+    if let some @ 1.. = are(Left::Unknown) {
+        let some = operations(some);
+        words.push(format!("{some} on disk or not: blocks name no operation."));
     }
-    let durable = timeline
-        .iter()
-        .filter(|moment| moment.left == Left::Durable);
-    match durable.count() {
-        0 => words.push("No sync had made anything durable.".to_owned()),
-        some => {
-            let some = counted(some as u64, "operation");
-            words.push(format!("{some} durable by a sync."));
-        }
-    }
+    words.push(match are(Left::Durable) {
+        0 => "No sync had made anything durable.".to_owned(),
+        some => format!("{} durable by a sync.", operations(some)),
+    });
     if let Some(out @ 1..) = finding.timeline_left_out {
         let out = counted(out, "operation");
         words.push(format!("{out} farther from what was lost: not shown."));

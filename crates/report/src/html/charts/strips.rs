@@ -23,16 +23,7 @@ const KEY: [(Symbol, &str); 4] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Strip<'a> {
     pub(super) path: &'a str,
-    /// Where its pages are.
     pub(super) map: &'a ResidencyMap,
-}
-
-/// Ranges of a file that are alike, drawn as one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
-    start_bytes: u64,
-    end_bytes: u64,
-    like: MapRange,
 }
 
 impl Strip<'_> {
@@ -41,17 +32,15 @@ impl Strip<'_> {
         self.runs().len() > 1
     }
 
-    fn runs(&self) -> Vec<Run> {
-        let mut runs: Vec<Run> = Vec::new();
+    /// Ranges that are alike as one.
+    fn runs(&self) -> Vec<MapRange> {
+        let mut runs: Vec<MapRange> = Vec::new();
         for range in self.map.ranges().filter(|range| range.length_bytes > 0) {
-            let end_bytes = range.start_bytes.saturating_add(range.length_bytes);
             match runs.last_mut() {
-                Some(run) if is_alike(&run.like, &range) => run.end_bytes = end_bytes,
-                _ => runs.push(Run {
-                    start_bytes: range.start_bytes,
-                    end_bytes,
-                    like: range,
-                }),
+                Some(run) if is_alike(run, &range) => {
+                    run.length_bytes = end(&range).saturating_sub(run.start_bytes);
+                }
+                _ => runs.push(range),
             }
         }
         runs
@@ -76,28 +65,24 @@ fn percent(share: f64) -> String {
     }
 }
 
-impl Run {
-    fn place(&self) -> String {
-        let (from, to) = (bytes::short(self.start_bytes), bytes::short(self.end_bytes));
-        format!("{from} to {to}")
-    }
+fn end(run: &MapRange) -> u64 {
+    run.start_bytes.saturating_add(run.length_bytes)
+}
 
-    fn words(&self, path: &str) -> String {
-        let mut words = format!(
-            "{path}, {}: {} resident",
-            self.place(),
-            percent(self.like.resident)
-        );
-        for (share, what) in [
-            (self.like.dirty, "dirty"),
-            (self.like.writeback, "under write-back"),
-        ] {
-            if let Some(share) = share.filter(|share| *share > 0.0) {
-                let _infallible = write!(words, ", {} {what}", percent(share));
-            }
+fn place(run: &MapRange) -> String {
+    let (from, to) = (bytes::short(run.start_bytes), bytes::short(end(run)));
+    format!("{from} to {to}")
+}
+
+fn words(run: &MapRange, path: &str) -> String {
+    let (place, resident) = (place(run), percent(run.resident));
+    let mut words = format!("{path}, {place}: {resident} resident");
+    for (share, what) in [(run.dirty, "dirty"), (run.writeback, "under write-back")] {
+        if let Some(share) = share.filter(|share| *share > 0.0) {
+            let _infallible = write!(words, ", {} {what}", percent(share));
         }
-        words
     }
+    words
 }
 
 /// `None` without a file.
@@ -112,14 +97,14 @@ pub(super) fn draw(strips: &[Strip<'_>]) -> Option<Markup> {
         let whole = strip.map.size_bytes.max(1) as f64;
         let mut plot = Plot::new("plot", STRIP);
         for run in strip.runs() {
-            let (from, to) = (run.start_bytes as f64 / whole, run.end_bytes as f64 / whole);
+            let (from, to) = (run.start_bytes as f64 / whole, end(&run) as f64 / whole);
             let shares = [
                 ("reach", Some(1.0)),
-                ("resident", Some(run.like.resident)),
-                ("dirty", run.like.dirty),
-                ("writeback", run.like.writeback),
+                ("resident", Some(run.resident)),
+                ("dirty", run.dirty),
+                ("writeback", run.writeback),
             ];
-            plot.mark(&run.words(&path), |plot| {
+            plot.mark(&words(&run, &path), |plot| {
                 for (class, share) in shares {
                     if let Some(share) = share.filter(|share| *share > 0.0) {
                         // Anything that exists is visible.
@@ -137,19 +122,17 @@ pub(super) fn draw(strips: &[Strip<'_>]) -> Option<Markup> {
 
 /// Every part of every file, a row each.
 pub(super) fn table(strips: &[Strip<'_>]) -> Table {
-    let rows: Vec<(&str, Run)> = strips
+    let rows: Vec<(&str, MapRange)> = strips
         .iter()
         .flat_map(|strip| strip.runs().into_iter().map(|run| (strip.path, run)))
         .collect();
     let share = |head: &str, pick: fn(&MapRange) -> Option<f64>| {
-        let cells = rows
-            .iter()
-            .map(|(_, run)| Cell::seen(pick(&run.like), percent));
+        let cells = rows.iter().map(|(_, run)| Cell::seen(pick(run), percent));
         Column::number(head, cells)
     };
     let columns = vec![
         Column::paths("file", 60, rows.iter().map(|(path, _)| (*path).to_owned())),
-        Column::text("from to", rows.iter().map(|(_, run)| run.place())),
+        Column::text("from to", rows.iter().map(|(_, run)| place(run))),
         share("resident", |range| Some(range.resident)),
         share("dirty", |range| range.dirty),
         share("write-back", |range| range.writeback),

@@ -30,7 +30,6 @@ pub(super) const BINS: usize = 512;
 pub(super) struct Lane {
     /// A title above the first lane of each group.
     pub(super) group: &'static str,
-    /// The counted unit.
     pub(super) label: String,
     /// Colours: one of the classes of the style sheet.
     class: String,
@@ -40,7 +39,6 @@ pub(super) struct Lane {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Lanes {
-    /// Length of a bucket, seconds.
     pub(super) bucket_s: f64,
     pub(super) buckets: usize,
     /// Rates are never joined, and their heights compare from lane to lane. Counts are added where buckets are joined,
@@ -72,7 +70,6 @@ impl Lane {
     }
 }
 
-/// Tracks of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tracks {
     pub(super) title: String,
@@ -121,13 +118,9 @@ impl Lanes {
             self.draw_tracks(&mut drawing, tracks);
         }
         let end_s = self.buckets as f64 * self.bucket_s;
-        let end_s = if end_s > 0.0 && end_s.is_finite() {
-            end_s
-        } else {
-            1.0
-        };
+        let share = |tick: f64| tick / end_s.max(f64::MIN_POSITIVE);
         let ticks = even_ticks(end_s, TIMES).into_iter();
-        let ticks: Vec<_> = ticks.map(|tick| (tick / end_s, seconds(tick))).collect();
+        let ticks: Vec<_> = ticks.map(|tick| (share(tick), seconds(tick))).collect();
         drawing.axis(&ticks, "seconds since the start");
         Some(drawing.finish())
     }
@@ -172,10 +165,13 @@ impl Lanes {
             let from = from.min(buckets - width);
             let bar = format!("M{} 0h{}v{TRACK}h-{1}z", short(from, 1), short(width, 1));
             plot.path("track", &bar);
-            let (kind, id) = (track.of.0, track.of.1.as_str());
-            drawing.marked("line mark", &track.words, &[(kind, id)], |drawing| {
-                drawing.cells(&name, &plot, &[]);
-            });
+            let (kind, id) = &track.of;
+            let mark = [
+                ("class", "line mark"),
+                ("title", &*track.words),
+                (*kind, id),
+            ];
+            drawing.block(&mark, |row| row.cells(&name, &plot, &[]));
         }
     }
 
@@ -185,10 +181,8 @@ impl Lanes {
         let joined = self.joined();
         let value = |lane: &Lane, bucket: usize| lane.values.get(bucket).copied().flatten();
         let happened = |bucket: &usize| {
-            joined
-                .iter()
-                .map(|lane| value(lane, *bucket))
-                .any(|value| value != Some(0.0))
+            let mut lanes = joined.iter();
+            lanes.any(|lane| value(lane, *bucket) != Some(0.0))
         };
         let bins = 0..self.buckets.div_ceil(step);
         let buckets: Vec<usize> = bins.filter(happened).collect();
@@ -204,34 +198,26 @@ impl Lanes {
     }
 }
 
-/// Steps over bins of so many buckets, closed along the ground. Bins in which nothing was counted
-/// are passed over.
+/// Steps over bins of so many buckets, closed along the ground; nothing where nothing was counted.
 fn outline(values: &[Option<f64>], most: f64, step: usize, buckets: usize) -> String {
-    let mut path = String::new();
-    let mut level = 0.0;
-    for (bin, value) in values.iter().enumerate() {
-        let bucket = bin * step;
-        let value = value.filter(|value| value.is_finite()).unwrap_or(0.0);
+    let height = |value: &Option<f64>| match value.filter(|value| value.is_finite()) {
         // Anything that happened is visible.
-        let height = if value > 0.0 {
-            (value / most * LANE).max(1.0)
-        } else {
-            0.0
-        };
-        if (height - level).abs() > f64::EPSILON {
-            let _infallible = if path.is_empty() {
-                write!(path, "M{bucket} {LANE}")
-            } else {
-                write!(path, "H{bucket}")
-            };
-            let _infallible = write!(path, "V{}", short(LANE - height, 1));
-            level = height;
-        }
+        Some(value) if value > 0.0 => short(LANE - (value / most * LANE).max(1.0), 1),
+        _ => short(LANE, 1),
+    };
+    let tops: Vec<String> = values.iter().map(height).collect();
+    let mut path = String::new();
+    let mut bin = 0;
+    for run in tops.chunk_by(|one, next| one == next) {
+        bin += run.len();
+        let end = (bin * step).min(buckets);
+        let _infallible = write!(path, "V{}H{end}", run[0]);
     }
-    if level > 0.0 {
-        let _infallible = write!(path, "H{buckets}V{LANE}");
+    if most > 0.0 {
+        format!("M0 {LANE}{path}V{LANE}")
+    } else {
+        String::new()
     }
-    path
 }
 
 /// The sums of so many buckets each; `None` where one of them was not measured.
@@ -362,12 +348,12 @@ mod tests {
     #[test]
     fn steps_follow_the_values() {
         let values = [Some(0.0), Some(2.0), Some(2.0), Some(1.0), Some(0.0)];
-        assert_eq!(outline(&values, 2.0, 1, 5), "M1 30V0H3V15H4V30");
+        assert_eq!(outline(&values, 2.0, 1, 5), "M0 30V30H1V0H3V15H4V30H5V30");
         assert_eq!(
             outline(&[Some(1.0), Some(1000.0)], 1000.0, 4, 7),
             "M0 30V29H4V0H7V30"
         );
-        assert_eq!(outline(&[Some(0.0); 3], 1.0, 1, 3), "");
+        assert_eq!(outline(&[Some(0.0); 3], 0.0, 1, 3), "");
     }
 
     #[test]

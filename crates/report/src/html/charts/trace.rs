@@ -47,7 +47,9 @@ fn times(result: &TraceResult, start: Option<u64>, least: Option<u64>, most: Opt
 fn written(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
     let device = result.evidence.device_range();
-    let mut cached = stratum("page cache", bytes.dirtied_bytes, "cache", "made dirty");
+    let dirtied = bytes.dirtied_bytes;
+    let words = Cell::seen(dirtied, size);
+    let mut cached = stratum("page cache", words, dirtied, "cache", "made dirty");
     // Beside what the device took: the rest is still there.
     let left = bytes.dirty_at_exit_bytes.filter(|left| *left > 0);
     if let Some((parts, left)) = cached.parts.as_mut().zip(left) {
@@ -59,14 +61,12 @@ fn written(result: &TraceResult) -> Way {
         });
     }
     let start = Some(bytes.written_bytes);
+    let words = of_calls(result, bytes.written_bytes).into();
     let to_device = device_written(bytes);
     Way {
         title: "Written: bytes from program to device".to_owned(),
         strata: vec![
-            Stratum {
-                words: of_calls(result, bytes.written_bytes).into(),
-                ..stratum("application", start, "calls", "written")
-            },
+            stratum("application", words, start, "calls", "written"),
             cached,
             Stratum {
                 name: "device",
@@ -77,7 +77,7 @@ fn written(result: &TraceResult) -> Way {
         arrows: vec![
             Arrow {
                 by: "system calls",
-                times: times(result, start, bytes.dirtied_bytes, bytes.dirtied_bytes),
+                times: times(result, start, dirtied, dirtied),
             },
             Arrow {
                 by: "write-back, syncs",
@@ -107,13 +107,12 @@ fn read(result: &TraceResult) -> Way {
         })
     };
     let read = Some(bytes.read_bytes);
+    let words = of_calls(result, bytes.read_bytes).into();
+    let (device, device_words) = (from_device.least(), from_device.text());
     Way {
         title: "Read: bytes from device to program".to_owned(),
         strata: vec![
-            Stratum {
-                words: from_device.text(),
-                ..stratum("device", from_device.least(), "reads", "read")
-            },
+            stratum("device", device_words, device, "reads", "read"),
             Stratum {
                 name: "page cache",
                 words: Cell::seen(asked, |pages| {
@@ -121,10 +120,7 @@ fn read(result: &TraceResult) -> Way {
                 }),
                 parts: asked.map(|_| pages.into_iter().filter_map(part).collect()),
             },
-            Stratum {
-                words: of_calls(result, bytes.read_bytes).into(),
-                ..stratum("application", read, "calls", "read")
-            },
+            stratum("application", words, read, "calls", "read"),
         ],
         arrows: vec![
             Arrow {
@@ -150,11 +146,13 @@ fn of_pages(pages: u64) -> u64 {
     pages.saturating_mul(PAGE_BYTES)
 }
 
+/// A stratum without parts.
 fn stratum(
     name: &'static str,
+    words: Cell,
     bytes: Option<u64>,
     class: &'static str,
-    what: &'static str,
+    what: &str,
 ) -> Stratum {
     let part = |bytes| Part {
         name: "",
@@ -164,7 +162,7 @@ fn stratum(
     };
     Stratum {
         name,
-        words: Cell::seen(bytes, size),
+        words,
         parts: bytes.map(|bytes| vec![part(bytes)]),
     }
 }
@@ -210,17 +208,11 @@ const CALLS: usize = 12;
 
 /// How long calls took, most time first.
 pub(super) fn latencies(result: &TraceResult) -> Vec<heat::Lane> {
-    let lane = |call: &CallRow| {
-        let marks = [("p50", call.p50_s), ("p99", call.p99_s)];
-        heat::Lane {
-            group: String::new(),
-            label: call.name.clone(),
-            bars: heat::octaves(&call.took),
-            marks: marks
-                .into_iter()
-                .filter_map(|(name, value)| Some((name, value?)))
-                .collect(),
-        }
+    let lane = |call: &CallRow| heat::Lane {
+        group: String::new(),
+        label: call.name.clone(),
+        bars: heat::octaves(&call.took),
+        marks: heat::marks(&[("p50", call.p50_s), ("p99", call.p99_s)]),
     };
     let timed = result.syscalls.iter().filter(|call| !call.took.is_empty());
     timed.take(CALLS).map(lane).collect()
@@ -255,7 +247,6 @@ pub(super) fn over_time(result: &TraceResult) -> Lanes {
     }
 }
 
-/// The chart over time in words.
 pub(super) fn words(result: &TraceResult, lanes: &Lanes) -> String {
     let mut words = Vec::new();
     if let Some(timeline) = &result.timeline {
