@@ -76,9 +76,10 @@ pub(super) fn draw(lanes: &[Lane], noun: &str) -> Option<Markup> {
     drawing.key(SHADES.into_iter().zip(names));
     for lane in lanes {
         drawing.group(&lane.group);
-        let mut figures: Vec<String> = lane.marks.iter().map(figure).collect();
         // The others are in the words of their lines.
-        figures.drain(1..figures.len().saturating_sub(1).max(1));
+        let last = lane.marks.get(1..).and_then(<[_]>::last);
+        let ends = lane.marks.first().into_iter().chain(last);
+        let figures: Vec<String> = ends.map(figure).collect();
         let figures: Vec<&str> = figures.iter().map(String::as_str).collect();
         drawing.row(&lane.label, &plot(lane, &scale, most, noun), &figures);
     }
@@ -244,6 +245,19 @@ mod tests {
         let text = drawn(&lanes).unwrap();
         assert_eq!(text.matches(">on ext4</p>").count(), 1);
         assert_eq!(text.matches(">on host</p>").count(), 1);
+    }
+
+    #[test]
+    fn the_first_and_the_last_percentile_are_figures() {
+        let figures = |marks: &[(&'static str, f64)]| {
+            let marks = marks.to_vec();
+            let lane = lane("", "fsync", &[1]);
+            let text = drawn(&[Lane { marks, ..lane }]).unwrap();
+            text.matches(r#"class="figure">"#).count()
+        };
+        let all = [("p50", 1e-6), ("p90", 2e-6), ("max", 3e-6)];
+        let counts = [0, 1, 2, 3].map(|known| figures(&all[..known]));
+        assert_eq!(counts, [0, 1, 2, 2]);
     }
 
     #[test]
