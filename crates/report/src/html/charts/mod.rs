@@ -77,7 +77,6 @@ impl Chart {
     }
 }
 
-/// The charts of a lab result.
 pub(super) fn of_lab(result: &LabResult) -> Vec<Chart> {
     let experiments = result.experiments.iter().enumerate();
     let charts = experiments.map(|(position, experiment)| of_experiment(position, experiment));
@@ -133,7 +132,6 @@ fn times(after: Place, title: &str, noun: &str, lanes: &[heat::Lane]) -> Option<
 /// Anchor of the part that has everything over time.
 pub(super) const OVER_TIME: &str = "over-time";
 
-/// The charts of a trace.
 pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let ways = trace::ways(result);
     let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
