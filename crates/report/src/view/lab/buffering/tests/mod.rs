@@ -1,4 +1,3 @@
-#[expect(clippy::too_many_lines, reason = "a snapshot is as long as its page")]
 mod pages;
 
 use iostrata_core::Gap;
