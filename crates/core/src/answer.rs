@@ -49,13 +49,12 @@ pub struct Answer {
     /// The figures that decided, with units.
     pub because: String,
     /// Rows that decided, as 1-based numbers in the order of the result.
-    #[serde(default)]
     pub rows: Vec<usize>,
     /// The same rows by their ids ([`crate::lab::Row::id`]), which other results have as well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub row_ids: Vec<String>,
     /// The machine whose rows were judged, in a result of several machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }
 

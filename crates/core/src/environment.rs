@@ -6,15 +6,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Environment {
-    /// A short label of the machine, see [`Environment::label`]; `null` in older results.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
+    /// A short label of the machine, such as `vda-2cpu-6b1f`.
+    pub machine: String,
     /// Kernel release, as `uname -r`.
     pub kernel: String,
     /// CPUs this process may use.
     pub cpus: u32,
     /// Model of the first CPU; `null` where the kernel does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
@@ -53,11 +52,6 @@ impl Environment {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         let [first, second, ..] = *hash.as_bytes();
         format!("{:.16}-{}cpu-{first:02x}{second:02x}", name, self.cpus)
-    }
-
-    /// The saved label; for an older result, the label computed now.
-    pub fn machine_label(&self) -> String {
-        self.machine.clone().unwrap_or_else(|| self.label())
     }
 }
 
@@ -144,7 +138,7 @@ mod tests {
 
     fn environment() -> Environment {
         Environment {
-            machine: None,
+            machine: String::new(),
             kernel: "6.18.0".to_owned(),
             cpus: 2,
             cpu_model: Some("A CPU".to_owned()),
@@ -218,13 +212,5 @@ mod tests {
         assert!(label.starts_with("abcdabcdabcdabcd-2cpu-"), "{label}");
         odd.target.devices.clear();
         assert!(odd.label().starts_with("ext4-2cpu-"), "{}", odd.label());
-    }
-
-    #[test]
-    fn a_label_that_was_saved_stays() {
-        let mut saved = environment();
-        assert_eq!(saved.machine_label(), saved.label());
-        saved.machine = Some("web1".to_owned());
-        assert_eq!(saved.machine_label(), "web1");
     }
 }

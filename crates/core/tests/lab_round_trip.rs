@@ -149,7 +149,7 @@ fn result() -> LabResult {
     LabResult {
         schema: SCHEMA.into(),
         environment: Environment {
-            machine: None,
+            machine: "vda-2cpu-79c2".into(),
             kernel: "6.18.0".into(),
             cpus: 2,
             cpu_model: None,

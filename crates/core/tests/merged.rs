@@ -23,6 +23,7 @@ fn quick() -> LabResult {
 fn other() -> LabResult {
     let mut result = quick();
     "6.12.0".clone_into(&mut result.environment.kernel);
+    result.environment.machine = result.environment.label();
     for experiment in &mut result.experiments {
         match experiment {
             Experiment::Buffering(one) => {

@@ -39,7 +39,7 @@ pub(crate) fn measured(name: &str, image: bool, storage: Storage) -> MeasuredTar
 /// A machine with two CPUs whose kernel is observed.
 pub(crate) fn environment(kernel: &str, memory_gib: u64, target: Storage) -> Environment {
     Environment {
-        machine: None,
+        machine: "vda-2cpu-79c2".to_owned(),
         kernel: kernel.to_owned(),
         cpus: 2,
         cpu_model: None,

@@ -70,7 +70,6 @@ pub struct TouchRow {
     /// Whether it moved although it was fresh ([`Moved::fresh`]).
     pub atime_changed_when_fresh: bool,
     /// For programs that walk a tree: the same of the directory that holds the file.
-    #[serde(default)]
     pub directory: Option<Moved>,
 }
 
@@ -232,7 +231,7 @@ pub struct RelatimeProbe {
     /// Whether the read moved the access time.
     pub atime_changed: bool,
     /// The machine it was found on, in a result of several machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }
 

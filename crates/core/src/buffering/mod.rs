@@ -103,7 +103,6 @@ pub struct BufferingRow {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct PerWrite {
     /// Median elapsed time, seconds.
-    #[serde(default)]
     pub real_s: Option<f64>,
     /// Records per second, from the median time.
     pub writes_per_s: Option<f64>,

@@ -46,7 +46,7 @@ pub struct RuntimeBuffer {
     /// Notes on the row, such as why the buffer size is unknown.
     pub note: Option<String>,
     /// The machine it was found on, in a result of several machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }
 

@@ -105,7 +105,7 @@ pub struct CacheFile {
     /// Path as typed or found; invalid bytes are replaced.
     pub path: String,
     /// The path in hexadecimal, when `path` has replaced bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Device of its file system (`s_dev`), `major:minor`.
     pub device: String,

@@ -50,7 +50,7 @@ pub struct ChangedFile {
     /// The path, as in the results.
     pub path: String,
     /// The path in hexadecimal, where `path` has replaced bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Its I/O; `null` in a run that did not use the path.
     #[serde(flatten)]

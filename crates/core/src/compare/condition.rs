@@ -85,7 +85,6 @@ impl Conditions {
         use Weight::{Machine, Note, Settings};
         self.hold(Machine, "kernel", &base.kernel, &new.kernel);
         self.hold(Machine, "CPUs", base.cpus.to_string(), new.cpus.to_string());
-        // Older results lack it.
         if let (Some(ours), Some(theirs)) = (&base.cpu_model, &new.cpu_model) {
             self.hold(Machine, "CPU model", ours, theirs);
         }

@@ -54,7 +54,6 @@ pub struct FailOn {
     /// Differences that reach it, beyond the noise.
     pub exceeded: Vec<Exceeded>,
     /// Differences that may reach it, undecided: the limit is not known to be kept.
-    #[serde(default)]
     pub undecided: Vec<Undecided>,
 }
 

@@ -84,18 +84,16 @@ pub struct Comparison {
     /// The judgement of all times.
     pub judgement: Judgement,
     /// The verdict for the limit: the word for readers. `null` where nothing can be judged.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The limit of all verdicts, per cent: that of `fail_on`, or 10 %.
-    #[serde(default)]
     pub limit_percent: f64,
     /// Whether any calls, or the bytes they moved, differ; `null` when they were not observed.
     pub calls_differ: Option<bool>,
     /// Two results of `lab`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<Rows>,
     /// Two results of `trace`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<Runs>,
     /// Entries of only one result.
     pub unpaired: Sides<Vec<String>>,
@@ -141,7 +139,6 @@ pub struct Whole {
     /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// CPUs kept busy by other processes during the timing runs, on average; `null` when unknown.
     pub others_cpus: Sides<Option<f64>>,
@@ -173,7 +170,6 @@ pub struct Row {
     /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.
-    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// Counts that differ, in the first pair.
     pub counts: Vec<Count>,
@@ -199,22 +195,17 @@ pub struct Runs {
     /// Wall time, seconds. From one run each: shown, not judged.
     pub wall_s: Sides<f64>,
     /// The programs and their arguments.
-    #[serde(default)]
     pub commands: Sides<String>,
     /// Lost events: counts may be too low by this many.
-    #[serde(default)]
     pub lost_events: Sides<u64>,
     /// The work of each run at each stratum, from the program down to the device.
-    #[serde(default)]
     pub strata: Vec<Measure>,
     /// Findings that went, came and stayed; `null` when either run's findings are incomplete.
-    #[serde(default)]
     pub findings: Option<Findings>,
     /// Files whose opens, reads, writes or syncs differ, largest difference in time first.
-    #[serde(default)]
     pub changed: Vec<ChangedFile>,
     /// The unobserved timed runs; `null` unless both have some.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<Timed>,
     /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
@@ -252,7 +243,7 @@ pub struct Files {
     /// The path, as in the results.
     pub path: String,
     /// The path in hexadecimal, where `path` has replaced bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Seconds in calls on it. From one run each: shown, not judged.
     pub time_s: Sides<f64>,

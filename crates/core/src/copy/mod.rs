@@ -103,7 +103,6 @@ pub struct Case {
     /// Bytes that are copied.
     pub size_bytes: u64,
     /// The target that is overwritten.
-    #[serde(default)]
     pub destination: Destination,
 }
 
@@ -228,7 +227,7 @@ pub struct Yardstick {
     /// Bytes per second, from the median time; `None` where no bytes are moved.
     pub bytes_per_s: Option<f64>,
     /// The machine it was found on, in a result of several machines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
 }
 

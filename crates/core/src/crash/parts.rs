@@ -81,7 +81,7 @@ pub fn whole(results: &[(String, &CrashResult)]) -> Result<(Vec<PartRow>, Vec<Sa
         ));
     }
     let rows = parts.values().map(|(_, result)| PartRow {
-        machine: result.environment.machine_label(),
+        machine: result.environment.machine.clone(),
         partition: result.partition.clone().unwrap_or_default(),
     });
     let said = parts

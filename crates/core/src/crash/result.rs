@@ -31,23 +31,17 @@ pub struct CrashResult {
     pub check: Option<String>,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<String>,
-    /// How the models were asked for; `null` in results of earlier versions, and where no model was.
-    #[serde(default)]
+    /// How the models were asked for; `null` where no model was.
     pub settings: Option<Settings>,
-    /// What the states of models are of; `null` in results of earlier versions, and where no model was asked for.
-    #[serde(default)]
+    /// What the states of models are of; `null` where no model was asked for.
     pub recording: Option<Recording>,
     /// The signal that ended the exploration; `null` when it came to its end.
-    #[serde(default)]
     pub interrupted_by: Option<String>,
     /// Which part of the states was looked at, as `2/4`; `null` for all.
-    #[serde(default)]
     pub partition: Option<String>,
     /// Of a merged result: the parts.
-    #[serde(default)]
     pub parts: Vec<PartRow>,
     /// Of a part: what was said of each state, for `iostrata merge`.
-    #[serde(default)]
     pub verdicts: Vec<Said>,
     /// One for each model, and one for each run on a real file system.
     pub modes: Vec<ModeRow>,
@@ -56,7 +50,6 @@ pub struct CrashResult {
     /// Syncs with which no explored state breaks anything; `null` where there are none.
     pub fix: Option<Vec<FixRow>>,
     /// Why nobody looked for syncs; `null` where somebody did, or nothing breaks.
-    #[serde(default)]
     pub fix_unknown_because: Option<String>,
     /// Whether anything breaks.
     pub verdict: Verdict,
@@ -107,14 +100,11 @@ pub struct ModeRow {
     /// The persistence model; `null` in block mode.
     pub model: Option<Model>,
     /// The file system that was recovered; `null` in syscall mode.
-    #[serde(default)]
     pub filesystem: Option<Model>,
     /// How it was recorded and recovered; `null` in syscall mode.
-    #[serde(default)]
     pub recording: Option<BlockRow>,
     /// The exit code of the program when it was recorded, 128 and the number of a signal that ended it; `null` where
-    /// it is not known, and in results of earlier versions.
-    #[serde(default)]
+    /// it is not known.
     pub exit_code: Option<i32>,
     /// Operations of the log.
     pub operations: u64,
@@ -124,13 +114,9 @@ pub struct ModeRow {
     pub complete: bool,
     /// Why not.
     pub incomplete_because: Vec<Gap>,
-    /// Files that are stored to through mappings, and of which it does not matter what a crash leaves; empty in results of
-    /// earlier versions.
-    #[serde(default)]
+    /// Files that are stored to through mappings, and of which it does not matter what a crash leaves.
     pub rebuilt: Vec<RebuiltRow>,
-    /// Files that the program changed, of formats that the built-in rules do not know; empty where a checker was given, and
-    /// in results of earlier versions.
-    #[serde(default)]
+    /// Files that the program changed, of formats that the built-in rules do not know; empty where a checker was given.
     pub formats: Vec<FormatRow>,
     /// Time of the exploration, checks included, seconds.
     pub seconds: f64,
@@ -147,10 +133,8 @@ pub struct FormatRow {
     /// The `--check` that knows the format.
     pub check: String,
     /// Whether that one looked at the file in each state, and the built-in rules at the other files.
-    #[serde(default)]
     pub checked: bool,
     /// Why it did not.
-    #[serde(default)]
     pub unchecked_because: Option<String>,
 }
 
@@ -175,8 +159,7 @@ pub struct BlockRow {
     pub delay_s: f64,
     /// Options of the mount besides the file system's defaults; empty for none.
     pub mount_options: String,
-    /// What was done in place of a timer that the run must not set; `null` for nothing, and in results of earlier versions.
-    #[serde(default)]
+    /// What was done in place of a timer that the run must not set; `null` for nothing.
     pub stands_in: Option<String>,
     /// Images that were recovered by mounting them; equal ones once.
     pub images: u64,
@@ -202,8 +185,7 @@ pub struct RecoveredRow {
     pub pressure: Pressure,
     /// States that show it.
     pub states: u64,
-    /// Where one of them was kept; `null` where it was not, and in results of earlier versions.
-    #[serde(default)]
+    /// Where one of them was kept; `null` where it was not.
     pub proof: Option<String>,
 }
 
@@ -236,7 +218,6 @@ pub struct States {
     /// Of these, points with too many combinations to try all.
     pub sampled_points: u64,
     /// Points that were not explored: the limit was reached, or the exploration ended, before.
-    #[serde(default)]
     pub points_not_explored: u64,
     /// Whether the limit on states was reached before the end of the program.
     pub limit_reached: bool,
@@ -259,26 +240,19 @@ pub struct Finding {
     /// How it is known: `model`, `real recovery`.
     pub proven_by: Vec<String>,
     /// Real file systems that recovered a state with this message.
-    #[serde(default)]
     pub recovered: Vec<RecoveredRow>,
     /// States that show it, of all models.
     pub states: u64,
-    /// Number of the first one, for `--state`; `null` in results of earlier versions.
-    #[serde(default)]
+    /// Number of the first one, for `--state`; `null` of a real recovery.
     pub state: Option<u64>,
     /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, nor of a
     /// real recovery.
-    #[serde(default = "always")]
     pub is_smallest: bool,
     /// What that state has of each operation.
-    #[serde(default)]
     pub timeline: Vec<Moment>,
-    /// Operations before the crash that the timeline leaves out; `null` in results of earlier versions, and where there is no
-    /// timeline.
-    #[serde(default)]
+    /// Operations before the crash that the timeline leaves out; `null` where there is no timeline.
     pub timeline_left_out: Option<u64>,
     /// The files that it has damaged, and others that changed.
-    #[serde(default)]
     pub files: Vec<FileRow>,
     /// The smallest state that shows it, told.
     pub story: String,
@@ -286,10 +260,6 @@ pub struct Finding {
     pub advice: String,
     /// Where the state was kept; `null` where it was not.
     pub proof: Option<String>,
-}
-
-fn always() -> bool {
-    true
 }
 
 /// An operation of the program.

@@ -28,18 +28,13 @@ pub struct Moment {
     pub operation: OperationRow,
     /// What is on disk of it.
     pub left: Left,
-    /// What it is to a crash; `null` in results of earlier versions.
-    #[serde(default)]
+    /// What it is to a crash; `null` where it is not known.
     pub role: Option<Role>,
-    /// Who made it; `null` in results of earlier versions.
-    #[serde(default)]
+    /// Who made it; `null` where it is not known.
     pub thread: Option<Thread>,
-    /// Whether it had returned when the power failed; `null` in results of earlier versions.
-    #[serde(default)]
+    /// Whether it had returned when the power failed; `null` where it is not known.
     pub returned: Option<bool>,
-    /// Of a durable one: the number of the operation whose sync guarantees that; `null` for others, and in results of
-    /// earlier versions.
-    #[serde(default)]
+    /// Of a durable one: the number of the operation whose sync guarantees that; `null` for others.
     pub durable_by: Option<u64>,
 }
 

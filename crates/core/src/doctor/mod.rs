@@ -73,6 +73,5 @@ pub struct Ability {
     /// What to do to get it; `null` when it is available or nothing helps.
     pub remedy: Option<String>,
     /// A command line for root that provides it. Earlier releases have none.
-    #[serde(default)]
     pub command: Option<String>,
 }

@@ -173,7 +173,6 @@ pub struct RequestCount {
     /// Bytes they carried.
     pub bytes: u64,
     /// Sum of the times from issue to completion, seconds.
-    #[serde(default)]
     pub time_s: f64,
 }
 
@@ -208,10 +207,8 @@ pub struct DeviceCounts {
     /// Cache flushes requested from the device.
     pub flushes: u64,
     /// Time from issue to completion of the flushes, seconds.
-    #[serde(default)]
     pub flush_time_s: f64,
     /// Discard and write-zeroes requests.
-    #[serde(default)]
     pub discards: u64,
 }
 

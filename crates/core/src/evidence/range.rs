@@ -74,11 +74,9 @@ struct StoredDevice {
     metadata: StoredRequests,
     unknown: StoredRequests,
     flushes: Option<u64>,
-    #[serde(default = "no_time")]
     flush_time_s: Option<f64>,
-    #[serde(default = "none")]
     discards: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     shared: Option<DeviceRange>,
 }
 
@@ -88,19 +86,7 @@ struct StoredDevice {
 struct StoredRequests {
     count: Option<u64>,
     bytes: Option<u64>,
-    #[serde(default = "no_time")]
     time_s: Option<f64>,
-}
-
-/// Results of earlier versions lack the times of requests.
-#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
-fn no_time() -> Option<f64> {
-    Some(0.0)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the type of the field")]
-fn none() -> Option<u64> {
-    Some(0)
 }
 
 impl StoredRequests {

@@ -175,12 +175,11 @@ pub struct ExperimentResult<R, O, M = ()> {
     /// Verdicts.
     pub answers: Vec<Answer>,
     /// Settings of the storage under the directory that decide what is measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Vec<Setting>>,
     /// Properties of this machine that limit the meaning of the rows.
     pub caveats: Vec<String>,
     /// Cases and other parts of the experiment that are not there, and why.
-    #[serde(default)]
     pub missing: Vec<Gap>,
     /// How the timing runs were made.
     pub method: Method<M>,
@@ -193,7 +192,6 @@ pub struct Method<M = ()> {
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
     /// Runs made before those, one a case, that are not among the samples.
-    #[serde(default)]
     pub warm_up_runs: usize,
     /// The parts that only this experiment has.
     #[serde(flatten)]

@@ -2,7 +2,7 @@
 //!
 //! A claim ([`crate::answer::Answer`]) is a statement that rows support or contradict, with every
 //! figure. A reply is a user's question with the figure that answers it. Replies are computed from
-//! the rows, so the same code makes those of older and of new results.
+//! the rows, and are not saved.
 
 mod asked;
 mod overview;

@@ -122,7 +122,7 @@ pub(super) fn the_only(drafts: Vec<Draft>) -> Draft {
 
 fn environment() -> Environment {
     Environment {
-        machine: None,
+        machine: "vda-2cpu-79c2".to_owned(),
         kernel: "6.18.0".to_owned(),
         cpus: 2,
         cpu_model: None,

@@ -1,11 +1,8 @@
-//! The schemas of results, derived from their types, and compared with the published ones.
+//! The schemas of results in `docs/schema`, derived from their types.
 //!
-//! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` regenerates `docs/schema`. The files in
-//! `tests/published` are earlier schemas, written by hand; they stay unchanged.
+//! `UPDATE_DOCS=1 cargo test -p iostrata-core --lib schema` regenerates them.
 
-mod compatible;
 mod layout;
-mod places;
 mod saved;
 
 use std::fs;
@@ -55,7 +52,7 @@ fn path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The form that iostrata writes: a field missing in older results may be absent.
+/// The form that iostrata writes.
 fn derived<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12()
         .for_serialize()
@@ -90,7 +87,7 @@ fn of_json(schema: &mut Schema) {
         *description = plain(description);
     }
     one_list_of_values(schema);
-    only_what_is_always_there(schema);
+    omitted_is_not_null(schema);
     for key in ["type", "description"] {
         if let Some(value) = schema.remove(key) {
             schema
@@ -100,28 +97,23 @@ fn of_json(schema: &mut Schema) {
     }
 }
 
-/// A field missing in older results is not required, and an omitted one is never null.
-fn only_what_is_always_there(schema: &mut Schema) {
-    let Some(Value::Array(written)) = schema.remove("required") else {
+/// A field that is omitted when it is empty is never null.
+fn omitted_is_not_null(schema: &mut Schema) {
+    let Some(Value::Array(required)) = schema.remove("required") else {
         return;
     };
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
     };
-    let mut always = Vec::new();
     for (name, property) in properties {
-        let Value::Object(property) = property else {
-            continue;
-        };
-        let default = property.remove("default");
-        let name = Value::from(name.as_str());
-        if !written.contains(&name) {
+        if let Value::Object(property) = property
+            && !required.contains(&Value::from(name.as_str()))
+        {
+            property.remove("default");
             without_null(property);
-        } else if default.is_none() {
-            always.push(name);
         }
     }
-    schema.insert("required".to_owned(), always.into());
+    schema.insert("required".to_owned(), required.into());
 }
 
 fn without_null(property: &mut Map<String, Value>) {
@@ -179,7 +171,7 @@ fn one_list_of_values(schema: &mut Schema) {
     schema.insert("description".to_owned(), description.into());
 }
 
-/// The id that is written with a row. It is computed from the row, and older results have none.
+/// The id that is written with a row; it is computed from the row.
 pub(crate) fn with_id(schema: &mut Schema) {
     let id = json_schema!({
         "description": "Experiment, values of the case and target, such as \
@@ -188,6 +180,9 @@ pub(crate) fn with_id(schema: &mut Schema) {
     });
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.insert("id".to_owned(), id.to_value());
+    }
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.push("id".into());
     }
 }
 

@@ -30,8 +30,7 @@ pub struct Second {
     pub commit: Option<u64>,
     /// Requests with metadata.
     pub metadata: Option<u64>,
-    /// Writes of unknown cause; results of earlier versions have none.
-    #[serde(default)]
+    /// Writes of unknown cause.
     pub unknown: Option<u64>,
     /// Device flushes.
     pub flushes: Option<u64>,

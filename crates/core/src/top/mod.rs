@@ -65,7 +65,6 @@ pub struct Interval {
     /// By cgroup (version 2).
     pub cgroups: Vec<Cgroup>,
     /// By container, of the cgroups that engines name after one.
-    #[serde(default)]
     pub containers: Vec<Container>,
     /// By disk.
     pub devices: Vec<Device>,
@@ -144,7 +143,6 @@ pub struct Totals {
     /// Block requests; `null` where they were not observed.
     pub requests: Option<Causes>,
     /// Dirty at the end of the interval; `null` where the kernel did not say.
-    #[serde(default)]
     pub dirty: Option<Dirty>,
 }
 
@@ -189,7 +187,7 @@ pub struct File {
     /// Absolute path; `null` when unknown, and in the row of all calls that name no open file.
     pub path: Option<String>,
     /// The path in hexadecimal, when `path` has replaced bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Device, `major:minor`; `null` in the row of all calls that name no open file.
     pub device_number: Option<String>,
@@ -286,7 +284,6 @@ pub struct SyncWait {
     /// Its synchronous writes: by a descriptor that was opened with `O_SYNC` or `O_DSYNC`, with `RWF_SYNC` or
     /// `RWF_DSYNC`, to a file with the attribute `S` or a file system that is mounted with `sync`; `null` from
     /// versions that did not tell them apart.
-    #[serde(default)]
     pub synchronous_writes: Option<CallFigures>,
     /// The disk; `null` when unknown.
     pub disk: Option<String>,
@@ -296,7 +293,6 @@ pub struct SyncWait {
     pub flushes: Option<RequestFigures>,
     /// The commits that these syncs and synchronous writes waited for; `null` where that is not seen: on other file systems than
     /// ext4, or where the kernel does not tell it.
-    #[serde(default)]
     pub commit: Option<Awaited>,
     /// How many other processes wrote to or synced files of the same file system in the interval: a
     /// commit is for all who changed something, so their changes may have been waited for, too.

@@ -35,16 +35,16 @@ pub struct Cited {
     /// The observation as text, with its figures and units.
     pub what: String,
     /// The system call, if it concerns one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
     /// The file, if it concerns one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// How many calls or events.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// Its time, seconds after the start.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_s: Option<f64>,
 }
 
@@ -78,7 +78,6 @@ pub struct Finding {
     /// Time spent on it in this run, seconds.
     pub cost_s: Option<f64>,
     /// Number of threads over which that is summed, if one thread alone cannot have spent it.
-    #[serde(default)]
     pub cost_threads: Option<u64>,
     /// Saving of the advice, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
@@ -87,10 +86,10 @@ pub struct Finding {
     /// The remedy.
     pub advice: String,
     /// The `iostrata crash` command line that shows it, for a shell; `null` for what is not about a crash.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub crash_command: Option<String>,
     /// Why no command shows a finding about a crash.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub no_crash_command_because: Option<String>,
 }
 

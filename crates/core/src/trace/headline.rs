@@ -114,13 +114,11 @@ fn costs<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Costs<'a> 
     let is_of_one = finding.cost_threads.is_none() && cost_s <= run.wall_s;
     let share = (is_of_one && in_series(run, cost_s, |task| task.time_s))
         .then(|| cost_s / run.wall_s.max(f64::MIN_POSITIVE));
-    // An older result may contain an unbounded saving.
-    let saving_s = finding.saving_s.filter(|saving| *saving <= run.least_s());
     Costs {
         finding,
         cost_s,
         share,
-        saving: saving_s.map(|time_s| Saving {
+        saving: finding.saving_s.map(|time_s| Saving {
             time_s,
             is_measured: finding.saving_basis == Some(Basis::Measured),
         }),
@@ -387,15 +385,6 @@ mod tests {
         assert_eq!(costs_of(&run).syncs, Some(all));
         run.findings[0].evidence[0].call = Some("write".to_owned());
         assert_eq!(costs_of(&run).syncs, None);
-    }
-
-    #[test]
-    fn a_saving_above_the_run_is_none() {
-        let mut run = result();
-        run.wall_s = 0.637;
-        run.findings = vec![finding(Severity::High, Some(1.5), Some(0.749))];
-        let costs = costs_of(&run);
-        assert_eq!((costs.share, costs.saving), (None, None));
     }
 
     #[test]

@@ -149,17 +149,13 @@ pub struct FileHistory {
     /// Process that last wrote to it, or mapped it writable.
     pub written_by: Option<u32>,
     /// Start of the first write, nanoseconds of `CLOCK_MONOTONIC`.
-    #[serde(default)]
     pub first_written_ns: Option<u64>,
     /// Runs of writes over contents older than the run.
-    #[serde(default)]
     pub overwritten: Happened,
     /// Bytes of these contents that were overwritten.
-    #[serde(default)]
     pub overwritten_bytes: u64,
     /// Reports to the outside (standard output, a socket) by a process that had written to it,
     /// while its writes were not durable.
-    #[serde(default)]
     pub acknowledged: Happened,
     /// `fsync` and `fdatasync` calls that succeeded.
     pub syncs: Happened,
@@ -211,23 +207,18 @@ pub struct FileHistory {
     pub synced_since_named: bool,
     /// Whether the process that gave it this name reported something to the outside while
     /// [`FileHistory::name_unsynced`] was set.
-    #[serde(default)]
     pub name_acknowledged: bool,
     /// Whether a sync of any file of the same file system, changed after that, wrote its journal:
     /// on ext4 and xfs the journal then includes the name.
-    #[serde(default)]
     pub name_journalled: bool,
     /// Whether it was removed, or replaced by a rename, before the end.
     pub unlinked: bool,
     /// Time of its removal, if it is older than the run.
-    #[serde(default)]
     pub removed: Happened,
     /// Process that removed it.
-    #[serde(default)]
     pub removed_by: Option<u32>,
     /// Whether it was removed, and neither its directory nor its whole file system was synced
     /// afterwards.
-    #[serde(default)]
     pub removal_unsynced: bool,
     /// Whether the last sync overlapped with writes in time, so that the bytes it covered are
     /// unknown: [`FileHistory::unsynced_bytes`] is then an upper limit.

@@ -81,7 +81,7 @@ pub struct TraceResult {
     /// others than one process.
     pub adopted: Option<u32>,
     /// Running processes that iostrata attached to; `null` when it started the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attached: Option<Attached>,
     /// Exit code; `null` if a signal ended it, or it was attached to and is still running.
     pub exit_code: Option<i32>,
@@ -89,12 +89,11 @@ pub struct TraceResult {
     pub signal: Option<i32>,
     /// Its start, or the time of attaching, nanoseconds of `CLOCK_MONOTONIC`: the clock of the
     /// moments in [`FileHistory`].
-    #[serde(default)]
     pub started_ns: u64,
     /// Seconds from its start, or from attaching, to its end.
     pub wall_s: f64,
     /// Timed runs before this one, without an observer; `null` when none were requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<TimedRuns>,
     /// Processes observed.
     pub processes: u64,
@@ -108,15 +107,14 @@ pub struct TraceResult {
     pub evidence: Evidence,
     /// The kernel's accounting for the processes, when the events of the lower strata were not
     /// observed: figures of whole processes, not of files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accounts: Option<ProcessIo>,
     /// The operation log that was written; `null` when none was requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingRow>,
     /// Bytes at each stratum.
     pub bytes: Descent,
     /// Calls and requests over time; `null` if there were none.
-    #[serde(default)]
     pub timeline: Option<Timeline>,
     /// Calls by name, most time first.
     pub syscalls: Vec<CallRow>,
@@ -126,7 +124,6 @@ pub struct TraceResult {
     pub other_calls: u64,
     /// Files missing in `files` because there were too many, as far as they are remembered: changed
     /// files, and those with the most time, are kept.
-    #[serde(default)]
     pub summed_files: u64,
     /// Block requests for other programs' files on the same disks meanwhile. They are in no other
     /// figure. `null` when not observed.
@@ -156,12 +153,12 @@ pub struct Descent {
     /// Bytes read from the device for it.
     pub device_read_bytes: Option<u64>,
     /// Minimum and maximum, when other programs shared the disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_read_bytes_shared: Option<Bounds>,
     /// Bytes written to the device for it while it ran.
     pub device_written_bytes: Option<u64>,
     /// Minimum and maximum, when other programs shared the disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_written_bytes_shared: Option<Bounds>,
     /// Bytes still dirty at its end, which later programs wait for.
     pub dirty_at_exit_bytes: Option<u64>,
@@ -231,10 +228,10 @@ pub struct CallRow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub took: Vec<u64>,
     /// Begin of the first, seconds after the start of the run; absent when not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_s: Option<f64>,
     /// End of the last, seconds after the start of the run; absent when not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_s: Option<f64>,
 }
 
@@ -316,7 +313,7 @@ pub struct FileRow {
     /// Absolute path at the first use; invalid bytes are replaced.
     pub path: String,
     /// The path in hexadecimal, when `path` has replaced bytes.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Last path it was renamed to.
     pub renamed_to: Option<String>,
@@ -348,7 +345,7 @@ pub struct FileRow {
     pub dirty_at_exit_bytes: Option<u64>,
     /// Its page-cache residency after the program's end, for the regular files with the most time;
     /// `None` for others, and where no interface is permitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub residency: Option<ResidencyMap>,
     /// Its history; `null` when it was not changed.
     pub history: Option<Box<FileHistory>>,
@@ -431,6 +428,5 @@ pub struct DirectoryRow {
     pub unsynced_names: u64,
     /// The last empty directory created in it whose creator reported something to the outside, and
     /// whose name was not durable at the end of the run.
-    #[serde(default)]
     pub unsynced_directory: Option<String>,
 }

@@ -74,7 +74,7 @@ fn environment<'a>() -> Fields<'a, &'a Environment> {
         .text("iostrata_version", |environment| {
             &environment.iostrata_version
         })
-        .made_text("machine", |environment| Some(environment.machine_label()))
+        .text("machine", |environment| &environment.machine)
         .text("kernel", |environment| &environment.kernel)
         .count("cpus", |environment| u64::from(environment.cpus))
         .maybe_text("cpu_model", |environment| environment.cpu_model.as_deref())

@@ -59,7 +59,7 @@ pub fn doctor(
 fn describe(path: &Path, backend: Backend, stack: &Stack, roots: &Roots) -> Environment {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut environment = Environment {
-        machine: None,
+        machine: String::new(),
         kernel: rustix::system::uname()
             .release()
             .to_string_lossy()
@@ -73,7 +73,7 @@ fn describe(path: &Path, backend: Backend, stack: &Stack, roots: &Roots) -> Envi
         iostrata_version: env!("CARGO_PKG_VERSION").to_owned(),
         ways: Vec::new(),
     };
-    environment.machine = Some(environment.label());
+    environment.machine = environment.label();
     environment
 }
 

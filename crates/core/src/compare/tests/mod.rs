@@ -42,7 +42,7 @@ fn target() -> Storage {
 
 fn environment() -> Environment {
     Environment {
-        machine: None,
+        machine: "vda-2cpu-79c2".to_owned(),
         kernel: "6.18.0".to_owned(),
         cpus: 2,
         cpu_model: None,

@@ -150,8 +150,8 @@ fn machines(inputs: &[Input<'_>]) -> Result<Vec<String>, MergeError> {
         if !input.result.parts.is_empty() {
             return Err(MergeError::Merged { file: file() });
         }
-        let label = || input.result.environment.machine_label();
-        let machine = input.machine.map_or_else(label, str::to_owned);
+        let label = input.result.environment.machine.as_str();
+        let machine = input.machine.unwrap_or(label).to_owned();
         if !can_name(&machine) {
             return Err(MergeError::Name(machine));
         }

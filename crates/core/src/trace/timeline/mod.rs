@@ -107,7 +107,6 @@ pub struct Timeline {
     pub flushes: Option<Vec<u64>>,
     /// Whether requests without a file (journal, commit, metadata, flushes) may belong to other
     /// programs.
-    #[serde(default)]
     pub shared: bool,
 }
 

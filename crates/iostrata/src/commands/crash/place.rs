@@ -25,7 +25,7 @@ pub(super) struct Recorded {
     pub(super) printed: Option<Vec<u8>>,
     /// Where its calls came from, as far as that is known.
     pub(super) stacks: Stacks,
-    /// Its exit code, 128 and the number of a signal that ended it; `None` in recordings of earlier versions.
+    /// Its exit code, 128 and the number of a signal that ended it; `None` where it is not known.
     pub(super) exit_code: Option<i32>,
     /// Who ended it from the keyboard.
     pub(super) ended_by: Option<Interrupted>,

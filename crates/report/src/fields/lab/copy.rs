@@ -45,10 +45,6 @@ fn limit(row: &CopyRow) -> Cell {
     if row.row.case.method == copy::CopyMethod::Reflink || figures.is_shared == Some(true) {
         return Cell::NotApplicable;
     }
-    // Results of earlier versions hold such shares.
-    if figures.limit.is_some_and(|limit| limit.share > 1.0) {
-        return Cell::NotSeen;
-    }
     Cell::seen(figures.limit, |limit| {
         let step = match limit.measure {
             Measure::MemoryCopy => "memory",

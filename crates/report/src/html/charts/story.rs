@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn results_of_earlier_versions_are_drawn() {
+    fn what_is_not_known_of_an_operation_is_not_drawn() {
         let mut finding = small();
         for moment in &mut finding.timeline {
             (moment.role, moment.thread) = (None, None);

@@ -108,7 +108,7 @@ fn result() -> DoctorResult {
     DoctorResult {
         schema: SCHEMA.to_owned(),
         environment: Environment {
-            machine: None,
+            machine: "vda-2cpu-79c2".to_owned(),
             kernel: "6.18.0".to_owned(),
             cpus: 2,
             cpu_model: None,

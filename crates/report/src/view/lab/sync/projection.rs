@@ -11,11 +11,7 @@ use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let all = &result.own.projections;
-    let others = all.iter().filter(|one| one.error.is_none());
-    // Results of earlier versions hold them.
-    let others: Vec<&Projection> = others
-        .filter(|one| withheld(all, one.row).is_none())
-        .collect();
+    let others: Vec<&Projection> = all.iter().filter(|one| one.error.is_none()).collect();
     if !others.is_empty() {
         page.heading(
             "projection",
