@@ -1,9 +1,10 @@
-//! Every saved result is valid by its schema, and results that the reader refuses are not.
+//! Every saved result is valid by its schema and reads back as it is; results that the reader refuses are not valid.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use jsonschema::Validator;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -87,20 +88,22 @@ fn validator(result: &Value) -> Validator {
     jsonschema::draft202012::new(&schema(name, *derived)).unwrap()
 }
 
-fn is_read(result: &Value) -> bool {
-    fn is<T: DeserializeOwned>(result: &Value) -> bool {
-        T::deserialize(result).is_ok()
+/// The result, read and written again; `None` where the reader refuses it.
+fn again(result: &Value) -> Option<Value> {
+    fn written<T: DeserializeOwned + Serialize>(result: &Value) -> Option<Value> {
+        let read = T::deserialize(result).ok()?;
+        Some(serde_json::to_value(read).unwrap())
     }
     match result["schema"].as_str() {
-        Some(crate::cache::SCHEMA) => is::<CacheResult>(result),
-        Some(compare::SCHEMA) => is::<Comparison>(result),
-        Some(crate::crash::SCHEMA) => is::<CrashResult>(result),
-        Some(crate::crash::CALIBRATE_SCHEMA) => is::<CalibrateResult>(result),
-        Some(crate::doctor::SCHEMA) => is::<DoctorResult>(result),
-        Some(crate::lab::SCHEMA) => is::<LabResult>(result),
-        Some(top::SCHEMA) => is::<Interval>(result),
-        Some(crate::trace::SCHEMA) => is::<TraceResult>(result),
-        _ => false,
+        Some(crate::cache::SCHEMA) => written::<CacheResult>(result),
+        Some(compare::SCHEMA) => written::<Comparison>(result),
+        Some(crate::crash::SCHEMA) => written::<CrashResult>(result),
+        Some(crate::crash::CALIBRATE_SCHEMA) => written::<CalibrateResult>(result),
+        Some(crate::doctor::SCHEMA) => written::<DoctorResult>(result),
+        Some(crate::lab::SCHEMA) => written::<LabResult>(result),
+        Some(top::SCHEMA) => written::<Interval>(result),
+        Some(crate::trace::SCHEMA) => written::<TraceResult>(result),
+        _ => None,
     }
 }
 
@@ -119,6 +122,13 @@ fn every_saved_result_is_one_by_its_schema() {
             .map(|error| format!("{}: {error}", error.instance_path()))
             .collect();
         assert!(errors.is_empty(), "{name}: {errors:#?}");
+    }
+}
+
+#[test]
+fn every_saved_result_reads_back_as_it_is() {
+    for (name, result) in results() {
+        assert_eq!(again(&result).unwrap(), result, "{name}");
     }
 }
 
@@ -206,7 +216,7 @@ fn what_the_reader_of_results_refuses_is_none_by_the_schema() {
         pointers(&result, "", &mut seen, kind, &mut places);
         for place in places {
             for hostile in hostile(&result, &place) {
-                if !is_read(&hostile) {
+                if again(&hostile).is_none() {
                     refused += 1;
                     assert!(
                         !validator.is_valid(&hostile),

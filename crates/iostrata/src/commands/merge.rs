@@ -29,7 +29,6 @@ pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let json = super::json(&merged)?;
     super::deliver(destination, &json, || {
-        let result: LabResult = super::read_back(&json)?;
         let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
         let screen = Screen {
             colour,
@@ -37,7 +36,7 @@ pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
             all_rows: options.all_rows,
             ..Screen::default()
         };
-        Ok(lab_screen::draw(&result, width, &screen))
+        Ok(lab_screen::draw(&merged, width, &screen))
     })?;
     Ok(ExitCode::SUCCESS)
 }

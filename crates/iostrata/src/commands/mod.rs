@@ -76,12 +76,6 @@ fn json(result: &impl Json) -> Result<String, Failure> {
         .map_err(|error| Failure::Cannot(format!("cannot write the result as JSON: {error}")))
 }
 
-/// What was just saved: drawn is what others will read, so that it can always be drawn again.
-fn read_back<T: Json>(saved: &str) -> Result<T, Failure> {
-    T::from_json(saved.as_bytes())
-        .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))
-}
-
 /// Saves a result and draws it, unless it was saved to standard output.
 fn deliver(
     destination: Option<Destination>,

@@ -50,10 +50,9 @@ pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
 fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result<(), Failure> {
     let json = crate::commands::json(result)?;
     crate::commands::deliver(destination, &json, || {
-        let result: CalibrateResult = crate::commands::read_back(&json)?;
         let canvas = Canvas::Output;
         Ok(terminal::calibrate::draw(
-            &result,
+            result,
             canvas.width(),
             canvas.colour(),
         ))

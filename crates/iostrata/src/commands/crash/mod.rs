@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use iostrata_core::crash::{CrashResult, Settings, Verdict};
+use iostrata_core::crash::{Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
@@ -108,8 +108,8 @@ fn deliver(
     page: Option<(Page, Option<&Path>)>,
     explored: &Explored,
 ) -> Result<ExitCode, Failure> {
-    let json = super::json(&explored.result)?;
-    let result: CrashResult = super::read_back(&json)?;
+    let result = &explored.result;
+    let json = super::json(result)?;
     let is_page = page
         .as_ref()
         .is_some_and(|(page, _)| page.is_standard_output());
@@ -119,13 +119,13 @@ fn deliver(
         }
         let canvas = Canvas::Output;
         Ok(terminal::crash::draw(
-            &result,
+            result,
             canvas.width(),
             canvas.colour(),
         ))
     });
     if let Some((page, saved_to)) = page {
-        page.save_one(Drawn::Crash(&result), saved_to)?;
+        page.save_one(Drawn::Crash(result), saved_to)?;
     }
     delivered?;
     if let Some(by) = explored.interrupted {

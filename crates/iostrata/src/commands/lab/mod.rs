@@ -27,7 +27,7 @@ use self::planned::Planned;
 use self::targets::Choice;
 use super::html::{self, Page};
 use super::markdown::{self, Markdown};
-use super::{deliver, json, read_back};
+use super::{deliver, json};
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -37,7 +37,7 @@ use crate::results;
 use crate::ui::{self, Canvas};
 use crate::{GUARD, WORKLOAD};
 
-/// Runs experiments, saves the result and draws what was saved.
+/// Runs experiments, saves the result and draws it.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let effort = effort(options);
     let json = Named::output("--json", options.json.as_deref());
@@ -132,17 +132,16 @@ fn finish(
     result: &LabResult,
 ) -> Result<(), Failure> {
     let text = json(result)?;
-    let saved: LabResult = read_back(&text)?;
     let is_kept = !options.no_save && results::keep(results::Kind::Lab, &text);
     let is_page = page.as_ref().is_some_and(Page::is_standard_output);
     let delivered = match destination {
         Some(destination) if is_page || issue.is_standard_output() => destination.save(&text),
         None if is_page || issue.is_standard_output() => Ok(()),
-        destination => deliver(destination, &text, || Ok(draw(options, is_kept, &saved))),
+        destination => deliver(destination, &text, || Ok(draw(options, is_kept, result))),
     };
-    let written = issue.save(|| iostrata_report::markdown::lab::draw(&saved, &[]));
+    let written = issue.save(|| iostrata_report::markdown::lab::draw(result, &[]));
     let json = options.json.as_deref();
-    let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(&saved), json));
+    let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(result), json));
     delivered.and(written).and(drawn)
 }
 
@@ -235,7 +234,7 @@ fn effort(options: &Lab) -> Effort {
     }
 }
 
-fn draw(options: &Lab, is_kept: bool, saved: &LabResult) -> String {
+fn draw(options: &Lab, is_kept: bool, result: &LabResult) -> String {
     let json = options.json.as_ref().map(|path| path.to_string_lossy());
     let kept = match json.as_deref() {
         Some(file) if file != "-" => Kept::File(file),
@@ -249,5 +248,5 @@ fn draw(options: &Lab, is_kept: bool, saved: &LabResult) -> String {
         all_rows: options.all_rows,
         kept,
     };
-    terminal::lab_screen::draw(saved, Canvas::Output.width(), &screen)
+    terminal::lab_screen::draw(result, Canvas::Output.width(), &screen)
 }

@@ -37,7 +37,7 @@ use self::findings::Measuring;
 use self::runs::{Before, Streams};
 use self::viewed::Viewed;
 use super::html::{self, Page};
-use super::{json, markdown, read_back, viewers};
+use super::{json, markdown, viewers};
 use crate::cli::{Purpose, Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -139,7 +139,6 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     look(options, &mut result, &ending, &mut failed);
     // The kernel frees all memory at once at exit.
     let result = ManuallyDrop::new(result);
-    is_read_as_it_is(&result)?;
     // A killed iostrata prints no text.
     let alone = behind.is_some_and(|behind| behind.is_alone());
     let json_instead = destination
@@ -185,15 +184,6 @@ fn keep(options: &Trace, result: &TraceResult) {
     {
         results::keep(results::Kind::Trace, &text);
     }
-}
-
-/// A saved result, read back, draws the same. Reading back a result of many files takes as
-/// long as everything else at the end, so only tests do it, for every run.
-fn is_read_as_it_is(result: &TraceResult) -> Result<(), Failure> {
-    if !cfg!(debug_assertions) || read_back::<TraceResult>(&json(result)?)? == *result {
-        return Ok(());
-    }
-    Err(itself(&"the result differs when read back"))
 }
 
 /// Privileges that a started program does not get, when iostrata has its own privileges from its

@@ -14,12 +14,12 @@ use iostrata_core::op::Gap;
 use iostrata_core::trace::{TimedRun, TimedRuns, TraceResult};
 use iostrata_lab::engine::{Meter, Progress as _, Reading, Step};
 use iostrata_lab::interrupt::Interrupted;
+use iostrata_report::Json as _;
 use iostrata_tracer::program::timed::{Ended, Took, prepare, time};
 use iostrata_tracer::signals::Held;
 
 use self::cold::Files;
 pub(super) use self::streams::Streams;
-use super::super::read_back;
 use super::{itself, number_of};
 use crate::cli::{Runs, Trace, TraceBackend};
 use crate::error::Failure;
@@ -214,7 +214,8 @@ impl Series<'_> {
         output
             .read_to_string(&mut text)
             .map_err(|error| itself(&error))?;
-        read_back(&text)
+        TraceResult::from_json(text.as_bytes())
+            .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))
     }
 
     fn ended_well(&self, label: &str, ended: Ended) -> Result<Took, Failure> {
