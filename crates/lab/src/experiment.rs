@@ -1,12 +1,10 @@
-//! An experiment, and the steps common to all: check the space, estimate the duration, start a
-//! session.
+//! An experiment, and the steps common to all: check the space, start a session.
 
 use iostrata_core::lab;
 use iostrata_core::observe::Observer;
 
 use crate::engine::{Ledger, Progress, StoppingRule};
 use crate::error::LabError;
-use crate::pace::{Expected, Pace};
 use crate::scratch::ImageKind;
 use crate::session::{Effort, RunSettings, Session};
 use crate::target::{Target, check_room};
@@ -34,6 +32,11 @@ pub trait Experiment {
     /// Maximum number of rows on a target.
     fn rows_on(&self, target: &Target) -> usize;
 
+    /// Those of them that are timed.
+    fn timed_on(&self, target: &Target) -> usize {
+        self.rows_on(target)
+    }
+
     /// Bytes that must be free on each target.
     fn needed_bytes(&self) -> u64;
 
@@ -47,23 +50,9 @@ pub trait Experiment {
         usual
     }
 
-    /// Its duration on a target.
-    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected;
-
     /// Measures, with both passes over its items; what is finished is returned when an end is
     /// asked for. Its claims are judged afterwards.
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError>;
-}
-
-/// A target, and its speed.
-#[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
-    /// Target.
-    pub target: &'a Target,
-    /// Its pace.
-    pub pace: Pace,
-    /// Whether it is the first: some work is done only there.
-    pub is_first: bool,
 }
 
 /// Runs an experiment on `targets`.
@@ -103,24 +92,6 @@ pub fn run(
     let mut measured = experiment.measure(&mut session)?;
     measured.judge();
     Ok(measured)
-}
-
-/// How long an experiment will take on all of the targets.
-pub fn expected(
-    experiment: &dyn Experiment,
-    run: &RunSettings,
-    targets: &[(&Target, Pace)],
-) -> Expected {
-    let stopping = experiment.stopping(run.stopping);
-    let places = targets.iter().enumerate();
-    let places = places.map(|(index, &(target, pace))| Place {
-        target,
-        pace,
-        is_first: index == 0,
-    });
-    places
-        .map(|place| experiment.expected(&stopping, &place))
-        .sum()
 }
 
 /// The user's choice, or the default if there is none.

@@ -15,7 +15,6 @@ pub mod engine;
 pub mod error;
 pub mod experiment;
 pub mod interrupt;
-pub mod pace;
 pub mod page_cache;
 pub mod rebuild;
 mod refused;

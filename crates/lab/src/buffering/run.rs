@@ -1,6 +1,6 @@
 //! The experiment from end to end.
 
-use iostrata_core::buffering::{self, BufferingRow, Case, GROUP_WRITES, Mode, Seen, Timeline};
+use iostrata_core::buffering::{self, BufferingRow, Case, Mode, Seen, Timeline};
 use iostrata_core::lab::{self, OwnCost};
 
 use super::item::Item;
@@ -9,18 +9,10 @@ use super::settings::{self, Plan};
 use super::timeline::timeline;
 use super::workload::NullJob;
 use crate::caveats;
-use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{Experiment, Place};
-use crate::pace::{Expected, Pace, START_S};
+use crate::experiment::Experiment;
 use crate::session::{Session, measure};
 use crate::target::Target;
-
-/// Steps of a timeline: each needs a reader process.
-const TIMELINE_STARTS: f64 = 12.0;
-
-/// Processes started for a language: compiler, version, programs.
-const LANGUAGE_STARTS: f64 = 60.0;
 
 impl Experiment for Plan {
     fn nothing(&self) -> &'static str {
@@ -33,21 +25,6 @@ impl Experiment for Plan {
 
     fn needed_bytes(&self) -> u64 {
         settings::needed_bytes(&self.cases)
-    }
-
-    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
-        let rows = self
-            .cases
-            .iter()
-            .map(|case| Expected::case(stopping, run_s(case, &place.pace), START_S));
-        let starts = Mode::ALL.len() as f64 * TIMELINE_STARTS;
-        let languages = if place.is_first {
-            LANGUAGE_STARTS * LANGUAGES.len() as f64
-        } else {
-            0.0
-        };
-        rows.chain([Expected::once((starts + languages) * START_S)])
-            .sum()
     }
 
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
@@ -129,21 +106,4 @@ fn caveats(session: &Session<'_>, rows: &[BufferingRow], own_cost_ns: Option<f64
     let costly = caveats::own_cost("making a record", own_cost_ns, "time", each_ns);
     caveats.extend(costly);
     caveats
-}
-
-/// One run: its calls, its bytes and its syncs.
-fn run_s(case: &Case, pace: &Pace) -> f64 {
-    let records = case.count as f64;
-    let syncs = match case.mode {
-        Mode::Buffered | Mode::Flush => 0.0,
-        Mode::FinalFsync => 1.0,
-        Mode::GroupFsync => (records / GROUP_WRITES as f64).ceil(),
-        _ => records,
-    };
-    let byte_s = if syncs > 0.0 {
-        pace.stored_byte_s
-    } else {
-        pace.copied_byte_s
-    };
-    records * (pace.call_s + case.size_bytes as f64 * byte_s) + syncs * pace.sync_s
 }

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::fs::File;
 
-use iostrata_core::copy::{
-    self, Case, CopyMethod, CopyRow, Source, Verified, Yardstick, Yardsticks,
-};
+use iostrata_core::copy::{self, CopyMethod, CopyRow, Verified, Yardstick, Yardsticks};
 use iostrata_core::lab;
 use rustix::fs::{IFlags, ioctl_getflags};
 
@@ -16,14 +14,10 @@ use super::states::States;
 use crate::caveats;
 use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{Experiment, Place};
-use crate::pace::{Expected, Pace, START_S};
+use crate::experiment::Experiment;
 use crate::scratch::ImageKind;
 use crate::session::{Effort, Item as _, Session, observe_all, time};
 use crate::target::Target;
-
-/// C stdio calls that cost about as much as a system call.
-const STDIO_CALLS: f64 = 10.0;
 
 impl Experiment for Plan {
     fn nothing(&self) -> &'static str {
@@ -49,16 +43,6 @@ impl Experiment for Plan {
 
     fn stopping(&self, usual: StoppingRule) -> StoppingRule {
         settings::stopping(self.effort, usual)
-    }
-
-    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
-        let pace = &place.pace;
-        // Every copy is read and hashed; its unwritten data is dropped with the file.
-        let rows = self.of(place.target).iter().map(|case| {
-            let around_s = START_S + 2.0 * case.size_bytes as f64 * pace.copied_byte_s;
-            Expected::case(stopping, run_s(case, pace), around_s)
-        });
-        rows.sum()
     }
 
     /// A copy that differs from its source is [`LabError::Differs`].
@@ -178,22 +162,9 @@ fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
     })
 }
 
-/// One copy: its calls, its bytes through memory, and the bytes moved by the device.
-fn run_s(case: &Case, pace: &Pace) -> f64 {
-    let bytes = case.size_bytes as f64;
-    let calls = match case.method {
-        CopyMethod::FgetcFputc | CopyMethod::GetcUnlocked => 2.0 * bytes / STDIO_CALLS,
-        CopyMethod::Reflink => return pace.call_s,
-        _ => 2.0 * bytes / case.buffer_bytes.unwrap_or(case.size_bytes).max(1) as f64,
-    };
-    let moved = f64::from(u8::from(case.durable) + u8::from(case.source == Source::Cold));
-    let direct = f64::from(u8::from(case.method == CopyMethod::Direct) * 2);
-    calls * pace.call_s + bytes * (2.0 * pace.copied_byte_s + (moved + direct) * pace.stored_byte_s)
-}
-
 #[cfg(test)]
 mod tests {
-    use iostrata_core::copy::Destination;
+    use iostrata_core::copy::{Case, Destination, Source};
     use iostrata_core::evidence::{DeviceCounts, Evidence, RequestCount};
     use iostrata_core::lab::{Interference, Row};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use iostrata_core::bytes;
 use iostrata_core::doctor::PageOut;
 use iostrata_core::lab::{self, OwnCost};
-use iostrata_core::page_cache::{self, Case, PageCacheRow, Parse, Parsing, Reader, State};
+use iostrata_core::page_cache::{self, Case, PageCacheRow, Parsing, Reader};
 use iostrata_tracer::page_cache::page_out;
 
 use super::content::Content;
@@ -16,19 +16,11 @@ use super::memory::check_memory;
 use super::possible::refused;
 use super::settings::{self, Plan, files};
 use crate::caveats;
-use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{Experiment, Place};
-use crate::pace::{Expected, Pace, START_S};
+use crate::experiment::Experiment;
 use crate::scratch::ImageKind;
 use crate::session::{Effort, RunFile, Session, measure};
 use crate::target::Target;
-
-/// Bytes of a random read.
-const RANDOM_BYTES: f64 = 4096.0;
-
-/// Time to parse a byte compared with copying it, roughly.
-const PARSE: f64 = 20.0;
 
 /// A file and its target.
 struct Made<'a> {
@@ -58,23 +50,6 @@ impl Experiment for Plan {
 
     fn check(&self) -> Result<(), LabError> {
         check_memory(&self.cases)
-    }
-
-    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
-        let pace = &place.pace;
-        let rows = self.cases.iter().map(|case| {
-            // Before each run the file is evicted, or read until it is resident.
-            let prepared_s = START_S + case.size_bytes as f64 * pace.copied_byte_s;
-            let reads = if case.reader == Reader::Read {
-                self.reads
-            } else {
-                1
-            };
-            let one_s = read_s(case, self, pace);
-            let again_s = one_s * f64::from(reads.saturating_sub(1));
-            Expected::case(stopping, one_s, prepared_s + again_s)
-        });
-        rows.sum()
     }
 
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
@@ -220,31 +195,6 @@ fn huge_pages(enabled: &str) -> Option<String> {
         "transparent huge pages are always on: one page fault of a new buffer may bring 2 MiB"
             .to_owned()
     })
-}
-
-fn read_s(case: &Case, plan: &Plan, pace: &Pace) -> f64 {
-    let bytes = case.size_bytes as f64;
-    let from_device = case.state != State::Warm;
-    if case.reader == Reader::PreadRandom {
-        let reads = (plan.random_reads as f64).min((bytes / RANDOM_BYTES).ceil());
-        let each = if from_device {
-            pace.sync_s
-        } else {
-            pace.call_s
-        };
-        return reads * each;
-    }
-    let byte_s = if from_device {
-        pace.stored_byte_s
-    } else {
-        pace.copied_byte_s
-    };
-    let parse = if case.parse == Parse::None {
-        0.0
-    } else {
-        PARSE
-    };
-    pace.call_s + bytes * (byte_s + parse * pace.copied_byte_s)
 }
 
 #[cfg(test)]

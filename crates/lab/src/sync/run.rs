@@ -9,13 +9,11 @@ use iostrata_tracer::machine;
 use rustix::io::Errno;
 
 use super::calibration::calibrate;
-use super::item::{Item, Length};
-use super::settings::{self, Plan, direct_writes, file_bytes, run_length, shows, stretches};
+use super::item::Item;
+use super::settings::{self, Plan, shows};
 use crate::caveats;
-use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{Experiment, Place};
-use crate::pace::{Expected, START_S};
+use crate::experiment::Experiment;
 use crate::refused::Refused;
 use crate::scratch::ImageKind;
 use crate::session::{Effort, Session, measure};
@@ -41,31 +39,6 @@ impl Experiment for Plan {
 
     fn needed_bytes(&self) -> u64 {
         settings::needed_bytes(self.effort, &self.cases)
-    }
-
-    fn expected(&self, stopping: &StoppingRule, place: &Place<'_>) -> Expected {
-        let (effort, pace) = (self.effort, &place.pace);
-        let rows = self.cases.iter().enumerate().map(|(index, case)| {
-            let made_bytes = match case.write {
-                Write::Overwrite => file_bytes(effort, case) * case.writers,
-                Write::Append | Write::Preallocated => 0,
-            };
-            let around_s = START_S + made_bytes as f64 * pace.stored_byte_s;
-            let shown = index == 0 && shows(effort, place.is_first);
-            let watched = stretches(effort, case, shown);
-            let watched_s = match watched.length {
-                Length::Time(length) => length.as_secs_f64(),
-                Length::Either(syncs, longest) => {
-                    (syncs as f64 * pace.sync_s).min(longest.as_secs_f64())
-                }
-                Length::Syncs(syncs) => syncs as f64 * pace.sync_s,
-            };
-            let runs = Expected::case(stopping, run_length(effort).as_secs_f64(), around_s);
-            let watched = Expected::once(watched_s * watched.count as f64);
-            [runs, watched].into_iter().sum()
-        });
-        let calibration = 2.0 * direct_writes(effort) as f64 * pace.sync_s;
-        rows.chain([Expected::once(calibration)]).sum()
     }
 
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {

@@ -1,7 +1,5 @@
 //! `iostrata lab`.
 
-mod duration;
-mod planned;
 mod targets;
 
 use std::io::ErrorKind;
@@ -10,6 +8,7 @@ use std::path::Path;
 use clap::ValueEnum as _;
 use iostrata_core::environment::Backend;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
+use iostrata_core::noun::counted;
 use iostrata_core::observe::Observer;
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::experiment;
@@ -23,7 +22,6 @@ use iostrata_report::terminal::lab_screen::{Kept, Parts, Screen};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 
-use self::planned::Planned;
 use self::targets::Choice;
 use super::html::{self, Page};
 use super::markdown::{self, Markdown};
@@ -36,6 +34,12 @@ use crate::progress::Bar;
 use crate::results;
 use crate::ui::{self, Canvas};
 use crate::{GUARD, WORKLOAD};
+
+/// An experiment, with its cases chosen.
+type Planned = (ExperimentName, Box<dyn experiment::Experiment>);
+
+/// Shorter runs are not worth a line, unless `--thorough` was given.
+const WORTH_SAYING_S: f64 = 60.0;
 
 /// Runs experiments, saves the result and draws it.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
@@ -73,7 +77,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
         unobserved_because,
     };
     if effort != Effort::Quick {
-        duration::announce(&planned, &choice, &settings, &targets);
+        announce(&planned, &choice, &settings, &targets);
     }
     let (experiments, failed) = measure(
         &planned,
@@ -171,8 +175,29 @@ fn plan(options: &Lab, effort: Effort) -> Result<Vec<Planned>, Failure> {
     }
     let wanted = all.iter().filter(|name| wanted.contains(name));
     wanted
-        .map(|name| Ok(Planned::new(*name, options, effort)?))
+        .map(|name| Ok((*name, options.experiment(*name, effort)?)))
         .collect()
+}
+
+/// How long the run takes at most: a limit, since most cases need fewer runs.
+fn announce(planned: &[Planned], choice: &Choice, run: &RunSettings, targets: &[Target]) {
+    let (mut cases, mut most_s) = (0, 0.0);
+    for (_, chosen) in planned {
+        let targets = choice.targets_of(&**chosen, targets);
+        let timed: usize = targets.iter().map(|target| chosen.timed_on(target)).sum();
+        cases += timed;
+        most_s += timed as f64 * chosen.stopping(run.stopping).budget_s;
+    }
+    if run.effort == Effort::Thorough || most_s >= WORTH_SAYING_S {
+        let (unit, unit_s) = if most_s < 7200.0 {
+            ("min", 60.0)
+        } else {
+            ("h", 3600.0)
+        };
+        let most = (most_s / unit_s).ceil();
+        let cases = counted(cases as u64, "case");
+        ui::say(&format!("timing {cases} takes at most about {most} {unit}"));
+    }
 }
 
 /// Runs them one after the other until the user ends the run or one fails. Earlier results
@@ -187,19 +212,19 @@ fn measure(
 ) -> (Vec<Experiment>, Option<Failure>) {
     let stop = || interrupt.check().is_err();
     let mut experiments = Vec::new();
-    for one in planned {
+    for (name, chosen) in planned {
         if stop() {
             break;
         }
-        let mut bar = Bar::new(one.name.as_str());
+        let mut bar = Bar::new(name.as_str());
         let observer = observer
             .as_mut()
             .map(|observer| &mut **observer as &mut dyn Observer);
-        let targets = choice.targets_of(one, targets);
-        let experiment = &*one.experiment;
-        match experiment::run(experiment, settings, &targets, observer, &mut bar, &stop) {
+        let chosen = &**chosen;
+        let targets = choice.targets_of(chosen, targets);
+        match experiment::run(chosen, settings, &targets, observer, &mut bar, &stop) {
             Ok(mut experiment) => {
-                experiment.missing_mut().extend(choice.gaps_of(one));
+                experiment.missing_mut().extend(choice.gaps_of(chosen));
                 experiments.push(experiment);
                 if let Some((label, error)) = bar.failed() {
                     return (experiments, Some(Failure::during(&label, error)));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use iostrata_core::Gap;
+use iostrata_lab::experiment::Experiment;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{
     self, Guard, Image, ImageKind, Images, Plan, Prepared, ScratchError, TMPFS,
@@ -12,7 +13,7 @@ use iostrata_lab::target::Target;
 use iostrata_tracer::kernel::PrivateMounts;
 use iostrata_tracer::stack::{self, Roots};
 
-use super::planned::Planned;
+use super::Planned;
 use crate::cli::{Lab, TargetName};
 use crate::error::Failure;
 use crate::ui;
@@ -73,10 +74,10 @@ impl Choice {
         let usual = |kind: &ImageKind| {
             planned
                 .iter()
-                .any(|one| one.experiment.usual_images(self.effort).contains(kind))
+                .any(|(_, one)| one.usual_images(self.effort).contains(kind))
         };
         self.kinds = ImageKind::ALL.into_iter().filter(usual).collect();
-        self.tmpfs = planned.iter().any(|one| one.experiment.usual_tmpfs());
+        self.tmpfs = planned.iter().any(|(_, one)| one.usual_tmpfs());
         if self.kinds.is_empty() && !self.tmpfs {
             return;
         }
@@ -125,12 +126,12 @@ impl Choice {
     }
 
     /// File systems that are left out of an experiment and why, for its result.
-    pub(crate) fn gaps_of(&self, planned: &Planned) -> Vec<Gap> {
+    pub(crate) fn gaps_of(&self, experiment: &dyn Experiment) -> Vec<Gap> {
         let gap = |LeftOut { names, why }: &LeftOut| {
             let names = names
                 .iter()
                 .copied()
-                .filter(|name| self.is_usual(planned, name));
+                .filter(|name| self.is_usual(experiment, name));
             let names = names.collect::<Vec<_>>().join(", ");
             (!names.is_empty()).then(|| Gap::new(names, why.clone()))
         };
@@ -184,9 +185,11 @@ impl Choice {
     ) -> Result<Prepared, ScratchError> {
         // The largest counts: each experiment removes its files.
         let largest = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
-        let needed = |one: &Planned| one.experiment.needed_bytes();
+        let needed = |(_, one): &Planned| one.needed_bytes();
         let needed_bytes = largest(&mut planned.iter().map(needed));
-        let on_images = planned.iter().filter(|one| self.measures_images(one));
+        let on_images = planned
+            .iter()
+            .filter(|(_, one)| self.measures_images(&**one));
         let on_images = largest(&mut on_images.map(needed));
         // Half as much again for the file system's metadata. btrfs frees the
         // space of removed files only with its next commit, and allocates it in chunks.
@@ -218,20 +221,25 @@ impl Choice {
 
     /// The targets of an experiment: all that were named, or the host and
     /// its usual images.
-    pub(crate) fn targets_of(&self, planned: &Planned, targets: &[Target]) -> Vec<Target> {
-        let usual =
-            |target: &&Target| !self.usual || !target.image || self.is_usual(planned, &target.name);
+    pub(crate) fn targets_of(
+        &self,
+        experiment: &dyn Experiment,
+        targets: &[Target],
+    ) -> Vec<Target> {
+        let usual = |target: &&Target| {
+            !self.usual || !target.image || self.is_usual(experiment, &target.name)
+        };
         targets.iter().filter(usual).cloned().collect()
     }
 
     /// Whether an experiment usually measures the target of this name.
-    fn is_usual(&self, planned: &Planned, name: &str) -> bool {
-        let mut kinds = planned.experiment.usual_images(self.effort).iter();
-        kinds.any(|kind| kind.name() == name) || (name == TMPFS && planned.experiment.usual_tmpfs())
+    fn is_usual(&self, experiment: &dyn Experiment, name: &str) -> bool {
+        let mut kinds = experiment.usual_images(self.effort).iter();
+        kinds.any(|kind| kind.name() == name) || (name == TMPFS && experiment.usual_tmpfs())
     }
 
-    fn measures_images(&self, planned: &Planned) -> bool {
-        !self.usual || !planned.experiment.usual_images(self.effort).is_empty()
+    fn measures_images(&self, experiment: &dyn Experiment) -> bool {
+        !self.usual || !experiment.usual_images(self.effort).is_empty()
     }
 
     /// The targets, host first.
