@@ -99,17 +99,6 @@ pub(crate) fn chosen_or<'a, T>(chosen: &'a [T], usual: &'a [T]) -> &'a [T] {
     if chosen.is_empty() { usual } else { chosen }
 }
 
-/// Each once, in the order of first occurrence.
-pub(crate) fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
-        }
-    }
-    seen
-}
-
 /// With a fifth more, for the file system's own structures.
 pub(crate) fn with_structures(bytes: u64) -> u64 {
     bytes.saturating_add(bytes / 5)

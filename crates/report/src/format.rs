@@ -1,37 +1,8 @@
-//! Figures as text: the only place in this crate that formats them.
-//! [`iostrata_core::bytes`] formats sizes and counts.
+//! Figures as text, on a page: [`iostrata_core::figures`] and [`iostrata_core::bytes`] format the numbers.
 
-use iostrata_core::{bytes, duration};
+use iostrata_core::bytes;
+pub(crate) use iostrata_core::figures::{duration, number, rate};
 use textwrap::core::display_width;
-
-/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`. A value above 0
-/// is never shown as 0.
-pub(crate) fn number(value: f64) -> String {
-    match value {
-        none if none <= 0.0 => "0".to_owned(),
-        small if small < 0.005 => "<0.01".to_owned(),
-        size if size >= 999.5 => grouped(size),
-        size if size >= 99.95 => format!("{size:.0}"),
-        size if size >= 9.995 => format!("{size:.1}"),
-        size => format!("{size:.2}"),
-    }
-}
-
-/// A count per record: [`number`], or a whole number: `1`, `2.04`.
-pub(crate) fn rate(per_record: f64) -> String {
-    let text = number(per_record);
-    let whole = text.strip_suffix(".00").or_else(|| text.strip_suffix(".0"));
-    whole.map(str::to_owned).unwrap_or(text)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast to u64 saturates; the figures are rates and bytes, not negative"
-)]
-fn grouped(value: f64) -> String {
-    bytes::grouped(value.round() as u64)
-}
 
 /// MiB to a tenth: `0`, `<0.1`, `19.1`, `3,105.4`.
 pub(crate) fn mebibytes(size_bytes: u64) -> String {
@@ -234,25 +205,6 @@ fn is_invisible(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn three_digits() {
-        for (value, text) in [
-            (0.0, "0"),
-            (0.0034, "<0.01"),
-            (0.996, "1.00"),
-            (7.314, "7.31"),
-            (71.04, "71.0"),
-            (99.97, "100"),
-            (8178.35, "8,178"),
-        ] {
-            assert_eq!(number(value), text);
-        }
-        for (value, text) in [(1.0, "1"), (12.0, "12"), (2.04, "2.04"), (100.0, "100")] {
-            assert_eq!(rate(value), text);
-        }
-        assert_eq!(microseconds(71.4e-6), "71.4");
-    }
 
     #[test]
     fn mebibytes_to_a_tenth() {

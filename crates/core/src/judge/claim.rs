@@ -2,7 +2,7 @@
 
 use super::rows::{Judged, Numbered, TargetRows, numbers};
 use super::{Compared, Finding, Missing, Relation};
-use crate::judge::figures::duration;
+use crate::figures::duration;
 
 /// A claim about rows `R` of a result `X`.
 pub(crate) struct Claim<R: Judged + 'static, X: 'static> {

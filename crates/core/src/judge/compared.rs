@@ -1,8 +1,8 @@
 //! Ratio of two rows' times.
 
 use super::Missing;
-use super::figures::number;
 use crate::answer::Verdict;
+use crate::figures::number;
 use crate::stats::{self, Bounds};
 
 /// Times within this factor count as the same cost: less than a reader would act on, more than a

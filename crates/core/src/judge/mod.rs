@@ -7,21 +7,17 @@
 
 mod claim;
 mod compared;
-pub(crate) mod figures;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod requests;
 mod rows;
 
 use crate::answer::{Answer, Verdict};
-use crate::lab::machines;
+use crate::lab::{HOST, machines};
 pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
 pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
 pub(crate) use requests::{Requests, longer_by_requests};
 pub(crate) use rows::{Judged, Numbered, TargetRows, numbers};
-
-/// Name of the target that is the measured directory's own file system.
-pub(crate) const HOST: &str = "host";
 
 /// The judgement of one target's rows on a claim.
 #[derive(Debug, Clone, PartialEq)]

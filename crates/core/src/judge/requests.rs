@@ -1,10 +1,10 @@
 //! Device requests for each record or sync.
 
-use super::figures::{rate, requests};
 use super::rows::{Judged, TargetRows, numbers};
 use super::{Finding, Missing, Pair, Relation, SAME_WITHIN};
 use crate::answer::Verdict;
 use crate::evidence::DeviceCounts;
+use crate::figures::{rate, requests};
 
 /// The device requests of one record or sync.
 pub(crate) struct Requests([(&'static str, f64); 6]);

@@ -42,7 +42,7 @@ pub(crate) use facts::HasFacts;
 pub use merge::{Input, MergeError, merge};
 pub(crate) use merge::{Joined, Stamp, Stamped};
 pub(crate) use place::machines;
-pub use place::{machine_of, target_of};
+pub use place::{HOST, distinct, machine_of, target_of};
 
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";

@@ -2,7 +2,8 @@
 
 use super::words::{parenthesis, sentence};
 use super::{Elsewhere, Reply, Standing};
-use crate::judge::{HOST, Judged, Missing, TargetRows};
+use crate::judge::{Judged, Missing, TargetRows};
+use crate::lab::HOST;
 
 /// A question about rows `R` of a result `X`.
 pub(crate) struct Question<R: Judged + 'static, X: 'static> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 pub(crate) use asked::{Question, Said, replies};
 pub use overview::{Overview, overview};
 pub use words::parenthesis;
-pub(crate) use words::{by_requests, by_time, by_verdict, count, judged, percent, times};
+pub(crate) use words::{by_requests, by_time, by_verdict, count, judged, times};
 
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

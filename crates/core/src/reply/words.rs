@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{Said, Standing};
 use crate::answer::Verdict;
-use crate::judge::figures::number;
+use crate::figures::number;
 use crate::judge::{
     Compared, Finding, Judged, Missing, Pair, Relation, TargetRows, longer_by_requests, numbers,
 };
@@ -28,11 +28,6 @@ fn brief(ratio: f64) -> String {
         ratio if ratio >= 1.095 => format!("{ratio:.1}"),
         ratio => format!("{ratio:.2}"),
     }
-}
-
-/// `83 %`.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.0} %", (share * 100.0).round() + 0.0)
 }
 
 /// `1 flush`, `2 flushes`.
@@ -165,8 +160,6 @@ mod tests {
         ] {
             assert_eq!(brief(ratio), text);
         }
-        assert_eq!(percent(0.834), "83 %");
-        assert_eq!(percent(-0.001), "0 %");
         assert_eq!(count("1", "flush", "flushes"), "1 flush");
         assert_eq!(count("0.5", "flush", "flushes"), "0.5 flushes");
     }

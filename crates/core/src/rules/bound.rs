@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::said;
-use crate::duration;
+use crate::figures::duration;
 use crate::trace::{Finding, TaskRow, TraceResult};
 
 /// Rules whose time is not, or not only, spent in calls on files: it is spent in faults, in the

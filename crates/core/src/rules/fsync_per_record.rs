@@ -4,7 +4,7 @@ use super::draft::Found;
 use super::rule::{Rule, Subject};
 use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::{grouped, short};
-use crate::duration;
+use crate::figures::duration;
 use crate::trace::{Remedy, TraceResult};
 
 /// The rule.

@@ -6,7 +6,7 @@ use super::fault::lasting;
 use super::rule::{Rule, Subject};
 use super::synced::LEAST_SYNCS;
 use crate::bytes::{grouped, short};
-use crate::duration;
+use crate::figures::duration;
 use crate::trace::{FileHistory, FileRow, Remedy, TraceResult};
 
 /// The rule.

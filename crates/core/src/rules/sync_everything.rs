@@ -3,7 +3,7 @@
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
 
-use crate::duration;
+use crate::figures::duration;
 use crate::noun::counted;
 use crate::trace::{CallRow, Cited, TraceResult};
 

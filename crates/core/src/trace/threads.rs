@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{Lived, Task};
 use crate::bytes::{exact, grouped};
-use crate::duration;
+use crate::figures::duration;
 use crate::op::Gap;
 
 /// Maximum number of threads with a row: those with the most time in calls on files.

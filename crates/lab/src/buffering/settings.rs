@@ -1,9 +1,10 @@
 //! The cases to measure, and how thoroughly.
 
 use iostrata_core::buffering::{Case, Mode};
+use iostrata_core::lab::distinct;
 
 use crate::error::LabError;
-use crate::experiment::{chosen_or, distinct, with_structures};
+use crate::experiment::{chosen_or, with_structures};
 use crate::session::Effort;
 
 /// The article's record sizes, bytes.

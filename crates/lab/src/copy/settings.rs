@@ -1,10 +1,11 @@
 //! The files to copy, the methods, and how thoroughly.
 
 use iostrata_core::copy::{Case, CopyMethod, DIRECT_ALIGNMENT_BYTES, Destination, Source};
+use iostrata_core::lab::distinct;
 
 use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{chosen_or, distinct, with_structures};
+use crate::experiment::{chosen_or, with_structures};
 use crate::session::Effort;
 use crate::target::Target;
 

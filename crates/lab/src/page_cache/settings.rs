@@ -5,8 +5,10 @@ use std::time::Duration;
 use iostrata_core::page_cache::{Case, Parse, Reader, State};
 
 use super::content::{Content, SMALLEST_JSON_BYTES};
+use iostrata_core::lab::distinct;
+
 use crate::error::LabError;
-use crate::experiment::{chosen_or, distinct, with_structures};
+use crate::experiment::{chosen_or, with_structures};
 use crate::session::Effort;
 
 const KIB: u64 = 1 << 10;

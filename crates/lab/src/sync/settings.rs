@@ -7,8 +7,10 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use super::item::Length;
 use super::observed::Stretches;
+use iostrata_core::lab::distinct;
+
 use crate::error::LabError;
-use crate::experiment::{chosen_or, distinct, with_structures};
+use crate::experiment::{chosen_or, with_structures};
 use crate::session::{Effort, RunFile};
 use crate::target::Target;
 

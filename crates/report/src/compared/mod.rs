@@ -2,10 +2,11 @@
 
 pub(crate) mod lead;
 
+use iostrata_core::bytes;
 use iostrata_core::compare::{
     Comparison, Count, Exceeded, FailOn, Part, Row, Runs, Sides, TimeRatio, Undecided, Verdict,
 };
-use iostrata_core::{bytes, duration};
+use iostrata_core::figures::duration;
 
 use crate::format::{counted, number, rate};
 use crate::view::cell::Cell;

@@ -5,7 +5,7 @@ use crate::answer::Verdict;
 use crate::atime::comparison::Saving;
 use crate::atime::{Comparison, Loop, Mount, Reading};
 use crate::bytes;
-use crate::judge::figures::number;
+use crate::figures::number;
 use crate::judge::{Finding, Missing};
 
 /// By how much noatime was faster in the article, per cent: 0.4835 s against 0.5478 s.

@@ -5,7 +5,7 @@ use crate::answer::{Answer, Verdict};
 use crate::atime::comparison::Saving;
 use crate::atime::{AtimeResult, Loop, LoopRow, Mount, Operation, Reading};
 use crate::bytes::grouped;
-use crate::judge::figures::number;
+use crate::figures::rate;
 use crate::judge::{Finding, Missing};
 use crate::reply::{self, Question, Reply, Said, Standing, judged};
 
@@ -113,7 +113,7 @@ fn saving(found: &Finding, saving: &Saving, of: &str) -> Result<Said, Missing> {
         if size < 9.95 {
             format!("{sign}{size:.1}")
         } else {
-            format!("{sign}{}", number(size.round()).replace(".0", ""))
+            format!("{sign}{}", rate(size.round()))
         }
     };
     let range = format!("[{} to {}]", figure(low), figure(high));

@@ -3,7 +3,7 @@
 use super::{Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::buffering::Mode;
-use crate::judge::figures::{number, rate};
+use crate::figures::{number, rate};
 use crate::judge::{Finding, Judged as _, Missing, numbers};
 
 /// Flushes below this share of fsync's are somebody else's: a flush request
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(found.verdict, Verdict::Holds);
         assert_eq!(
             found.because,
-            "device flushes per record: flush below 0.01, fsync 2"
+            "device flushes per record: flush <0.01, fsync 2"
         );
     }
 
@@ -297,7 +297,7 @@ mod tests {
         );
         assert_eq!(
             found.because,
-            "the device wrote per record: 1 B and fsync 12,288 B (×12,288); buffered 0.00 B, \
+            "the device wrote per record: 1 B and fsync 12,288 B (×12,288); buffered 0 B, \
              4,096 B after the program's end; 4 KiB and fsync 4,096 B (×1.00)"
         );
         let exact = vec![made(Mode::Fsync, 4096).asking([1, 0, 0, 0, 1])];

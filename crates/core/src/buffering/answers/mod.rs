@@ -12,7 +12,7 @@ pub(super) mod fixture;
 
 use super::{BufferingResult, BufferingRow, Mode};
 use crate::answer::{Answer, Verdict};
-use crate::judge::figures::rate;
+use crate::figures::rate;
 use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, numbers};
 
 pub use replies::replies;

@@ -4,7 +4,7 @@ use super::{Numbered, TargetRows, device, targets, visibility};
 use crate::answer::Verdict;
 use crate::buffering::{BufferingResult, BufferingRow, GROUP_WRITES, Mode};
 use crate::bytes;
-use crate::judge::figures::{number, rate};
+use crate::figures::{number, rate};
 use crate::judge::{Finding, Judged as _, Missing, Pair, numbers};
 use crate::reply::{
     self, Question, Reply, Said, Standing, by_requests, by_time, count, judged, times,

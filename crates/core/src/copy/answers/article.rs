@@ -3,7 +3,7 @@
 use super::{COMPARED, Numbered, Pair, TargetRows, plain, yardstick_s};
 use crate::bytes::short;
 use crate::copy::{CopyMethod, Measure};
-use crate::judge::figures::{duration, number};
+use crate::figures::{duration, number};
 use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// The article's factor: 1.40 s over 0.30 s, which it calls four to five times.

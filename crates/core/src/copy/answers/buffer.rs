@@ -3,7 +3,7 @@
 use super::{Numbered, TargetRows};
 use crate::bytes;
 use crate::copy::CopyMethod;
-use crate::judge::figures::duration;
+use crate::figures::duration;
 use crate::judge::{Compared, Finding, Judged as _, Missing, Relation, SAME_WITHIN, numbers};
 
 /// The slowest buffer against the quickest; the smallest one that is as good as the

@@ -4,7 +4,7 @@ use super::{COMPARED, Numbered, Pair, TargetRows, data_bytes};
 use crate::answer::Verdict;
 use crate::bytes::short;
 use crate::copy::{CopyMethod, Source};
-use crate::judge::figures::{duration, number};
+use crate::figures::{duration, number};
 use crate::judge::{Finding, Judged as _, Missing, Relation, numbers};
 
 /// Methods that are compared, the first that has both rows.

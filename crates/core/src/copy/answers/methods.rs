@@ -2,7 +2,7 @@
 
 use super::{Numbered, Pair, TargetRows, plain, yardstick_s};
 use crate::copy::{CopyMethod, CopyRow, Measure};
-use crate::judge::figures::duration;
+use crate::figures::duration;
 use crate::judge::{Judged as _, Missing};
 
 /// Whether the bytes stay in the kernel and are really copied there.

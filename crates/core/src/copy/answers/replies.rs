@@ -6,7 +6,7 @@ use super::{
 };
 use crate::answer::Verdict;
 use crate::bytes::{exact, grouped};
-use crate::judge::figures::duration;
+use crate::figures::duration;
 use crate::judge::{Judged as _, Missing, Pair, Relation, numbers};
 use crate::reply::{self, Question, Reply, Said, Standing, by_time, by_verdict, judged, times};
 

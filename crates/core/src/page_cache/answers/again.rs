@@ -3,7 +3,7 @@
 use super::{Numbered, TargetRows, in_state};
 use crate::answer::Verdict;
 use crate::bytes::short;
-use crate::judge::figures::duration;
+use crate::figures::duration;
 use crate::judge::{Compared, Finding, Missing, Relation};
 use crate::page_cache::{Reader, SeriesRead, State};
 

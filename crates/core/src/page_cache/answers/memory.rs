@@ -2,7 +2,7 @@
 
 use super::{Pair, TargetRows, in_state};
 use crate::bytes::grouped;
-use crate::judge::figures::{duration, number};
+use crate::figures::{duration, number};
 use crate::judge::{Also, Compared, Finding, Missing, Relation};
 use crate::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
 

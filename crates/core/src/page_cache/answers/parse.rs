@@ -2,7 +2,7 @@
 
 use super::{Numbered, TargetRows};
 use crate::bytes;
-use crate::judge::figures::{duration, number};
+use crate::figures::{duration, number};
 use crate::judge::{Finding, Missing, Relation, SAME_WITHIN, numbers};
 use crate::page_cache::{MATTERS_SHARE, Parse, ParseLine, State, parse_lines};
 

@@ -3,12 +3,10 @@
 use super::{TargetRows, WARM_READ, again, memory, parse, residency, sizes, targets};
 use crate::answer::Verdict;
 use crate::bytes::exact;
-use crate::judge::figures::duration;
+use crate::figures::{duration, percent};
 use crate::judge::{Judged as _, Missing, Pair, Relation, numbers};
 use crate::page_cache::{PageCacheResult, PageCacheRow, Parse, Reader, State, parse_lines};
-use crate::reply::{
-    self, Question, Reply, Said, Standing, by_time, by_verdict, judged, percent, times,
-};
+use crate::reply::{self, Question, Reply, Said, Standing, by_time, by_verdict, judged, times};
 
 const REUSED: (State, Reader, Parse) = (State::Warm, Reader::ReadReused, Parse::None);
 const MAPPED: (State, Reader, Parse) = (State::Warm, Reader::Mmap, Parse::None);

@@ -3,7 +3,7 @@
 use super::{Numbered, TargetRows, in_state};
 use crate::answer::Verdict;
 use crate::bytes::short;
-use crate::judge::figures::rate;
+use crate::figures::rate;
 use crate::judge::{Finding, Missing, numbers};
 use crate::page_cache::{PageCacheRow, Reader, State};
 

@@ -2,7 +2,7 @@
 
 use super::{Pair, TargetRows, WARM_READ};
 use crate::answer::Verdict;
-use crate::judge::figures::number;
+use crate::figures::number;
 use crate::judge::{Finding, Missing, Relation, numbers};
 use crate::page_cache::{Parse, Reader, State};
 

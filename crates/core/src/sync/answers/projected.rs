@@ -2,7 +2,7 @@
 
 use super::TargetRows;
 use crate::answer::Verdict;
-use crate::judge::figures::number;
+use crate::figures::number;
 use crate::judge::{Finding, Missing};
 
 /// The error up to which a projection is useful, and the error from which it is useless.

@@ -3,7 +3,7 @@
 use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::bytes;
-use crate::judge::figures::{duration, number, rate};
+use crate::figures::{duration, number, percent, rate};
 use crate::judge::{Finding, Missing};
 use crate::stats::Ends;
 use crate::sync::SyncCall;
@@ -114,8 +114,6 @@ pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
     let Some(found) = series.steadiness else {
         return Err(Missing::Rows);
     };
-    // Adding 0 makes −0 a 0.
-    let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
     // A file may have been changed.
     let Some(left) = series.seconds.len().checked_sub(found.warm_up_seconds) else {
         return Err(Missing::Rows);

@@ -3,10 +3,10 @@
 use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
 use crate::answer::Verdict;
 use crate::bytes::{grouped, short};
-use crate::judge::figures::{number, rate as rate_text};
+use crate::figures::{number, percent, rate as rate_text};
 use crate::judge::{Missing, Pair, Relation, numbers};
 use crate::reply::{
-    self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, percent, times,
+    self, Question, Reply, Said, Standing, by_requests, by_time, by_verdict, judged, times,
 };
 use crate::sync::{SyncCall, SyncResult, SyncRow, Write};
 

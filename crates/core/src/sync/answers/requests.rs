@@ -2,7 +2,7 @@
 
 use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
-use crate::judge::figures::{number, rate};
+use crate::figures::{number, rate};
 use crate::judge::{Finding, Missing, Requests};
 use crate::sync::{SyncCall, Write};
 

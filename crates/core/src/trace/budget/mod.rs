@@ -129,7 +129,7 @@ impl fmt::Display for Amount {
         match *self {
             Self::Count(count) => f.write_str(&bytes::grouped(count)),
             Self::Bytes(size) => f.write_str(&bytes::exact(size)),
-            Self::Seconds(time) => f.write_str(&crate::duration(time)),
+            Self::Seconds(time) => f.write_str(&crate::figures::duration(time)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Heat map of times on a logarithmic axis, one line for each owner: the darker a cell, the more calls took that long.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::duration;
+use iostrata_core::figures::duration;
 
 use super::drawing::{Drawing, Plot, SQUARE, Symbol};
 use super::scale::{LogScale, time_tick};

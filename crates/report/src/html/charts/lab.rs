@@ -1,11 +1,12 @@
 //! Charts of the experiments: which values of a result stand where.
 
 use iostrata_core::buffering::BufferingResult;
+use iostrata_core::bytes;
 use iostrata_core::copy::{CopyResult, CopyRow, Destination};
+use iostrata_core::figures::duration;
 use iostrata_core::lab::Row;
 use iostrata_core::page_cache::{PageCacheResult, Parse, State};
 use iostrata_core::sync::{Second, SyncResult, SyncRow};
-use iostrata_core::{bytes, duration};
 
 use super::dots::{Dot, Dots};
 use super::heat;

@@ -1,8 +1,8 @@
 //! Charts of a trace: which values of a result stand where.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::duration;
 use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
+use iostrata_core::figures::duration;
 use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
 use iostrata_core::trace::{CallRow, TraceResult};

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iostrata_core::lab::target_of;
+pub(super) use iostrata_core::lab::{HOST, distinct};
 use iostrata_core::stats::Ends;
 use iostrata_core::timing::Timing;
 
@@ -14,9 +15,6 @@ use crate::lab::{Facts, Named, Whole};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
-
-/// Name of the target that is the measured directory's own file system.
-pub(super) const HOST: &str = "host";
 
 /// Head of the column of spreads where some rows have intervals and others ranges.
 const MIXED: &str = "95 % or range";
@@ -326,14 +324,4 @@ pub(super) fn medians<'t>(
         Column::number(head, medians),
         Column::text(&head_of_spreads, spreads).rank(1),
     ]
-}
-
-/// Each value once, where it comes first.
-pub(super) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
-    values.fold(Vec::new(), |mut seen, value| {
-        if !seen.contains(&value) {
-            seen.push(value);
-        }
-        seen
-    })
 }

@@ -1,5 +1,6 @@
 //! Runs second by second, and whether their rate is steady.
 
+use iostrata_core::figures::percent;
 use iostrata_core::sync::Second;
 
 use super::{Numbered, View};
@@ -49,8 +50,6 @@ fn table(row: &Numbered<'_>) -> Table {
 fn steadiness(row: &Numbered<'_>) -> Option<String> {
     let series = &row.row.series;
     let found = series.steadiness?;
-    // Adding 0 makes −0 a 0.
-    let percent = |share: f64| format!("{:.0} %", (share * 100.0).round() + 0.0);
     let figures = format!(
         "{} syncs/s, range {}, slope {}",
         number(found.mean_per_s),

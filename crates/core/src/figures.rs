@@ -1,21 +1,24 @@
-//! Figures in the form that answers use.
+//! Figures as text; [`bytes`] formats sizes and counts.
 
 use crate::bytes;
 
-/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`.
-pub(crate) fn number(value: f64) -> String {
-    match value.abs() {
-        size if size >= 999.5 => grouped(value),
-        size if size >= 99.95 => format!("{value:.0}"),
-        size if size >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+/// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`. A value above 0
+/// is never shown as 0.
+pub fn number(value: f64) -> String {
+    match value {
+        none if none <= 0.0 => "0".to_owned(),
+        small if small < 0.005 => "<0.01".to_owned(),
+        size if size >= 999.5 => grouped(size),
+        size if size >= 99.95 => format!("{size:.0}"),
+        size if size >= 9.995 => format!("{size:.1}"),
+        size => format!("{size:.2}"),
     }
 }
 
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a cast to u64 saturates; the figures are ratios and byte counts, not negative"
+    reason = "a cast to u64 saturates; the figures are ratios, rates and bytes, not negative"
 )]
 fn grouped(value: f64) -> String {
     bytes::grouped(value.round() as u64)
@@ -32,16 +35,17 @@ pub fn duration(seconds: f64) -> String {
     format!("{} {unit}", number(seconds * factor))
 }
 
-/// A count per record: `0`, `2`, `0.02`, `below 0.01`.
-pub(crate) fn rate(per_record: f64) -> String {
-    if per_record > 0.0 && per_record < 0.01 {
-        return "below 0.01".to_owned();
-    }
+/// A count per record: [`number`], or a whole number: `1`, `2.04`.
+pub fn rate(per_record: f64) -> String {
     let text = number(per_record);
-    match text.strip_suffix(".00") {
-        Some(whole) => whole.to_owned(),
-        None => text,
-    }
+    let whole = text.strip_suffix(".00").or_else(|| text.strip_suffix(".0"));
+    whole.map(str::to_owned).unwrap_or(text)
+}
+
+/// `83 %`.
+pub fn percent(share: f64) -> String {
+    // Adding 0 makes −0 a 0.
+    format!("{:.0} %", (share * 100.0).round() + 0.0)
 }
 
 /// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`, the last of `causes`;
@@ -88,7 +92,10 @@ mod tests {
     #[test]
     fn figures_keep_three_digits() {
         for (value, text) in [
-            (0.0, "0.00"),
+            (0.0, "0"),
+            (-0.0, "0"),
+            (0.0034, "<0.01"),
+            (0.996, "1.00"),
             (1.333, "1.33"),
             (71.04, "71.0"),
             (99.97, "100"),
@@ -96,6 +103,10 @@ mod tests {
         ] {
             assert_eq!(number(value), text);
         }
+        assert_eq!(
+            [0.834, -0.001].map(percent),
+            ["83 %".to_owned(), "0 %".to_owned()]
+        );
         for (seconds, text) in [
             (8.5e-7, "850 ns"),
             (71e-6, "71.0 µs"),
@@ -104,7 +115,13 @@ mod tests {
         ] {
             assert_eq!(duration(seconds), text);
         }
-        for (count, text) in [(0.0, "0"), (2.0, "2"), (0.02, "0.02"), (1e-4, "below 0.01")] {
+        for (count, text) in [
+            (0.0, "0"),
+            (2.0, "2"),
+            (12.0, "12"),
+            (0.02, "0.02"),
+            (1e-4, "<0.01"),
+        ] {
             assert_eq!(rate(count), text);
         }
     }
