@@ -2,10 +2,9 @@
 
 use super::fix::Added;
 use super::history::{History, Step};
-use super::kind::FaultKind;
 use super::model::Model;
 use super::result::{Finding, FixRow, OperationRow};
-use super::search::{Fault, Found, Kind};
+use super::search::{Fault, FaultKind, Found};
 use super::told::{files, moments};
 
 /// A finding, and the fault that shows it first.
@@ -91,16 +90,10 @@ fn is_same(one: &Finding, other: &Finding) -> bool {
 fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
     let row = |step: usize| operation(&history.steps[step], directory);
     let (culprit, before) = (row(fault.culprit), fault.before.map(row));
-    let kind = match fault.kind {
-        Kind::Prefix => FaultKind::Prefix,
-        Kind::Atomicity => FaultKind::Atomicity,
-        Kind::Ordering => FaultKind::Ordering,
-        Kind::LostAfterAck => FaultKind::LostAfterAck,
-    };
     Finding {
-        kind,
+        kind: fault.kind,
         story: story(fault.kind, &culprit, before.as_ref()),
-        advice: advice(kind, &culprit, before.as_ref()),
+        advice: advice(fault.kind, &culprit, before.as_ref()),
         culprit,
         before,
         message: fault.message.clone(),
@@ -155,19 +148,19 @@ impl OperationRow {
     }
 }
 
-fn story(kind: Kind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+fn story(kind: FaultKind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
     let lost = culprit.text();
     match (kind, before) {
-        (Kind::LostAfterAck, _) => {
+        (FaultKind::LostAfterAck, _) => {
             format!("The program has reported success, and the {lost} is not on disk.")
         }
-        (Kind::Ordering, Some(before)) => {
+        (FaultKind::Ordering, Some(before)) => {
             format!(
                 "The {} is on disk, but the {lost} before it is not.",
                 before.text()
             )
         }
-        (Kind::Atomicity, _) => format!("A part of the {lost} is on disk, the rest is not."),
+        (FaultKind::Atomicity, _) => format!("A part of the {lost} is on disk, the rest is not."),
         _ => format!("Everything up to the {lost} is on disk, and nothing after it."),
     }
 }

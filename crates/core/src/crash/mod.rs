@@ -15,7 +15,6 @@ mod fix;
 mod format;
 mod graph;
 mod history;
-mod kind;
 pub mod litmus;
 mod mapped;
 mod model;
@@ -42,7 +41,6 @@ pub use finding::{Told, findings, fix_rows, operation};
 pub use fix::{Added, fix};
 pub use format::Format;
 pub use history::{History, Step, Thread};
-pub use kind::FaultKind;
 pub use mapped::RebuiltRow;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
@@ -50,7 +48,7 @@ pub use result::{
     AFTER_FAILURE, BlockRow, CrashResult, Finding, FixRow, FormatRow, ModeRow, OperationRow,
     Recording, RecoveredRow, SCHEMA, Said, Settings, States, Verdict,
 };
-pub use search::{Check, Fault, Found, Kind, Seen, Stopped, search};
+pub use search::{Check, Fault, FaultKind, Found, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};
 pub use told::{FileRow, FileState, Left, Moment, Role, files_between};
 pub use verdicts::{Share, Verdicts};

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::Pressure;
-use super::kind::FaultKind;
 use super::mapped::RebuiltRow;
 use super::model::Model;
 use super::parts::PartRow;
+use super::search::FaultKind;
 use super::told::{FileRow, Moment};
 use crate::Environment;
 use crate::op::Gap;

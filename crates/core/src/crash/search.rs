@@ -10,24 +10,37 @@ use super::state;
 use super::verdicts::{Key, Share, Verdicts};
 use crate::record::Tree;
 
-/// How a crash breaks something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Everything up to some operation is on disk and nothing after it.
-    Prefix,
-    /// A part of an operation is on disk, another part is not.
-    Atomicity,
-    /// A later operation is on disk, an earlier one is not.
-    Ordering,
-    /// Somebody had been told, and it is not on disk.
-    LostAfterAck,
+names! {
+    /// How a crash breaks something.
+    pub enum FaultKind {
+        /// Something was reported and is lost.
+        LostAfterAck = "lost-after-ack",
+        /// A later operation is on disk, an earlier one is not.
+        Ordering = "ordering",
+        /// A part of an operation is on disk.
+        Atomicity = "atomicity",
+        /// Everything up to an operation is on disk, and that is not enough.
+        Prefix = "prefix",
+    }
+}
+
+impl FaultKind {
+    /// What a crash leaves, in one line.
+    pub fn leaves(self) -> &'static str {
+        match self {
+            Self::LostAfterAck => "less than the program had reported",
+            Self::Ordering => "a later operation without an earlier one",
+            Self::Atomicity => "a part of one operation",
+            Self::Prefix => "all operations up to one, and none after it",
+        }
+    }
 }
 
 /// One way to break something, however many states show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// How.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// The step whose effects, or some of them, are lost; of a prefix the last one that is there.
     pub culprit: usize,
     /// The step that should have waited: what it changed is there, or what it said was said.
@@ -277,7 +290,7 @@ fn explains(history: &History, fault: &Fault, state: &State, message: &str) -> b
     let lacks = !fault.lost.is_empty() && fault.lost.iter().all(|at| !state.kept[*at]);
     let has = fault.before.is_some_and(|before| {
         let step = &history.steps[before];
-        if fault.kind == Kind::LostAfterAck {
+        if fault.kind == FaultKind::LostAfterAck {
             step.end <= state.point.time
         } else {
             step.effects.clone().any(|at| state.kept[at])

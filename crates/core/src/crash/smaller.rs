@@ -3,7 +3,7 @@
 use std::iter;
 
 use super::explore::{Coverage, Explorer, Point, State};
-use super::search::{Check, Fault, Kind, Seen};
+use super::search::{Check, Fault, FaultKind, Seen};
 use super::state;
 use super::verdicts::{Key, Verdicts};
 
@@ -217,16 +217,16 @@ impl<C> Smaller<'_, '_, C> {
         let (kind, culprit, before) = match (lost.first(), acknowledged) {
             (first, Some(told)) => {
                 let culprit = first.map_or(last_step, |at| effects[*at].step);
-                (Kind::LostAfterAck, culprit, Some(told))
+                (FaultKind::LostAfterAck, culprit, Some(told))
             }
-            (None, None) => (Kind::Prefix, last_step, None),
+            (None, None) => (FaultKind::Prefix, last_step, None),
             (Some(first), None) => {
                 let culprit = effects[*first].step;
                 let later = last_kept.filter(|at| at > first).map(|at| effects[at].step);
                 match later {
-                    Some(step) if step != culprit => (Kind::Ordering, culprit, Some(step)),
-                    _ if self.has_kept(&state, culprit) => (Kind::Atomicity, culprit, None),
-                    _ => (Kind::Prefix, last_step, None),
+                    Some(step) if step != culprit => (FaultKind::Ordering, culprit, Some(step)),
+                    _ if self.has_kept(&state, culprit) => (FaultKind::Atomicity, culprit, None),
+                    _ => (FaultKind::Prefix, last_step, None),
                 }
             }
         };

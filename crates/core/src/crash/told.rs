@@ -86,39 +86,23 @@ pub struct FileRow {
     pub state: FileState,
 }
 
-/// What a crash made of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum FileState {
-    /// As before the program, and not as after it.
-    Old,
-    /// As after the program.
-    New,
-    /// There, with no bytes.
-    Empty,
-    /// Nothing but zeros.
-    Zeros,
-    /// As it was between two operations of the program.
-    Between,
-    /// As it never was: older and newer bytes.
-    Torn,
-    /// It was there before or after, and is not.
-    Missing,
-}
-
-impl FileState {
-    /// `old`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Old => "old",
-            Self::New => "new",
-            Self::Empty => "empty",
-            Self::Zeros => "zeros",
-            Self::Between => "between",
-            Self::Torn => "torn",
-            Self::Missing => "missing",
-        }
+names! {
+    /// What a crash made of a file.
+    pub enum FileState {
+        /// As before the program, and not as after it.
+        Old = "old",
+        /// As after the program.
+        New = "new",
+        /// There, with no bytes.
+        Empty = "empty",
+        /// Nothing but zeros.
+        Zeros = "zeros",
+        /// As it was between two operations of the program.
+        Between = "between",
+        /// As it never was: older and newer bytes.
+        Torn = "torn",
+        /// It was there before or after, and is not.
+        Missing = "missing",
     }
 }
 

@@ -1,12 +1,12 @@
 //! What real recoveries left broken, as findings: with the operation that was under way, and joined with what the models
 //! found.
 
-use super::pressure::Pressure;
+use super::Pressure;
 use crate::crash::finding::{advice, operation, weight};
 use crate::crash::history::{History, Step};
-use crate::crash::kind::FaultKind;
 use crate::crash::model::Model;
 use crate::crash::result::{Finding, OperationRow, RecoveredRow};
+use crate::crash::search::FaultKind;
 use crate::crash::told::{FileRow, recovered_moments};
 
 /// What proves a finding that a mounted image showed.

@@ -9,7 +9,6 @@ mod content;
 mod epoch;
 mod finding;
 mod journal;
-mod pressure;
 mod request;
 mod subset;
 
@@ -20,6 +19,18 @@ pub use content::{Content, ContentHash};
 pub use epoch::{Block, Epoch, epochs};
 pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
 pub use journal::{JOURNAL_HEADER_BYTES, Journal, Place};
-pub use pressure::Pressure;
 pub use request::{Action, Request};
 pub use subset::{SubsetBudget, Subsets, subsets};
+
+// The one that finds most is first.
+names! {
+    /// What a crash can leave depends on when the file system commits, and that on others too.
+    pub enum Pressure {
+        /// Somebody syncs another file of the file system after each change.
+        Fsync = "fsync",
+        /// The file system commits every second.
+        Timer = "timer",
+        /// Nobody, until everything is written after the end of the program.
+        None = "none",
+    }
+}

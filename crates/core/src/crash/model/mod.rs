@@ -8,41 +8,26 @@ mod ext4;
 mod posix;
 mod xfs;
 
-use serde::{Deserialize, Serialize};
-
 use super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::history::{History, Step, Sync};
 use crate::op::FileId;
 
-/// A persistence model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Model {
-    /// What POSIX guarantees, and nothing more: only syncs order anything.
-    Posix,
-    /// ext4 with its defaults: `data=ordered`, delayed allocation, `auto_da_alloc`, `dioread_nolock`.
-    Ext4,
-    /// xfs with its defaults.
-    Xfs,
-    /// btrfs with its defaults.
-    Btrfs,
+// The weakest is first.
+names! {
+    /// A persistence model.
+    pub enum Model {
+        /// What POSIX guarantees, and nothing more: only syncs order anything.
+        Posix = "posix",
+        /// ext4 with its defaults: `data=ordered`, delayed allocation, `auto_da_alloc`, `dioread_nolock`.
+        Ext4 = "ext4",
+        /// xfs with its defaults.
+        Xfs = "xfs",
+        /// btrfs with its defaults.
+        Btrfs = "btrfs",
+    }
 }
 
 impl Model {
-    /// All models, the weakest first.
-    pub const ALL: [Self; 4] = [Self::Posix, Self::Ext4, Self::Xfs, Self::Btrfs];
-
-    /// `ext4`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Posix => "posix",
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Btrfs => "btrfs",
-        }
-    }
-
     /// What is not in the order that the model keeps otherwise.
     pub(super) fn exempt(self, history: &History) -> Exempt {
         match self {

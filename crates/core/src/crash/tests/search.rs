@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use super::{Log, ROOT, letters, shown};
 use crate::crash::{
-    Budget, Check, Coverage, Explorer, Found, History, Kind, Model, Seen, Share, State, Stopped,
-    Verdicts, search,
+    Budget, Check, Coverage, Explorer, FaultKind, Found, History, Model, Seen, Share, State,
+    Stopped, Verdicts, search,
 };
 use crate::record::Tree;
 
@@ -65,7 +65,7 @@ fn the_same_is_found_however_many_are_looked_at_side_by_side() {
             alone
                 .faults
                 .iter()
-                .any(|fault| fault.kind == Kind::LostAfterAck)
+                .any(|fault| fault.kind == FaultKind::LostAfterAck)
         );
         for beside in [2, 3, 7, 64] {
             assert_eq!(
