@@ -45,8 +45,7 @@ pub struct Description(pub u64);
 /// The effect of an operation. [`Change::Found`], [`Change::Made`] or [`Change::Opened`] describes
 /// a node before any other change refers to it, and a directory before its names.
 ///
-/// The order of the variants, and of their fields, is part of the format. New variants are added at
-/// the end, where an older reader returns them as [`Change::Later`]; anything else needs a new
+/// The order of the variants, and of their fields, is part of the format: a change of it needs a new
 /// [`super::VERSION`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
@@ -298,12 +297,6 @@ pub enum Change {
         offset: u64,
         /// Their length, bytes.
         bytes: u64,
-    },
-    /// An operation recorded by a later version of iostrata and unknown to this one. Never written.
-    #[serde(skip)]
-    Later {
-        /// Number of the variant.
-        kind: u32,
     },
 }
 

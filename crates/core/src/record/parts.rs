@@ -4,9 +4,6 @@ use super::{Change, Description, Durability, Name, Payload, Place, Was};
 use crate::op::FileId;
 
 impl Change {
-    /// Number of variants that a log can contain: higher numbers were added later.
-    pub(super) const VARIANTS: u32 = 23;
-
     /// Its kind in one or two words: `wrote`, `made`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -33,7 +30,6 @@ impl Change {
             Self::Before { .. } => "before",
             Self::MappedToRead { .. } => "mapped_to_read",
             Self::Touched { .. } => "touched",
-            Self::Later { .. } => "unknown",
         }
     }
 
@@ -61,7 +57,7 @@ impl Change {
             | Self::MappedToRead { node, .. }
             | Self::Touched { node, .. } => Some(*node),
             Self::Synced { node, .. } => *node,
-            Self::Printed { .. } | Self::Attempted { .. } | Self::Later { .. } => None,
+            Self::Printed { .. } | Self::Attempted { .. } => None,
         }
     }
 

@@ -1,7 +1,5 @@
 //! Reads a log, operation by operation.
 
-use crate::noun::counted;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -10,8 +8,8 @@ use serde::de::DeserializeOwned;
 
 use super::frame::{self, Frame, Kind};
 use super::{
-    Begin, Change, Completeness, Contents, End, Exceeded, Extent, Limits, Operation, Payload,
-    Piece, Position, Source,
+    Begin, Completeness, Contents, End, Exceeded, Extent, Limits, Operation, Payload, Piece,
+    Position, Source,
 };
 use crate::op::Gap;
 
@@ -26,8 +24,7 @@ pub enum ReadError {
     NotALog,
     /// It has another version.
     #[error(
-        "operation log version {found}: {}; this one reads version {}",
-        reads(*found),
+        "operation log version {found}: this iostrata reads version {}",
         super::VERSION
     )]
     Version {
@@ -61,17 +58,6 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// The iostrata version that reads a format version.
-fn reads(version: u32) -> &'static str {
-    match version {
-        1 => "iostrata 0.1 reads it",
-        _ => "a newer iostrata reads it",
-    }
-}
-
-/// An operation without its change, which may be of an unknown kind.
-type Head = (u64, u32, u32, u64, u64, Cow<'static, str>, Result<u64, i32>);
-
 /// The next entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
@@ -102,8 +88,6 @@ pub struct Reader<R> {
     recordings: u64,
     /// First operation of the last recording.
     first_id: u64,
-    /// Operations of unknown kinds.
-    later: u64,
     limits: Limits,
     /// Expanded bytes, and bytes kept of begins and ends.
     expanded: u64,
@@ -141,7 +125,6 @@ impl<R: Read + Seek> Reader<R> {
             open: true,
             recordings: 0,
             first_id: 0,
-            later: 0,
             limits,
             expanded: 0,
             kept_bytes: 0,
@@ -208,7 +191,6 @@ impl<R: Read + Seek> Reader<R> {
             return Err(self.corrupt("an operation is missing or out of order"));
         }
         self.position.operations += 1;
-        self.later += u64::from(matches!(operation.change, Change::Later { .. }));
         Ok(operation)
     }
 
@@ -231,16 +213,10 @@ impl<R: Read + Seek> Reader<R> {
         self.limits.check_memory(self.kept_bytes)
     }
 
-    /// A later iostrata may have appended fields to it.
     fn whole<T: DeserializeOwned>(&mut self, frame: &Frame) -> Result<T, ReadError> {
         self.keep_bytes((frame.body.len() as u64 + 64).saturating_mul(KEPT_FOR_BYTE))?;
-        match postcard::take_from_bytes(&frame.body) {
-            Ok((value, _added)) => Ok(value),
-            Err(_malformed) => Err(self.corrupt(
-                "the start or end of a recording cannot be \
-                                                 decoded",
-            )),
-        }
+        postcard::from_bytes(&frame.body)
+            .map_err(|_malformed| self.corrupt("the start or end of a recording cannot be decoded"))
     }
 
     /// The current position: after the last complete frame when the end was reached.
@@ -254,12 +230,6 @@ impl<R: Read + Seek> Reader<R> {
         let mut gaps = self.gaps.clone();
         if self.open {
             gaps.push(cut_off());
-        }
-        if self.later > 0 {
-            gaps.push(Gap::new(
-                counted(self.later, "operation"),
-                "only a newer iostrata knows their kinds",
-            ));
         }
         Completeness::from_gaps(gaps)
     }
@@ -389,25 +359,7 @@ fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
     let (length, behind) = postcard::take_from_bytes::<u32>(encoded).ok()?;
     let one = behind.get(..usize::try_from(length).ok()?)?;
     let bytes = encoded.len() - behind.len() + one.len();
-    let (head, change) = postcard::take_from_bytes::<Head>(one).ok()?;
-    let (kind, _) = postcard::take_from_bytes::<u32>(change).ok()?;
-    let change = if kind < Change::VARIANTS {
-        postcard::from_bytes(change).ok()?
-    } else {
-        Change::Later { kind }
-    };
-    let (id, process, thread, started_ns, took_ns, call, outcome) = head;
-    let operation = Operation {
-        id,
-        process,
-        thread,
-        started_ns,
-        took_ns,
-        call,
-        outcome,
-        change,
-    };
-    Some((operation, bytes))
+    Some((postcard::from_bytes(one).ok()?, bytes))
 }
 
 /// The gap of a recording without an end.

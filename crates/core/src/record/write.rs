@@ -109,7 +109,6 @@ impl<W: Write> Writer<W> {
     /// When `out` cannot be written to.
     pub fn operation(&mut self, operation: &mut Operation) -> io::Result<()> {
         operation.id = self.position.operations;
-        // Its length comes first, so that a reader can skip unknown kinds.
         let encoded = postcard::to_stdvec(operation).map_err(io::Error::other)?;
         let length = u32::try_from(encoded.len()).map_err(io::Error::other)?;
         self.operations = postcard::to_extend(&length, std::mem::take(&mut self.operations))

@@ -282,8 +282,8 @@ pub struct SyncWait {
     #[serde(flatten)]
     pub syncs: CallFigures,
     /// Its synchronous writes: by a descriptor that was opened with `O_SYNC` or `O_DSYNC`, with `RWF_SYNC` or
-    /// `RWF_DSYNC`, to a file with the attribute `S` or a file system that is mounted with `sync`; `null` from
-    /// versions that did not tell them apart.
+    /// `RWF_DSYNC`, to a file with the attribute `S` or a file system that is mounted with `sync`; `null` where it
+    /// is not known.
     pub synchronous_writes: Option<CallFigures>,
     /// The disk; `null` when unknown.
     pub disk: Option<String>,

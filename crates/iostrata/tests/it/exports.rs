@@ -444,7 +444,7 @@ fn what_cannot_be_exported_is_told() {
     future[16] = 99;
     fs::write(place.path("future.log"), future).unwrap();
     let outcome = report(&place, &["--csv", "tables"], &[&place.path("future.log")]).expect(4);
-    outcome.says(&["operation log version 99: a newer iostrata reads it"]);
+    outcome.says(&["operation log version 99: this iostrata reads version 2"]);
     let outcome = report(&place, &["--csv", "none/tables"], &[&log]).expect(3);
     outcome.says(&["cannot make the directory none/tables: No such file or directory"]);
     fs::write(place.dir().join("file"), "").unwrap();

@@ -74,10 +74,7 @@ enum At {
 
 fn moment(change: &Change) -> At {
     match change {
-        Change::Found { .. }
-        | Change::Before { .. }
-        | Change::Stored { .. }
-        | Change::Later { .. } => At::Nowhere,
+        Change::Found { .. } | Change::Before { .. } | Change::Stored { .. } => At::Nowhere,
         Change::Touched { .. } => At::Instant,
         _ => At::Call,
     }
