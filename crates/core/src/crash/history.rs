@@ -37,7 +37,6 @@ pub struct Step {
     /// Its begin and its end among the begins and ends of all steps.
     pub(super) begin: usize,
     pub(super) end: usize,
-    /// Its effects.
     pub(super) effects: Range<usize>,
     /// What it made durable when it returned.
     pub(super) sync: Option<Sync>,
@@ -228,11 +227,6 @@ impl History {
             .iter()
             .filter(|step| step.printed.is_some())
             .count()
-    }
-
-    /// Whether the program changed something below the directory.
-    pub fn changes_something(&self) -> bool {
-        !self.effects.is_empty()
     }
 
     /// Steps in the order in which they ended: their places in the history.

@@ -48,11 +48,6 @@ impl Verdicts {
         }
     }
 
-    /// Trees that were checked.
-    pub fn count(&self) -> usize {
-        self.known.len()
-    }
-
     /// All of them, in the order of their hashes: the tree, what had been said by then, the message.
     pub fn all(&self) -> Vec<(String, u64, Option<&str>)> {
         let known = self.known.iter();

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use crate::bytes;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Row};
-use crate::stats;
 pub use answers::{answers, replies};
 pub use latency::{Bucket, Latency};
 pub use projection::{
@@ -242,11 +241,6 @@ impl SyncRow {
         let samples = self.row.timing.iter().flat_map(|timing| &timing.samples_s);
         let syncs = self.syncs_per_run.max(1) as f64;
         samples.map(|run_s| run_s / syncs).collect()
-    }
-
-    /// Median of [`Self::times_s`].
-    pub fn time_s(&self) -> Option<f64> {
-        stats::median(&self.times_s())
     }
 }
 

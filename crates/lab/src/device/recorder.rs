@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use iostrata_tracer::kernel::{LoopDevice, LoopError, PrivateMounts};
@@ -103,11 +103,6 @@ impl Recorder {
     /// The loop device.
     pub fn device(&self) -> &LoopDevice {
         &self.device
-    }
-
-    /// The directory of the FUSE file system.
-    pub fn directory(&self) -> PathBuf {
-        self.fuse.path().to_owned()
     }
 
     /// Detaches the device and unmounts FUSE, once the device's own file system is unmounted. Gives the log, and what

@@ -145,11 +145,6 @@ impl Scratch {
         }
     }
 
-    /// Free bytes for this user on the file system of the directory.
-    pub fn free_bytes(&self) -> io::Result<u64> {
-        Ok(free_bytes(self.directory.as_fd())?)
-    }
-
     /// Removes the directory now and returns what could not be removed.
     pub fn close(mut self) -> Result<(), Leftover> {
         self.remove()
