@@ -15,7 +15,6 @@ pub(crate) struct Whole<'a> {
     pub(crate) answers: &'a [Answer],
     pub(crate) caveats: &'a [String],
     pub(crate) missing: &'a [Gap],
-    /// Warm-up runs.
     pub(crate) warm_up_runs: usize,
     /// Rows requested, if the run was interrupted.
     pub(crate) interrupted: Option<usize>,

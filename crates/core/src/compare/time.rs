@@ -86,7 +86,6 @@ pub struct TimeRatio {
 }
 
 impl TimeRatio {
-    /// Its judgement.
     pub(super) fn judgement(&self) -> Judgement {
         if self.low_ratio > 1.0 && self.ratio >= LEAST {
             Judgement::Slower

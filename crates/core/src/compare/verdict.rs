@@ -65,7 +65,6 @@ impl Verdict {
 }
 
 impl Limit {
-    /// As a factor.
     fn factor(self) -> f64 {
         1.0 + self.percent / 100.0
     }

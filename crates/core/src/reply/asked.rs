@@ -25,7 +25,6 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// A fact.
     pub(crate) fn fact(answer: impl Into<String>, rows: Vec<usize>) -> Self {
         Self {
             gist: String::new(),

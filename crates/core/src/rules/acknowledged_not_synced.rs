@@ -9,7 +9,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "acknowledged-not-synced",
     looks_for: "a file never synced, although the process that wrote it reported something \

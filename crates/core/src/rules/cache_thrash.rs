@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cache-thrash",
     looks_for: "a file whose pages were read from the device more than once",

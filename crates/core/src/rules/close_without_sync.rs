@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "close-without-sync",
     looks_for: "a file closed without a sync by a process that syncs other files in its directory",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{Cited, FileRow, Severity, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "cold-start",
     looks_for: "time spent waiting for data that a second run finds in the page cache",

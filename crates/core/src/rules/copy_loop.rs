@@ -8,7 +8,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "copy-loop",
     looks_for: "a whole file read and as many bytes written to another file in equal pieces",

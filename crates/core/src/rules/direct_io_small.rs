@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "direct-io-small",
     looks_for: "sequential direct I/O in small pieces, each waiting for the device",

@@ -5,7 +5,6 @@ use super::fault::{Fault, Stake, SyncHabits, directory_of, lasting, name_of, sur
 use super::rule::{Rule, Subject};
 use crate::trace::{Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-not-synced",
     looks_for: "a file or directory created, renamed or removed in a directory that was not synced",

@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::noun::counted;
 use crate::trace::{FileKind, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "directory-reread",
     looks_for: "one directory listed many times by the same processes",

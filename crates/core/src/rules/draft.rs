@@ -15,7 +15,6 @@ pub(super) const LISTED: usize = 5;
 pub(super) struct Found {
     /// One line.
     pub(super) title: String,
-    /// Its evidence.
     pub(super) evidence: Vec<Cited>,
     /// Time spent on it, seconds.
     pub(super) cost_s: f64,

@@ -7,7 +7,6 @@ use crate::bytes::grouped;
 use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "end-of-file-polling",
     looks_for: "repeated reads at the end of a file that return nothing",

@@ -5,7 +5,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
 use crate::trace::{CallRow, Cited, NotFound, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "failed-lookups",
     looks_for: "paths that do not exist, looked up many times by the same processes",

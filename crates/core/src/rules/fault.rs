@@ -44,7 +44,6 @@ impl Stake {
 /// The fault of one file.
 #[derive(Debug, Clone)]
 pub(super) struct Fault<'a> {
-    /// The file.
     pub(super) file: &'a FileRow,
     /// The possible loss in a crash.
     pub(super) stake: Stake,

@@ -7,7 +7,6 @@ use crate::bytes::grouped;
 use crate::figures::duration;
 use crate::trace::{Remedy, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fdatasync-suffices",
     looks_for: "fsync where only the contents had changed, for which fdatasync is enough",

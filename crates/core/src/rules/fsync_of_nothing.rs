@@ -7,7 +7,6 @@ use crate::bytes::grouped;
 use crate::figures::duration;
 use crate::trace::TraceResult;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-of-nothing",
     looks_for: "syncs of a file that was unchanged since its last sync",

@@ -7,7 +7,6 @@ use crate::bytes::{grouped, short};
 use crate::figures::duration;
 use crate::trace::{Remedy, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "fsync-per-record",
     looks_for: "a sync after each small record",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::noun::counted;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "ignored-fsync-error",
     looks_for: "writes or syncs after a failed sync, through the same open file",

@@ -7,7 +7,6 @@ use crate::bytes::{grouped, short};
 use crate::evidence::RequestCount;
 use crate::trace::{Cited, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "journal-amplification",
     looks_for: "a journal that writes several times as many bytes as the data itself",

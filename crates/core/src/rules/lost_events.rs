@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::noun::counted;
 use crate::trace::TraceResult;
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "lost-events",
     looks_for: "lost events, which make counts too low",

@@ -8,7 +8,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "many-tiny-files",
     looks_for: "many files of at most one page created in one directory",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-file-faults",
     looks_for: "a mapped file read in by page faults, one at a time",

@@ -5,7 +5,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "mapped-not-synced",
     looks_for: "a file changed through a mapping and never synced, by a process that syncs others",

@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "medium-transfers",
     looks_for: "a large file read or written in pieces of 4 to 32 KiB, the default of many \

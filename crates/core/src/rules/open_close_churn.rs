@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "open-close-churn",
     looks_for: "one file opened and closed repeatedly by the same processes",

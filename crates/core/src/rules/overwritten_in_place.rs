@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "overwritten-in-place",
     looks_for: "an existing file, overwritten or truncated and rewritten, and never synced",

@@ -7,7 +7,6 @@ use super::synced::{LEAST_SYNCS, SyncedName};
 use crate::bytes::{grouped, short};
 use crate::trace::{Remedy, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "preallocate-log",
     looks_for: "a log that grows with every record and is synced after each",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{Cited, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "prefetch-wasted",
     looks_for: "a file of which read-ahead read many times what the program asked for",

@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "queue-depth-one",
     looks_for: "random reads that wait for the device one at a time",

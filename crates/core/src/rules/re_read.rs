@@ -7,7 +7,6 @@ use crate::bytes::short;
 use crate::noun::counted;
 use crate::trace::{Cited, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "re-read",
     looks_for: "a file read several times over",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "read-before-write",
     looks_for: "writes of partial pages, which the kernel first reads from the device",

@@ -5,7 +5,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, NameHolder, Naming, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rename-without-fsync",
     looks_for: "a file renamed or linked to its final name before its contents were synced",

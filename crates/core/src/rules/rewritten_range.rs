@@ -7,7 +7,6 @@ use crate::bytes::short;
 use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "rewritten-range",
     looks_for: "a file rewritten many times over, with no sync or open in between",

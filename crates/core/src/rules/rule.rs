@@ -16,7 +16,6 @@ pub struct Rule {
     pub in_short: &'static str,
     /// The remedy.
     pub(super) advice: &'static str,
-    /// Its subject.
     pub(super) at: Subject,
 }
 

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "seek-per-transfer",
     looks_for: "lseek before every read or write of a file, unnecessary with pread and pwrite",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{FileKind, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-pipe-transfers",
     looks_for: "many small writes to a pipe, or reads from one",

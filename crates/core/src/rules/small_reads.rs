@@ -6,7 +6,6 @@ use super::pieces::{is_gatherable, small_pieces};
 use super::rule::{Rule, Subject};
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-reads",
     looks_for: "many sequential reads of less than a page from one file",

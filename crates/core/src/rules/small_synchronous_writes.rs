@@ -9,7 +9,6 @@ use crate::bytes::{grouped, short};
 use crate::figures::duration;
 use crate::trace::{FileHistory, FileRow, Remedy, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-synchronous-writes",
     looks_for: "small writes to a file that was opened with O_SYNC or O_DSYNC",

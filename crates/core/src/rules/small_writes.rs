@@ -6,7 +6,6 @@ use super::pieces::{is_gatherable, small_pieces};
 use super::rule::{Rule, Subject};
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "small-writes",
     looks_for: "many small sequential writes to one file",

@@ -7,7 +7,6 @@ use crate::figures::duration;
 use crate::noun::counted;
 use crate::trace::{CallRow, Cited, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "sync-everything",
     looks_for: "sync and syncfs, which write the data of every program",

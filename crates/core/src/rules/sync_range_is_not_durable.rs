@@ -6,7 +6,6 @@ use crate::bytes::short;
 use crate::noun::counted;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "sync-range-is-not-durable",
     looks_for: "sync_file_range on a file that is never synced",

@@ -28,7 +28,6 @@ pub(super) struct SyncedName<'a> {
     pub(super) file: &'a FileRow,
     /// Writes, and their bytes.
     pub(super) writes: u64,
-    /// Bytes written.
     pub(super) written_bytes: u64,
     /// Writes that made the file longer.
     pub(super) appends: u64,

@@ -7,7 +7,6 @@ use crate::bytes::short;
 use crate::noun::counted;
 use crate::trace::{Cited, FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "temp-file-churn",
     looks_for: "files created, written and removed without being read",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
     looks_for: "an existing file, truncated and rewritten in place",

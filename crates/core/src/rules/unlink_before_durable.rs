@@ -6,7 +6,6 @@ use super::rebuilt::is_rebuilt;
 use super::rule::{Rule, Subject};
 use crate::trace::{FileHistory, FileRow, Happened, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unlink-before-durable",
     looks_for: "a file removed before its replacement, or the file made from it, was synced",

@@ -5,7 +5,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{Cited, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "unpaid-at-exit",
     looks_for: "much of the written data is still dirty when the program ends",

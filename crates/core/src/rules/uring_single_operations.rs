@@ -5,7 +5,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
 use crate::trace::{CallGroup, CallRow, Cited, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "uring-single-operations",
     looks_for: "one io_uring_enter call per operation",

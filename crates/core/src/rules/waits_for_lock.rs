@@ -7,7 +7,6 @@ use super::rule::{Rule, Subject};
 use crate::noun::counted;
 use crate::trace::{FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "waits-for-lock",
     looks_for: "calls that waited for another process to release a file lock",

@@ -6,7 +6,6 @@ use super::rule::{Rule, Subject};
 use crate::bytes::{grouped, short};
 use crate::trace::{Cited, FileRow, TraceResult};
 
-/// The rule.
 pub(super) static RULE: Rule = Rule {
     id: "write-amplification",
     looks_for: "scattered writes that dirty many times their size",

@@ -48,7 +48,6 @@ pub struct Happened {
 }
 
 impl Happened {
-    /// Adds one.
     pub(crate) fn add(&mut self, span: Span) {
         self.count = self.count.saturating_add(1);
         self.took_ns = self.took_ns.saturating_add(span.took_ns());

@@ -7,7 +7,6 @@ const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 /// Prefix of the line with the names that tables and sentences use for a term.
 const IN_OUTPUT: &str = "In output: ";
 
-/// An entry.
 struct Entry {
     /// The heading as written; also its anchor in the page.
     id: String,

@@ -57,12 +57,10 @@ impl Tree {
         symlink("file", self.root.join("single/link"))
     }
 
-    /// A path below it.
     pub(super) fn path(&self, below: &str) -> PathBuf {
         self.root.join(below)
     }
 
-    /// The subject of an operation.
     pub(super) fn subject(&self, operation: Operation) -> PathBuf {
         self.path(match operation {
             Operation::Readdir => "single/directory",

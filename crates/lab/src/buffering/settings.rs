@@ -17,7 +17,6 @@ const FEWEST_RECORDS: u64 = 20;
 /// the third makes it overflow, and the file is too large to be stored inline.
 pub(super) const TIMELINE_SIZE_BYTES: u64 = 3000;
 
-/// Records of a timeline.
 pub(super) const TIMELINE_RECORDS: u64 = 4;
 
 /// What the user chose; empty lists and `None` mean the defaults of the effort.

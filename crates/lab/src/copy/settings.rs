@@ -100,7 +100,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The cases of a target.
     pub(super) fn of(&self, target: &Target) -> &[Case] {
         if target.image {
             &self.images

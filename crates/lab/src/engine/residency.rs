@@ -26,7 +26,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 pub(crate) struct Residency {
     /// Pages of the file.
     pub(crate) pages: u64,
-    /// Resident pages.
     pub(crate) resident_pages: u64,
     /// Resident pages that are not written back.
     pub(crate) dirty_pages: u64,

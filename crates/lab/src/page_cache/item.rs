@@ -59,7 +59,6 @@ pub(super) struct Again {
 #[derive(Debug, Clone)]
 pub(super) struct ReadRun {
     pub(super) found: Found,
-    /// The first read.
     pub(super) first: ReadFileReport,
     /// All reads, if there were several.
     pub(super) series: Vec<Again>,

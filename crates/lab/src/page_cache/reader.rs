@@ -20,7 +20,6 @@ use crate::engine::{Failure, Job, Stopwatch, Task, monotonic_ns};
 /// Requests of `io_uring` in flight.
 const RING_DEPTH: u32 = 8;
 
-/// Bytes of one request.
 const RING_REQUEST_BYTES: usize = 128 << 10;
 
 /// Reads with `O_DIRECT` consist of whole blocks of at most this size (open(2)).

@@ -45,7 +45,6 @@ pub(super) fn set_mode(directory: BorrowedFd<'_>, name: &[u8], mode: Mode) -> Re
     chmod(format!("/proc/self/fd/{}", made.as_raw_fd()), mode)
 }
 
-/// A new file in a directory.
 pub(super) fn new_file(directory: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(directory, name, flags, Mode::RUSR | Mode::WUSR, BENEATH)

@@ -267,7 +267,6 @@ impl RunFile {
         }
     }
 
-    /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -277,7 +276,6 @@ impl RunFile {
         identity(&self.path)
     }
 
-    /// Removes it.
     pub(crate) fn remove(self) -> Result<(), LabError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

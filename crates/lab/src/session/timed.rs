@@ -13,7 +13,6 @@ pub(crate) struct Timed {
     pub(crate) interference: Interference,
     /// Whether the item has all its runs.
     pub(crate) enough: bool,
-    /// The stopping rule.
     pub(crate) stopping: StoppingRule,
 }
 

@@ -54,7 +54,6 @@ fn cold<'a>() -> Fields<'a, &'a Cold> {
         .count("left_files", |cold| cold.left.len() as u64)
 }
 
-/// One of the timed runs.
 pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
     Fields::<&'a TimedRun>::new()
         .real("wall_s", |run| run.wall_s)

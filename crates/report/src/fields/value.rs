@@ -69,7 +69,6 @@ impl From<f64> for Value<'_> {
     }
 }
 
-/// The name of a value in JSON.
 pub(crate) fn json_name(value: &impl Serialize) -> Option<String> {
     match serde_json::to_value(value).ok()? {
         Json::Null => None,

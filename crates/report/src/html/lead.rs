@@ -17,7 +17,6 @@ use crate::view::trace::headline::summed;
 
 /// Contents below the only title of a result.
 pub(super) enum Lead<'a> {
-    /// Of a trace.
     Trace(Markup),
     /// The answers of an experiment, which cite rows of its part of the page.
     Experiment(&'a LabResult),

@@ -15,7 +15,6 @@ const ON_PAPER: usize = 12;
 /// So much of a table a page has room for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Rows.
     pub(super) rows: usize,
     /// Bytes of all cells.
     pub(super) bytes: usize,
@@ -27,7 +26,6 @@ pub(super) struct Names<'a> {
     pub(super) id: &'a str,
     /// Prefix of a row's number.
     pub(super) rows: &'a str,
-    /// The caption.
     pub(super) caption: &'a str,
     /// The caption is the heading above: for screen readers only.
     pub(super) repeats: bool,

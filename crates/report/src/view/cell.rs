@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::format::printable;
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cell {
     /// Text of a value, safe to be drawn.

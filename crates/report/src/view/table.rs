@@ -31,7 +31,6 @@ pub(crate) enum Kind {
     Number,
 }
 
-/// One column.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) head: String,

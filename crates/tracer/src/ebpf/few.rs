@@ -8,7 +8,6 @@ use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add, span_of};
 /// A bucket that no histogram has.
 const NO_BUCKET: u8 = u8::MAX;
 
-/// The sum.
 #[derive(Debug)]
 pub(super) enum Sum {
     /// At most [`FEW`] calls.

@@ -217,7 +217,6 @@ impl Names {
     }
 }
 
-/// A name in a directory.
 pub(super) fn beneath(directory: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if directory.ends_with(b"/") { b"" } else { b"/" };
     [directory, slash, name].concat()

@@ -117,7 +117,6 @@ fn touch(event: &TouchedEvent, text: &[u8]) -> Option<Touch> {
 /// The effect of a call on the last names of its paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names<'a> {
-    /// Removes one.
     Removed(&'a [u8]),
     /// Gives one to a new file.
     Made(&'a [u8]),

@@ -74,7 +74,6 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }
 
-/// Name of an opcode.
 pub(super) fn name(opcode: usize) -> &'static str {
     NAMES.get(opcode).copied().unwrap_or("io_uring.unknown")
 }

@@ -5,7 +5,6 @@ use std::io::{self, Read as _, Seek as _};
 
 use rustix::fs::{Advice, OFlags, fadvise, fcntl_getfl, fcntl_setfl};
 
-/// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
 /// Asks the kernel to evict a file.

@@ -45,7 +45,6 @@ pub(super) struct Entered {
     pub(super) started_ns: u64,
 }
 
-/// One thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) process: u32,
@@ -54,7 +53,6 @@ pub(super) struct Thread {
     pub(super) before: Used,
 }
 
-/// One process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) table: SharedTable,

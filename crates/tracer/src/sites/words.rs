@@ -60,7 +60,6 @@ impl Named {
         }
     }
 
-    /// In an unread file.
     pub(super) fn unread(file: &str) -> Self {
         Self {
             text: file.to_owned(),

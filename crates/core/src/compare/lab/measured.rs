@@ -78,7 +78,6 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The rows of an experiment.
 pub(super) fn rows(experiment: &Experiment) -> Vec<Measured<'_>> {
     let mut rows: Vec<Measured<'_>> = experiment.facts().into_iter().map(Measured::of).collect();
     match experiment {

@@ -245,7 +245,6 @@ impl<'a> Paired<'a> {
             .max()
     }
 
-    /// The whole and its rows.
     fn judge(&self, misses: &Misses) -> (Whole, Vec<Row>) {
         let rounds = self.rounds();
         let busy = Sides {

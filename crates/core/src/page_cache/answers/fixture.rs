@@ -63,13 +63,11 @@ impl PageCacheRow {
         self.timed(&whole)
     }
 
-    /// Minor faults.
     pub(in crate::page_cache) fn faulting(mut self, minor: u64) -> Self {
         self.row.evidence.faults.minor = Some(minor);
         self
     }
 
-    /// Seconds blocked.
     pub(in crate::page_cache) fn blocked(mut self, seconds: f64) -> Self {
         self.row.evidence.blocked_s = Some(seconds);
         self

@@ -45,7 +45,6 @@ impl Tree {
         }
     }
 
-    /// Sets an attribute.
     pub(crate) fn set_attribute(&mut self, node: FileId, attribute: &Attribute) {
         self.attribute(0, node, attribute);
     }

@@ -18,7 +18,6 @@ const MOST_HEADERS: usize = 64;
 pub(super) enum Asked {
     /// It has not come completely.
     NotYet,
-    /// The metrics.
     Metrics {
         format: Format,
         /// Not for `HEAD`.

@@ -21,7 +21,6 @@ pub trait Job: Serialize + DeserializeOwned {
 
 /// The child's side of a job, after preparation.
 pub(crate) trait Task: Sized + 'static {
-    /// The job.
     type Job: Job;
 
     /// Prepares, which is not measured.

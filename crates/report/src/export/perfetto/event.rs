@@ -11,7 +11,6 @@ pub(super) enum Phase {
     Complete,
     /// Begin of a slice that may overlap others of its thread.
     Begin,
-    /// Its end.
     End,
     /// A moment.
     Instant,
@@ -34,7 +33,6 @@ impl Phase {
     }
 }
 
-/// One event.
 #[derive(Debug, Clone)]
 pub(super) struct Event<'a> {
     pub(super) phase: Phase,

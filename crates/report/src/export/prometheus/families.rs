@@ -54,7 +54,6 @@ impl Families {
         _ = writeln!(samples, "}} {number}");
     }
 
-    /// The text.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for family in &self.0 {

@@ -282,7 +282,6 @@ pub(super) fn machines<'t>(
     })
 }
 
-/// Numbers and names of rows.
 pub(super) fn names<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
     let mut columns = vec![
         Column::row_numbers(rows.iter().map(|row| row.number)),

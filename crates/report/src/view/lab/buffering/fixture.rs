@@ -240,7 +240,6 @@ fn answers() -> Vec<Answer> {
     ]
 }
 
-/// The result.
 pub(super) fn result() -> LabResult {
     let host = storage("/srv/data", false, "rw,relatime", &["vda"]);
     let image = storage(
