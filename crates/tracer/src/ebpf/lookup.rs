@@ -2,13 +2,13 @@
 //! lines, and reading it takes as long as loading a fifth of the programs.
 
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::AsFd as _;
 
+use super::program::{load_bare, number_of};
 use super::syscall;
 use super::wire::END_IOS;
 
 /// include/uapi/linux/bpf.h
-const BPF_PROG_LOAD: u32 = 5;
 const BPF_PROG_TEST_RUN: u32 = 10;
 const BPF_PROG_TYPE_SYSCALL: u32 = 31;
 const BPF_F_SLEEPABLE: u32 = 1 << 4;
@@ -20,35 +20,9 @@ const NAME_WORDS: usize = 6;
 const NAME_BYTES: i16 = 48;
 
 /// `struct bpf_insn`.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Instruction {
-    code: u8,
-    registers: u8,
-    offset: i16,
-    number: i32,
-}
-
-const fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> Instruction {
-    Instruction {
-        code,
-        registers: from << 4 | to,
-        offset,
-        number,
-    }
-}
-
-/// The first part of `bpf_attr` for loading a program.
-#[repr(C)]
-struct Load {
-    kind: u32,
-    count: u32,
-    instructions: u64,
-    license: u64,
-    log: [u32; 2],
-    log_buffer: u64,
-    kernel: u32,
-    flags: u32,
+fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> u64 {
+    let ([a, b], [c, d, e, f]) = (offset.to_ne_bytes(), number.to_ne_bytes());
+    u64::from_ne_bytes([code, from << 4 | to, a, b, c, d, e, f])
 }
 
 /// The first part of `bpf_attr` for running a program.
@@ -71,20 +45,10 @@ struct Run {
 /// no such lookup, or a name is too long for it.
 pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     let program = program(names).ok_or(io::ErrorKind::InvalidInput)?;
-    let mut load = Load {
-        kind: BPF_PROG_TYPE_SYSCALL,
-        count: u32::try_from(program.len()).unwrap_or(0),
-        instructions: program.as_ptr().expose_provenance() as u64,
-        license: c"GPL".as_ptr().expose_provenance() as u64,
-        log: [0; 2],
-        log_buffer: 0,
-        kernel: 0,
-        flags: BPF_F_SLEEPABLE,
-    };
-    let loaded = syscall::create(BPF_PROG_LOAD, &mut load)?;
+    let loaded = load_bare(BPF_PROG_TYPE_SYSCALL, BPF_F_SLEEPABLE, &program)?;
     let mut found = [0_u64; END_IOS];
     let mut run = Run {
-        program: u32::try_from(loaded.as_raw_fd()).unwrap_or(0),
+        program: number_of(loaded.as_fd()),
         context_bytes: u32::try_from(size_of_val(&found)).unwrap_or(0),
         context: found.as_mut_ptr().expose_provenance() as u64,
         ..Run::default()
@@ -95,7 +59,7 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
 
 /// Register 6 holds the context, 10 the end of the stack: the result lies below it, and the name
 /// below the result.
-fn program(names: &[&str]) -> Option<Vec<Instruction>> {
+fn program(names: &[&str]) -> Option<Vec<u64>> {
     let mut program = vec![instruction(0xbf, 6, 1, 0, 0)];
     for (which, name) in names.iter().enumerate() {
         let mut words = [0_u8; NAME_WORDS * 8];

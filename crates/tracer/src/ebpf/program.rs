@@ -256,17 +256,22 @@ impl Program {
     }
 }
 
-/// Whether the kernel takes the smallest of all programs: `r0 = 0; exit`.
-pub(super) fn takes_any() -> bool {
-    let instructions: [u64; 2] = [0xb7, 0x95];
+/// Loads instructions that need no maps and no types.
+pub(super) fn load_bare(kind: u32, flags: u32, instructions: &[u64]) -> io::Result<OwnedFd> {
     let mut load = Load {
-        kind: BPF_PROG_TYPE_SOCKET_FILTER,
-        count: 2,
+        kind,
+        flags,
+        count: number(instructions.len()),
         instructions: instructions.as_ptr().expose_provenance() as u64,
         license: c"GPL".as_ptr().expose_provenance() as u64,
         ..Load::default()
     };
-    syscall::create(BPF_PROG_LOAD, &mut load).is_ok()
+    syscall::create(BPF_PROG_LOAD, &mut load)
+}
+
+/// Whether the kernel takes the smallest of all programs: `r0 = 0; exit`.
+pub(super) fn takes_any() -> bool {
+    load_bare(BPF_PROG_TYPE_SOCKET_FILTER, 0, &[0xb7, 0x95]).is_ok()
 }
 
 /// A name as the kernel keeps it.
