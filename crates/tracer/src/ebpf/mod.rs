@@ -127,9 +127,7 @@ impl Limits {
             ..Self::default()
         }
     }
-}
 
-impl Limits {
     /// For all programs of the machine. There is room for so many pairs of process and file in an
     /// interval, for each CPU that they run on.
     pub fn top() -> Self {
@@ -140,9 +138,7 @@ impl Limits {
             ..Self::default()
         }
     }
-}
 
-impl Limits {
     /// For a user's own program with its operation log: half of the ring is for what
     /// comes while processes are being stopped.
     pub fn record() -> Self {
