@@ -1,5 +1,5 @@
-/* The data shared by the kernel side and the loader. crates/tracer/src/ebpf/wire.rs has the same
- * structures; both sides assert their sizes.
+/* The data shared by the kernel side and the loader, for which crates/tracer/build.rs translates this
+ * file: it has definitions, enumerations, structures and assertions alone, and numbers of one kind begin alike.
  */
 #pragma once
 #include "kernel.h"
@@ -703,44 +703,3 @@ ASSERT_MASK(TEXT);
 ASSERT_MASK(STACK);
 ASSERT_MASK(FEW);
 ASSERT_MASK(SIZE_BUCKETS);
-
-#define ASSERT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
-ASSERT_SIZE(file_key, 16);
-ASSERT_SIZE(call_key, 24);
-ASSERT_SIZE(call_value, 384);
-ASSERT_SIZE(cache_key, 24);
-ASSERT_SIZE(cache_value, 32);
-ASSERT_SIZE(block_key, 32);
-ASSERT_SIZE(block_value, 40);
-ASSERT_SIZE(share_key, 32);
-ASSERT_SIZE(share_value, 232);
-ASSERT_SIZE(actor_key, 8);
-ASSERT_SIZE(actor_value, 32);
-ASSERT_SIZE(use_key, 8);
-ASSERT_SIZE(totals, 32);
-ASSERT_SIZE(moment_sum, 24);
-ASSERT_SIZE(moment, 96);
-ASSERT_SIZE(request_moment_key, 8);
-ASSERT_SIZE(request_moment, 128);
-ASSERT_SIZE(config, 104);
-ASSERT_SIZE(observer, 72);
-ASSERT_SIZE(wanted_name, 64);
-ASSERT_SIZE(joined_key, 16);
-ASSERT_SIZE(joined, 24);
-ASSERT_SIZE(claim_key, 16);
-ASSERT_SIZE(call_event, 128);
-ASSERT_SIZE(request_event, 72);
-ASSERT_SIZE(name_event, 88);
-ASSERT_SIZE(touched_event, 72);
-ASSERT_SIZE(step_event, 168);
-ASSERT_SIZE(run_event, 96);
-ASSERT_SIZE(report_event, 40);
-ASSERT_SIZE(task_event, 112);
-ASSERT_SIZE(payload_event, 144);
-ASSERT_SIZE(stop_event, 16);
-ASSERT_SIZE(site_event, 88);
-ASSERT_SIZE(few_event, 88);
-ASSERT_SIZE(cache_event, 56);
-ASSERT_SIZE(submission, 64);
-ASSERT_SIZE(submission_key, 16);
-ASSERT_SIZE(operation, 64);

@@ -5,7 +5,7 @@
 
 use iostrata_core::observe::ObserveError;
 
-use super::wire::{Known, adoption, wants};
+use super::wire::{Observer, adoption, wants};
 use super::{EbpfObserver, error, readout};
 use crate::clock;
 
@@ -82,7 +82,7 @@ impl EbpfObserver {
         Ok(self.known()?.executed)
     }
 
-    pub(super) fn known(&self) -> Result<Known, ObserveError> {
+    pub(super) fn known(&self) -> Result<Observer, ObserveError> {
         readout::known(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
     }
 }

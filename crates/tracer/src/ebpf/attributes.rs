@@ -3,7 +3,7 @@
 
 use syscalls::Sysno;
 
-use super::wire::{EXTRA_LENGTH, call, path};
+use super::wire::{call, extra, path};
 use crate::record::attributes::is_one;
 
 /// [`call`] bits that recording adds.
@@ -37,7 +37,7 @@ pub(super) fn extra_of(number: Sysno) -> u16 {
         N::utime => (2, 16),
         N::utimes => (2, 32),
         N::futimesat | N::utimensat | N::ioctl => (3, 32),
-        N::setxattr | N::lsetxattr | N::fsetxattr => (3, EXTRA_LENGTH | 3),
+        N::setxattr | N::lsetxattr | N::fsetxattr => (3, extra::LENGTH | 3),
         _ => return 0,
     };
     bytes << 8 | argument

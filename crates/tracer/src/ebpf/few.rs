@@ -3,7 +3,7 @@
 
 use zerocopy::FromZeros as _;
 
-use super::wire::{CallValue, EVENT_FEW, FEW, FewEvent, FileKey, add, span_of};
+use super::wire::{CallValue, FEW, FewEvent, FileKey, add, event, span_of};
 
 /// A bucket that no histogram has.
 const NO_BUCKET: u8 = u8::MAX;
@@ -94,7 +94,7 @@ impl FewEvent {
         }
         let few = |count: u64| u8::try_from(count).ok();
         Some(Self {
-            kind: EVENT_FEW,
+            kind: event::FEW,
             nr: 0,
             file: FileKey::default(),
             returned: many.returned,

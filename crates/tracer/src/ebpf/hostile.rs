@@ -20,30 +20,27 @@ use super::readout::{rows_of_calls, rows_of_pages, summed};
 use super::stopping::Stopping;
 use super::stream::{Events, take};
 use super::sums::Sums;
-use super::wire::{
-    self, EVENT_ASKED, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
-    EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
-};
+use super::wire::{self, event};
 use crate::machine;
 use crate::record::Recording;
 use crate::sites::Sites;
 
 /// Each kind, and the length of its fixed part.
 const KINDS: [(u32, usize); 14] = [
-    (EVENT_CALL, size_of::<wire::CallEvent>()),
-    (EVENT_REQUEST, size_of::<wire::RequestEvent>()),
-    (EVENT_NAME, size_of::<wire::NameEvent>()),
-    (EVENT_TOUCHED, size_of::<wire::TouchedEvent>()),
-    (EVENT_STEP, size_of::<wire::StepEvent>()),
-    (EVENT_ASKED, size_of::<wire::StepEvent>()),
-    (EVENT_RUN, size_of::<wire::RunEvent>()),
-    (EVENT_REPORT, size_of::<wire::ReportEvent>()),
-    (EVENT_TASK, size_of::<wire::TaskEvent>()),
-    (EVENT_PAYLOAD, size_of::<wire::PayloadEvent>()),
-    (EVENT_STOP, size_of::<wire::StopEvent>()),
-    (EVENT_FEW, size_of::<wire::FewEvent>()),
-    (EVENT_CACHE, size_of::<wire::CacheEvent>()),
-    (EVENT_SITE, size_of::<wire::SiteEvent>()),
+    (event::CALL, size_of::<wire::CallEvent>()),
+    (event::REQUEST, size_of::<wire::RequestEvent>()),
+    (event::NAME, size_of::<wire::NameEvent>()),
+    (event::TOUCHED, size_of::<wire::TouchedEvent>()),
+    (event::STEP, size_of::<wire::StepEvent>()),
+    (event::ASKED, size_of::<wire::StepEvent>()),
+    (event::RUN, size_of::<wire::RunEvent>()),
+    (event::REPORT, size_of::<wire::ReportEvent>()),
+    (event::TASK, size_of::<wire::TaskEvent>()),
+    (event::PAYLOAD, size_of::<wire::PayloadEvent>()),
+    (event::STOP, size_of::<wire::StopEvent>()),
+    (event::FEW, size_of::<wire::FewEvent>()),
+    (event::CACHE, size_of::<wire::CacheEvent>()),
+    (event::SITE, size_of::<wire::SiteEvent>()),
 ];
 
 /// Values that arithmetic is likely to overflow on. No half of one is a real process id, since that
@@ -103,7 +100,7 @@ impl Random {
             1 => 0o040_755,
             _ => u32::try_from(self.below(1_200)).unwrap(),
         };
-        if kind != EVENT_STOP {
+        if kind != event::STOP {
             record[4..8].copy_from_slice(&number.to_le_bytes());
         }
         record.truncate(length);
@@ -222,7 +219,7 @@ fn a_descriptor_that_became_a_fifo_is_not_waited_for() {
     let fifo = fifo(directory.path());
     // The written bytes are in the file that the descriptor refers to, or referred to.
     let mut event = wire::PayloadEvent::new_zeroed();
-    event.kind = EVENT_PAYLOAD;
+    event.kind = event::PAYLOAD;
     event.thread = std::process::id();
     event.descriptor = fifo.as_raw_fd().try_into().unwrap();
     event.form = wire::form::IN_FILE;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::Gap;
 
-use super::wire::Known;
+use super::wire::Observer;
 use super::{EbpfObserver, error, readout};
 
 /// Interval between scans of all tasks of the machine; a scan takes a millisecond.
@@ -73,7 +73,7 @@ impl EbpfObserver {
 
 /// Gaps from threads whose end the kernel did not report. `lost` threads still count as living, but
 /// no scan finds them.
-pub(super) fn not_told(known: &Known, lost: u64) -> Vec<Gap> {
+pub(super) fn not_told(known: &Observer, lost: u64) -> Vec<Gap> {
     let counted = [
         (
             known.late,

@@ -12,7 +12,7 @@ use super::made::Ebpf;
 use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
 use super::stream::cause;
-use super::wire::{Moment, MomentSum, PURPOSES, RequestMomentKey, RequestMomentValue, loss};
+use super::wire::{self, Moment, PURPOSES, RequestMomentKey, loss};
 use crate::clock;
 
 /// Purposes by their number on the kernel side, from 1 on (`enum purpose`).
@@ -68,7 +68,7 @@ fn calls(ebpf: &Ebpf, started_ns: u64) -> Result<Vec<CallMoment>, MapError> {
 
 fn request_moments(ebpf: &Ebpf) -> Result<Vec<RequestMoment>, MapError> {
     let mut requests = Vec::new();
-    let add = |key: &RequestMomentKey, value: &RequestMomentValue| {
+    let add = |key: &RequestMomentKey, value: &wire::RequestMoment| {
         for (code, (count, bytes)) in (0_u8..).zip(value.count.into_iter().zip(value.bytes)) {
             if count > 0 {
                 requests.push(RequestMoment {
@@ -92,16 +92,13 @@ fn used(started_ns: u64) -> u32 {
 
 /// Clears the moments of the session that began at `started_ns`; 0 if there was none.
 pub(super) fn clear(ebpf: &mut Ebpf, started_ns: u64) -> Result<(), MapError> {
-    clear_hash::<RequestMomentKey, RequestMomentValue>(ebpf, "request_moments")?;
+    clear_hash::<RequestMomentKey, wire::RequestMoment>(ebpf, "request_moments")?;
     if started_ns == 0 {
         return Ok(());
     }
-    let empty = Moment {
-        of: [MomentSum::default(); PURPOSES],
-    };
     let mut table = Array::<_, Moment>::try_from(map_mut(ebpf, "moments")?)?;
     for moment in 0..used(started_ns).min(table.len()) {
-        table.set(moment, empty, 0)?;
+        table.set(moment, Moment::default(), 0)?;
     }
     Ok(())
 }

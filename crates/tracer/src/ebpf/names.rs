@@ -7,7 +7,7 @@ use iostrata_core::trace::{FileKind, NamedFile};
 use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::stream::file_id;
-use super::wire::{NameEvent, path_end};
+use super::wire::{NameEvent, path};
 use crate::paths;
 use crate::stack::mountinfo::Mounts;
 
@@ -102,7 +102,7 @@ impl Names {
             .collect();
         names.reverse();
         let joined = names.join(&b'/');
-        let within = event.complete == path_end::IN_FILE_SYSTEM;
+        let within = event.complete == u16::from(path::IN_FILE_SYSTEM);
         let unreachable = within && !matches!(kind, FileKind::Regular | FileKind::Directory);
         if unreachable {
             return without_place(kind, event, &joined);
@@ -110,7 +110,7 @@ impl Names {
         let mounted = within.then(|| self.mounted_at(event.superblock, &joined));
         match mounted.flatten() {
             Some(path) => path,
-            None if within || event.complete == path_end::CUT => {
+            None if within || event.complete == u16::from(path::CUT) => {
                 ["…/".as_bytes(), &joined].concat()
             }
             None => [b"/", joined.as_slice()].concat(),
@@ -308,12 +308,12 @@ mod tests {
 
     #[test]
     fn names_from_the_leaf_up_make_a_path() {
-        let own = path_end::IN_FILE_SYSTEM;
+        let own = u16::from(path::IN_FILE_SYSTEM);
         assert_eq!(
             path_of(FILE, b"ext4", WHOLE, b"file\0dir\0mnt\0"),
             b"/mnt/dir/file"
         );
-        let cut = path_of(FILE, b"ext4", path_end::CUT, b"file\0dir\0");
+        let cut = path_of(FILE, b"ext4", u16::from(path::CUT), b"file\0dir\0");
         assert_eq!(cut, "…/dir/file".as_bytes());
         let nowhere = path_of(FILE, b"ext4", own, b"file\0dir\0/\0");
         assert_eq!(
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn what_lies_in_no_directory_is_called_as_the_kernel_does() {
         let named = |file_system: &[u8], text: &[u8]| {
-            let path = path_of(0o600, file_system, path_end::IN_FILE_SYSTEM, text);
+            let path = path_of(0o600, file_system, u16::from(path::IN_FILE_SYSTEM), text);
             String::from_utf8(path).unwrap()
         };
         assert_eq!(

@@ -23,7 +23,8 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{Called, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
-    Known, NUMBERS, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss, using,
+    LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss,
+    using,
 };
 use super::{aio, calls, living, moments, uring, wanted};
 
@@ -239,8 +240,8 @@ pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
 }
 
 /// What the kernel side learnt about the tree.
-pub(super) fn known(ebpf: &Ebpf) -> Result<Known, MapError> {
-    Array::<_, Known>::try_from(map(ebpf, "observers")?)?.get(&0, 0)
+pub(super) fn known(ebpf: &Ebpf) -> Result<Observer, MapError> {
+    Array::<_, Observer>::try_from(map(ebpf, "observers")?)?.get(&0, 0)
 }
 
 fn cache_rows(
@@ -355,7 +356,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
-    zero::<u64>(ebpf, "losses", loss::ALL as usize, 0)
+    zero::<u64>(ebpf, "losses", LOSSES, 0)
 }
 
 pub(super) fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map, MapError> {

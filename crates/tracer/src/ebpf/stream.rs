@@ -20,11 +20,7 @@ use super::history::History;
 use super::payload::Payloads;
 use super::stopping::let_go;
 use super::sums::Sums;
-use super::wire::{
-    self, EVENT_ASKED, EVENT_CACHE, EVENT_CALL, EVENT_FEW, EVENT_NAME, EVENT_PAYLOAD, EVENT_REPORT,
-    EVENT_REQUEST, EVENT_RUN, EVENT_SITE, EVENT_STEP, EVENT_STOP, EVENT_TASK, EVENT_TOUCHED,
-    FileKey,
-};
+use super::wire::{self, FileKey, cause, event};
 use crate::decode::outcome;
 use crate::failure;
 use crate::sites::{Registers, Sample, Sites};
@@ -149,7 +145,7 @@ fn let_run(ring: &mut RingBuf<MapData>, events: &mut Events, stop: &AtomicBool) 
         while let Some(record) = ring.next() {
             events.unread = events.unread.saturating_add(1);
             // Stopped before the kernel side was switched off.
-            if matches!(u32::read_from_prefix(&record), Ok((EVENT_STOP, _))) {
+            if matches!(u32::read_from_prefix(&record), Ok((event::STOP, _))) {
                 let_go(&record);
             }
         }
@@ -178,23 +174,23 @@ pub(super) fn take(record: &[u8], events: &mut Events) {
         return;
     };
     match kind {
-        EVENT_CALL => {
+        event::CALL => {
             if let Ok(event) = wire::CallEvent::read_from_bytes(record) {
                 events.ops.push(op(&event));
             }
         }
-        EVENT_REQUEST => {
+        event::REQUEST => {
             if let Ok(event) = wire::RequestEvent::read_from_bytes(record) {
                 events.requests.push(request(&event));
             }
         }
-        EVENT_FEW => events.sums.calls(record),
-        EVENT_CACHE => events.sums.cache(record),
-        EVENT_TASK => events.history.task(record),
-        EVENT_TOUCHED => events.history.touched(record),
-        EVENT_ASKED => events.history.asked(record),
-        EVENT_REPORT => events.history.report(record),
-        EVENT_SITE => site(record, events),
+        event::FEW => events.sums.calls(record),
+        event::CACHE => events.sums.cache(record),
+        event::TASK => events.history.task(record),
+        event::TOUCHED => events.history.touched(record),
+        event::ASKED => events.history.asked(record),
+        event::REPORT => events.history.report(record),
+        event::SITE => site(record, events),
         _ => history(kind, record, events),
     }
 }
@@ -209,7 +205,7 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
         ..
     } = events;
     match (kind, payloads) {
-        (EVENT_NAME, payloads) => {
+        (event::NAME, payloads) => {
             let named = history.name(record);
             if let Some(payloads) = payloads {
                 for named in named {
@@ -217,7 +213,7 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
                 }
             }
         }
-        (EVENT_STEP, payloads) => {
+        (event::STEP, payloads) => {
             let Some(step) = history.resolve(record) else {
                 return;
             };
@@ -226,14 +222,14 @@ fn history(kind: u32, record: &[u8], events: &mut Events) {
             }
             history.step(step);
         }
-        (EVENT_RUN, payloads) => {
+        (event::RUN, payloads) => {
             history.run(record);
             if let Some(payloads) = payloads {
                 payloads.run(record);
             }
         }
-        (EVENT_PAYLOAD, Some(payloads)) => payloads.payload(record),
-        (EVENT_STOP, Some(payloads)) => {
+        (event::PAYLOAD, Some(payloads)) => payloads.payload(record),
+        (event::STOP, Some(payloads)) => {
             if *settles {
                 sites.settle();
             }
@@ -276,13 +272,13 @@ pub(super) fn file_id(key: &FileKey) -> Option<FileId> {
 
 pub(super) fn cause(code: u8) -> Cause {
     match code {
-        0 => Cause::Read,
-        1 => Cause::Data,
-        2 => Cause::Journal,
-        3 => Cause::Commit,
-        4 => Cause::Metadata,
-        5 => Cause::Flush,
-        6 => Cause::Discard,
+        cause::READ => Cause::Read,
+        cause::DATA => Cause::Data,
+        cause::JOURNAL => Cause::Journal,
+        cause::COMMIT => Cause::Commit,
+        cause::METADATA => Cause::Metadata,
+        cause::FLUSH => Cause::Flush,
+        cause::DISCARD => Cause::Discard,
         _ => Cause::Unknown,
     }
 }

@@ -226,7 +226,7 @@ mod tests {
     use zerocopy::IntoBytes as _;
 
     use super::*;
-    use crate::ebpf::wire::{EVENT_CACHE, EVENT_FEW, FEW, SIZE_BUCKETS};
+    use crate::ebpf::wire::{FEW, SIZE_BUCKETS, event};
 
     /// [`SIZE_BUCKETS`], for a call that moved nothing.
     const NOTHING: u8 = 32;
@@ -239,7 +239,7 @@ mod tests {
             all
         };
         FewEvent {
-            kind: EVENT_FEW,
+            kind: event::FEW,
             nr: 1,
             file: FileKey {
                 inode,
@@ -382,7 +382,7 @@ mod tests {
         let mut sums = room_for(1);
         for inode in [7, 8, 7] {
             let event = CacheEvent {
-                kind: EVENT_CACHE,
+                kind: event::CACHE,
                 metadata: 0,
                 file: FileKey {
                     inode,

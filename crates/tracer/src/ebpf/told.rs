@@ -1,11 +1,11 @@
 //! Names of operations that are counted separately from their call because only its arguments
 //! identify them.
 
-use super::wire::TOLD_BASE;
+use super::wire::{TOLD_BASE, TOLD_SUBVOLUME};
 
 /// By number, from `TOLD_BASE` on: libaio operations by their opcode
 /// (`include/uapi/linux/aio_abi.h`), then `enum told` of `bpf/wire.h`. Empty for unused numbers.
-const NAMES: [&str; 27] = [
+const NAMES: [&str; TOLD_SUBVOLUME + 1] = [
     "aio.pread",
     "aio.pwrite",
     "aio.fsync",

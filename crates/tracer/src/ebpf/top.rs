@@ -24,8 +24,8 @@ use super::readout::{lost, map};
 use super::skipped::Skipped;
 use super::stream::{cause, file_id};
 use super::wire::{
-    ActorKey, ActorValue, BlockKey, BlockValue, CommitKey, Config, EVENT_NAME, ShareKey, ShareSum,
-    ShareValue, adoption, loss,
+    ActorKey, ActorValue, BlockKey, BlockValue, CommitKey, Config, ShareKey, ShareSum, ShareValue,
+    adoption, event, loss,
 };
 use super::{Limits, error, unread};
 use crate::clock;
@@ -221,7 +221,7 @@ impl Watch {
     /// Takes the names that have come: to be called before the ring is full of them.
     pub fn take_names(&mut self) {
         while let Some(record) = self.ring.next() {
-            if record.get(..4) != Some(&EVENT_NAME.to_ne_bytes()) {
+            if record.get(..4) != Some(&event::NAME.to_ne_bytes()) {
                 continue;
             }
             // A whole path each, so that none waits for another.

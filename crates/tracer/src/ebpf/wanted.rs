@@ -8,7 +8,7 @@ use iostrata_core::trace::{Joined, MatchedBy};
 use super::entries::each;
 use super::made::Ebpf;
 use super::readout::{clear_hash, map, map_mut};
-use super::wire::{self, JoinedKey, Known, WANTED, WantedName, joined_by, wants};
+use super::wire::{self, JoinedKey, Observer, WANTED, WantedName, joined_by, wants};
 use super::{EbpfObserver, error, unread};
 
 /// Who is to be observed besides the processes that are named.
@@ -148,7 +148,7 @@ fn joiner(key: &JoinedKey, how: &wire::Joined) -> Joiner {
 }
 
 /// Calls that the other threads of a moved process made until they were found.
-pub(super) fn late(known: &Known) -> Option<Gap> {
+pub(super) fn late(known: &Observer) -> Option<Gap> {
     (known.moved > 0).then(|| {
         Gap::counted(
             known.moved,

@@ -8,10 +8,8 @@ use iostrata_core::trace::SiteRow;
 
 use super::super::usage::number;
 use super::super::{memory, request};
+use crate::ebpf::wire::STACK;
 use crate::sites::{Registers, Sample, Sites};
-
-/// As much as the kernel side copies (`STACK`, bpf/wire.h).
-const STACK_BYTES: usize = 16_384;
 
 /// Executable memory of libraries (`proc_pid_status(5)`).
 fn libraries_kib(process: u32) -> u64 {
@@ -39,7 +37,7 @@ impl Stacks {
             return;
         };
         let mut stack = Vec::new();
-        memory::append(call.thread, sp, &mut stack, STACK_BYTES);
+        memory::append(call.thread, sp, &mut stack, STACK);
         self.sites.add(&Sample {
             call: call.name,
             file: file.unwrap_or(FileId::NONE),
