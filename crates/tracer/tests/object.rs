@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 
 #[expect(
     dead_code,
-    reason = "what translates the header when the crate is built"
+    clippy::print_stdout,
+    reason = "it is run when the crate is built"
 )]
 #[path = "../build.rs"]
 mod build;

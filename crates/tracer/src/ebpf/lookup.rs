@@ -21,8 +21,9 @@ const NAME_BYTES: i16 = 48;
 
 /// `struct bpf_insn`.
 fn instruction(code: u8, to: u8, from: u8, offset: i16, number: i32) -> u64 {
-    let ([a, b], [c, d, e, f]) = (offset.to_ne_bytes(), number.to_ne_bytes());
-    u64::from_ne_bytes([code, from << 4 | to, a, b, c, d, e, f])
+    let registers = u64::from(from << 4 | to);
+    let (offset, number) = (offset.cast_unsigned(), number.cast_unsigned());
+    u64::from(code) | registers << 8 | u64::from(offset) << 16 | u64::from(number) << 32
 }
 
 /// The first part of `bpf_attr` for running a program.
