@@ -76,7 +76,7 @@ pub fn operations<'a>(rows: Box<dyn Iterator<Item = Logged> + 'a>) -> Table<'a> 
         .count("took_ns", |row| row.operation.took_ns)
         .made_text("call", |row| Some(row.operation.call.to_string()))
         .count("returned", |row| row.operation.outcome.ok())
-        .signed("errno", |row| row.operation.outcome.err().map(i64::from))
+        .signed("errno", |row| row.operation.outcome.err())
         .text("change", |row| row.operation.change.kind())
         .made_text("device", |row| {
             let (major, minor) = FileId::device_numbers(row.operation.change.node()?.device);

@@ -11,7 +11,7 @@ use iostrata_core::trace::TraceResult;
 
 use super::log::Recorded;
 use super::table::Table;
-use crate::fields::{Fields, json_name};
+use crate::fields::{Fields, columns};
 use crate::lab::Whole;
 
 /// The contents of an input file.
@@ -70,31 +70,27 @@ pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
 }
 
 fn environment<'a>() -> Fields<'a, &'a Environment> {
-    Fields::<&'a Environment>::new()
-        .text("iostrata_version", |environment| {
-            &environment.iostrata_version
-        })
-        .made_text("machine", |environment| Some(environment.machine_label()))
-        .text("kernel", |environment| &environment.kernel)
-        .count("cpus", |environment| u64::from(environment.cpus))
-        .maybe_text("cpu_model", |environment| environment.cpu_model.as_deref())
-        .count("memory_bytes", |environment| environment.memory_bytes)
-        .maybe_text("virtualization", |environment| {
-            environment.virtualization.as_deref()
-        })
-        .named("backend", |environment| Some(environment.backend))
-        .made_text("ways", |environment| json_name(&environment.ways))
-        .within("target_", target(), |environment| Some(&environment.target))
+    let version = columns!(Fields::<&'a Environment>::new(); text: iostrata_version;);
+    let machine = version.made_text("machine", |environment| Some(environment.machine_label()));
+    columns!(
+        machine;
+        text: kernel;
+        count: cpus;
+        text: cpu_model;
+        count: memory_bytes;
+        text: virtualization backend ways;
+        [target()]: target;
+    )
 }
 
+/// A stack of devices is one value: its order is meaningful.
 pub(super) fn target<'a>() -> Fields<'a, &'a Storage> {
-    Fields::<&'a Storage>::new()
-        .text("path", |target| &target.path)
-        .text("filesystem", |target| &target.filesystem)
-        .text("mount_options", |target| &target.mount_options)
-        .flag("journal", |target| target.journal)
-        // A stack of devices is one value: its order is meaningful.
-        .made_text("devices", |target| json_name(&target.devices))
+    columns!(
+        Fields::<&'a Storage>::new();
+        text: path filesystem mount_options;
+        flag: journal;
+        text: devices;
+    )
 }
 
 /// A gap.
@@ -109,14 +105,14 @@ struct MissingRow<'a> {
 
 /// Missing information, and why: the reasons for the nulls in the other tables.
 pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
-    let columns = Fields::<MissingRow<'a>>::new()
-        .count("result", |row| row.result)
-        .maybe_text("experiment", |row| row.experiment)
-        .count("row", |row| row.row)
-        .count("file", |row| row.file)
-        .count("recording", |row| row.recording)
-        .text("what", |row| &row.gap.what)
-        .text("why", |row| &row.gap.why);
+    let gap = columns!(Fields::<&'a Gap>::new(); text: what why;);
+    let columns = columns!(
+        Fields::<MissingRow<'a>>::new();
+        count: result;
+        text: experiment;
+        count: row file recording;
+    )
+    .within("", gap, |row| Some(row.gap));
     Table::new("missing", columns, sources.iter().flat_map(gaps))
 }
 

@@ -1,32 +1,28 @@
 //! Fields of every kind of result: evidence and times.
 
 use iostrata_core::evidence::{
-    Cache, CacheCount, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
+    Cache, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
 };
 use iostrata_core::timing::Timing;
 
-use super::Fields;
+use super::{Fields, columns};
 
 /// Everything but the calls, which are rows of their own.
 pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
-    Fields::<&'a Evidence>::new()
-        .within("cache_", cache(), |evidence| Some(&evidence.cache))
+    let device = columns!(Fields::<&'a Evidence>::new(); [cache()]: cache;)
         .within("device_", device(), |evidence| evidence.device_range())
         .within("device_after_exit_", device(), |evidence| {
             evidence.device_after_exit_range()
-        })
-        .within("faults_", faults(), |evidence| Some(&evidence.faults))
-        .real("on_cpu_s", |evidence| evidence.on_cpu_s)
-        .real("blocked_s", |evidence| evidence.blocked_s)
-        .count("lost_events", |evidence| evidence.lost_events)
+        });
+    columns!(device; [faults()]: faults; real: on_cpu_s blocked_s; count: lost_events;)
 }
 
 fn cache<'a>() -> Fields<'a, &'a Cache> {
-    let fields = Fields::<&'a Cache>::new();
-    let counts = Cache::COUNTS.into_iter();
-    counts.fold(fields, |fields, CacheCount { name, of, .. }| {
-        fields.count(name, move |cache| of(cache))
-    })
+    columns!(
+        Fields::<&'a Cache>::new();
+        count: lookups_pages missed_pages prefetched_pages dirtied_bytes resident_before_bytes
+            resident_after_bytes;
+    )
 }
 
 /// Minimum and maximum, if other programs shared the disk.
@@ -73,25 +69,15 @@ fn device<'a>() -> Fields<'a, DeviceRange> {
 }
 
 fn requests<'a>() -> Fields<'a, RequestCount> {
-    Fields::<RequestCount>::new()
-        .count("count", |requests| requests.count)
-        .count("bytes", |requests| requests.bytes)
-        .real("time_s", |requests| requests.time_s)
+    columns!(Fields::<RequestCount>::new(); count: count bytes; real: time_s;)
 }
 
 fn faults<'a>() -> Fields<'a, &'a Faults> {
-    Fields::<&'a Faults>::new()
-        .count("minor", |faults| faults.minor)
-        .count("major", |faults| faults.major)
+    columns!(Fields::<&'a Faults>::new(); count: minor major;)
 }
 
 /// Times, without the single samples.
 pub(crate) fn timing<'a>() -> Fields<'a, &'a Timing> {
-    Fields::<&'a Timing>::new()
-        .count("runs", |timing| timing.samples_s.len() as u64)
-        .real("median_s", |timing| timing.median_s)
-        .real("low_s", |timing| timing.low_s)
-        .real("high_s", |timing| timing.high_s)
-        .real("user_s", |timing| timing.user_s)
-        .real("system_s", |timing| timing.system_s)
+    let runs = Fields::<&'a Timing>::new().count("runs", |timing| timing.samples_s.len() as u64);
+    columns!(runs; real: median_s low_s high_s user_s system_s;)
 }

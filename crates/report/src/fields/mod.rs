@@ -18,9 +18,37 @@ use serde::Serialize;
 
 pub(crate) use self::group::Group;
 pub(crate) use self::quantity::Quantity;
-pub(crate) use self::value::{Kind, Value, json_name};
+pub(crate) use self::value::{Count, Kind, Value, json_name};
 use crate::view::cell::Cell;
 use crate::view::table::{self, Column};
+
+/// Adds columns that are called as the parts of the row: those of one type after its name, and after
+/// the fields of a structure in brackets the structures, whose names then stand before those.
+macro_rules! columns {
+    ($fields:expr; $($kind:tt: $($name:ident)+;)+) => {{
+        let fields = $fields;
+        $($(let fields = $crate::fields::column!(fields, $kind, $name);)+)+
+        fields
+    }};
+}
+
+macro_rules! column {
+    ($fields:expr, [$part:expr], $name:ident) => {
+        $fields.within(concat!(stringify!($name), "_"), $part, |row| {
+            Some(&row.$name)
+        })
+    };
+    ($fields:expr, text, $name:ident) => {
+        $fields.made_text(stringify!($name), |row| {
+            $crate::fields::json_name(&row.$name)
+        })
+    };
+    ($fields:expr, $kind:ident, $name:ident) => {
+        $fields.$kind(stringify!($name), |row| row.$name)
+    };
+}
+
+pub(crate) use {column, columns};
 
 /// Returns the value of a row. It borrows from the result, not from the row, which may be a view
 /// made for the table.
@@ -163,19 +191,21 @@ impl<'a, R> Fields<'a, R> {
     }
 
     /// A count; `Option` if it may be unknown.
-    pub(crate) fn count<N: Into<Option<u64>>>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> N + 'a,
-    ) -> Self {
+    pub(crate) fn count<N: Count>(self, name: &'static str, value: impl Fn(&R) -> N + 'a) -> Self {
         self.add(name, Kind::Count, move |row| {
-            Value::Count(value(row).into())
+            Value::Count(value(row).count())
         })
     }
 
     /// A number that may be negative, or unknown.
-    pub(crate) fn signed(self, name: &'static str, value: impl Fn(&R) -> Option<i64> + 'a) -> Self {
-        self.add(name, Kind::Signed, move |row| Value::Signed(value(row)))
+    pub(crate) fn signed<N: Into<i64>>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> Option<N> + 'a,
+    ) -> Self {
+        self.add(name, Kind::Signed, move |row| {
+            Value::Signed(value(row).map(N::into))
+        })
     }
 
     /// A fraction; `Option` if it may be unknown.

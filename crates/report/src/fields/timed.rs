@@ -2,7 +2,7 @@
 
 use iostrata_core::trace::{Cold, Spread, Stayed, TimedRun, TimedRuns};
 
-use super::Fields;
+use super::{Fields, columns};
 
 /// All of them together.
 pub(super) fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
@@ -47,28 +47,21 @@ fn spread<'a>() -> Fields<'a, Spread> {
 }
 
 fn cold<'a>() -> Fields<'a, &'a Cold> {
-    Fields::<&'a Cold>::new()
-        .count("files", |cold| cold.files)
-        .count("evicted_bytes", |cold| cold.evicted_bytes)
-        .count("left_bytes", |cold| cold.left_bytes)
+    columns!(Fields::<&'a Cold>::new(); count: files evicted_bytes left_bytes;)
         .count("left_files", |cold| cold.left.len() as u64)
 }
 
 /// One of the timed runs.
 pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
-    Fields::<&'a TimedRun>::new()
-        .real("wall_s", |run| run.wall_s)
-        .real("user_s", |run| run.user_s)
-        .real("system_s", |run| run.system_s)
-        .count("max_resident_bytes", |run| run.max_resident_bytes)
-        .signed("exit_code", |run| run.exit_code.map(i64::from))
-        .signed("signal", |run| run.signal.map(i64::from))
+    columns!(
+        Fields::<&'a TimedRun>::new();
+        real: wall_s user_s system_s;
+        count: max_resident_bytes;
+        signed: exit_code signal;
+    )
 }
 
 /// A file that stayed after an eviction.
 pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
-    Fields::<&'a Stayed>::new()
-        .text("path", |file| &file.path)
-        .count("bytes", |file| file.bytes)
-        .text("why", |file| &file.why)
+    columns!(Fields::<&'a Stayed>::new(); text: path; count: bytes; text: why;)
 }

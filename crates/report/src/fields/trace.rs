@@ -9,7 +9,7 @@ use iostrata_core::trace::{
 
 use super::evidence::{evidence, shared};
 use super::timed::runs;
-use super::{Fields, Group, Quantity, json_name};
+use super::{Fields, Group, Quantity, columns};
 use crate::format::{size, time};
 use crate::view::cell::Cell;
 
@@ -17,15 +17,13 @@ use crate::view::cell::Cell;
 pub(crate) const PAGES: &str = "cache r/p/m";
 
 pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
-    Fields::<&'a TraceResult>::new()
-        .made_text("command", |result| json_name(&result.command))
-        .count("adopted", |result| result.adopted.map(u64::from))
+    columns!(Fields::<&'a TraceResult>::new(); text: command; count: adopted;)
         .count("attached_unlisted", |result| {
             result.attached.as_ref().map(|attached| attached.unlisted)
         })
-        .signed("exit_code", |result| result.exit_code.map(i64::from))
+        .signed("exit_code", |result| result.exit_code)
         .metric("trace_exit_code", "Exit code of the program")
-        .signed("signal", |result| result.signal.map(i64::from))
+        .signed("signal", |result| result.signal)
         .metric("trace_signal", "Signal that ended it")
         .count("started_ns", |result| result.started_ns)
         .real("wall_s", |result| result.wall_s)
@@ -98,29 +96,19 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
 }
 
 fn bounds<'a>() -> Fields<'a, Bounds> {
-    Fields::<Bounds>::new()
-        .count("at_least", |bounds| bounds.at_least)
-        .count("at_most", |bounds| bounds.at_most)
+    columns!(Fields::<Bounds>::new(); count: at_least at_most;)
 }
 
 fn accounts<'a>() -> Fields<'a, &'a ProcessIo> {
-    Fields::<&'a ProcessIo>::new()
-        .count("processes", |io| io.processes)
-        .count("read_bytes", |io| io.read_bytes)
-        .count("written_bytes", |io| io.written_bytes)
-        .count("read_calls", |io| io.read_calls)
-        .count("write_calls", |io| io.write_calls)
-        .count("device_read_bytes", |io| io.device_read_bytes)
-        .count("dirtied_bytes", |io| io.dirtied_bytes)
-        .count("cancelled_bytes", |io| io.cancelled_bytes)
+    columns!(
+        Fields::<&'a ProcessIo>::new();
+        count: processes read_bytes written_bytes read_calls write_calls device_read_bytes
+            dirtied_bytes cancelled_bytes;
+    )
 }
 
 fn recording<'a>() -> Fields<'a, &'a RecordingRow> {
-    Fields::<&'a RecordingRow>::new()
-        .text("path", |row| &row.path)
-        .count("bytes", |row| row.bytes)
-        .count("operations", |row| row.operations)
-        .count("stops", |row| row.stops)
+    columns!(Fields::<&'a RecordingRow>::new(); text: path; count: bytes operations stops;)
         .flag("complete", |row| row.incomplete_because.is_empty())
 }
 
@@ -163,11 +151,11 @@ fn moves(call: &CallRow) -> Cell {
 pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
     use Quantity::{Count, Number, Size, Time};
     Fields::<&'a TaskRow>::new()
-        .count("thread", |task| u64::from(task.thread))
+        .count("thread", |task| task.thread)
         .shown(Group::Thread, "thread", Number)
-        .count("process", |task| u64::from(task.process))
+        .count("process", |task| task.process)
         .shown(Group::Process, "process", Number)
-        .count("parent", |task| u64::from(task.parent))
+        .count("parent", |task| task.parent)
         .shown(Group::Task, "parent", Number)
         .rank(3)
         .text("name", |task| &task.name)
@@ -200,16 +188,14 @@ pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
 
 pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
     use Quantity::{Count, Size, Time};
-    Fields::<&'a FileRow>::new()
-        .text("path", |file| &file.path)
-        .maybe_text("path_hex", |file| file.path_hex.as_deref())
-        .maybe_text("renamed_to", |file| file.renamed_to.as_deref())
-        .named("kind", |file| Some(file.kind))
-        .text("device", |file| &file.device)
-        .count("inode", |file| file.inode)
-        .count("generation", |file| u64::from(file.generation))
-        .text("filesystem", |file| &file.filesystem)
-        .count("size_before_bytes", |file| file.size_before_bytes)
+    let identity = columns!(
+        Fields::<&'a FileRow>::new();
+        text: path path_hex renamed_to kind device;
+        count: inode generation;
+        text: filesystem;
+        count: size_before_bytes;
+    );
+    let requested = identity
         .real("", |file| file.time_s())
         .shown(Group::Above, "time", Time)
         .metric(
@@ -238,10 +224,8 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
         )
         .count("", |file| file.syncs.count)
         .shown(Group::Above, "syncs", Count)
-        .metric("trace_file_syncs", "Syncs of the file")
-        .within("reads_", moved(), |file| Some(&file.reads))
-        .within("writes_", moved(), |file| Some(&file.writes))
-        .within("syncs_", synced(), |file| Some(&file.syncs))
+        .metric("trace_file_syncs", "Syncs of the file");
+    columns!(requested; [moved()]: reads writes; [synced()]: syncs;)
         .within("", below_calls(), |file| Some(*file))
         .within("", evidence(), |file| Some(&file.evidence))
         .within("history_", history(), |file| file.history.as_deref())
@@ -307,94 +291,42 @@ fn pages(cache: &Cache) -> Cell {
 }
 
 fn moved<'a>() -> Fields<'a, &'a Moved> {
-    Fields::<&'a Moved>::new()
-        .count("count", |moved| moved.count)
-        .count("bytes", |moved| moved.bytes)
-        .real("time_s", |moved| moved.time_s)
+    columns!(Fields::<&'a Moved>::new(); count: count bytes; real: time_s;)
 }
 
 fn synced<'a>() -> Fields<'a, &'a Synced> {
-    Fields::<&'a Synced>::new()
-        .count("count", |synced| synced.count)
-        .real("time_s", |synced| synced.time_s)
+    columns!(Fields::<&'a Synced>::new(); count: count; real: time_s;)
 }
 
 fn history<'a>() -> Fields<'a, &'a FileHistory> {
-    let mut columns = Fields::<&'a FileHistory>::new()
-        .flag("created", |history| history.created)
-        .count("opened_to_write", |history| history.opened_to_write)
-        .count("writes", |history| history.writes)
-        .count("written_bytes", |history| history.written_bytes)
-        .count("appends", |history| history.appends)
-        .flag("allocated", |history| history.allocated)
-        .count("written_by", |history| history.written_by.map(u64::from))
-        .count("synced_by", |history| history.synced_by.map(u64::from))
-        .count("data_syncs", |history| history.data_syncs)
-        .count("writes_after_failed_sync", |history| {
-            history.writes_after_failed_sync
-        })
-        .count("first_written_ns", |history| history.first_written_ns)
-        .count("overwritten_bytes", |history| history.overwritten_bytes)
-        .flag("name_acknowledged", |history| history.name_acknowledged)
-        .flag("name_journalled", |history| history.name_journalled)
-        .count("removed_by", |history| history.removed_by.map(u64::from))
-        .flag("removal_unsynced", |history| history.removal_unsynced)
-        .count("unsynced_bytes", |history| history.unsynced_bytes)
-        .flag("synchronous", |history| history.synchronous)
-        .flag("mapping_synced", |history| history.mapping_synced)
-        .named("renamed_over", |history| history.renamed_over)
-        .named("name_unsynced", |history| history.name_unsynced)
-        .flag("synced_since_named", |history| history.synced_since_named)
-        .flag("unlinked", |history| history.unlinked)
-        .flag("uncertain", |history| history.uncertain);
-    for (prefix, part) in HAPPENED {
-        columns = columns.within(prefix, happened(), move |history| part(history));
-    }
-    columns
+    columns!(
+        Fields::<&'a FileHistory>::new();
+        flag: created;
+        count: opened_to_write writes written_bytes appends;
+        flag: allocated;
+        count: written_by synced_by data_syncs writes_after_failed_sync first_written_ns
+            overwritten_bytes;
+        flag: name_acknowledged name_journalled;
+        count: removed_by;
+        flag: removal_unsynced;
+        count: unsynced_bytes;
+        flag: synchronous mapping_synced;
+        text: renamed_over name_unsynced;
+        flag: synced_since_named unlinked uncertain;
+        [happened()]: overwritten acknowledged removed emptied rewritten syncs syncs_of_nothing
+            steady_syncs growing_syncs failed_syncs syncs_after_failed_sync hints closed_unsynced
+            mapped_to_write renamed_unsynced took_removed_name;
+    )
 }
-
-/// One kind of occurrence.
-type Part = fn(&FileHistory) -> Option<&Happened>;
-
-const HAPPENED: [(&str, Part); 16] = [
-    ("overwritten_", |history| Some(&history.overwritten)),
-    ("acknowledged_", |history| Some(&history.acknowledged)),
-    ("removed_", |history| Some(&history.removed)),
-    ("emptied_", |history| Some(&history.emptied)),
-    ("rewritten_", |history| Some(&history.rewritten)),
-    ("syncs_", |history| Some(&history.syncs)),
-    ("syncs_of_nothing_", |history| {
-        Some(&history.syncs_of_nothing)
-    }),
-    ("steady_syncs_", |history| Some(&history.steady_syncs)),
-    ("growing_syncs_", |history| Some(&history.growing_syncs)),
-    ("failed_syncs_", |history| Some(&history.failed_syncs)),
-    ("syncs_after_failed_sync_", |history| {
-        Some(&history.syncs_after_failed_sync)
-    }),
-    ("hints_", |history| Some(&history.hints)),
-    ("closed_unsynced_", |history| Some(&history.closed_unsynced)),
-    ("mapped_to_write_", |history| Some(&history.mapped_to_write)),
-    ("renamed_unsynced_", |history| {
-        Some(&history.renamed_unsynced)
-    }),
-    ("took_removed_name_", |history| {
-        Some(&history.took_removed_name)
-    }),
-];
 
 /// Count and duration; the single moments stay in the JSON.
 fn happened<'a>() -> Fields<'a, &'a Happened> {
-    Fields::<&'a Happened>::new()
-        .count("count", |happened| happened.count)
-        .count("took_ns", |happened| happened.took_ns)
+    columns!(Fields::<&'a Happened>::new(); count: count took_ns;)
 }
 
 pub(crate) fn shape<'a>() -> Fields<'a, &'a Shape> {
-    Fields::<&'a Shape>::new()
-        .count("pairs", |shape| shape.pairs)
-        .count("sequential", |shape| shape.sequential)
-        .count("backward", |shape| shape.backward)
-        .count("empty", |shape| shape.empty)
-        .count("furthest_bytes", |shape| shape.furthest_bytes)
+    columns!(
+        Fields::<&'a Shape>::new();
+        count: pairs sequential backward empty furthest_bytes;
+    )
 }

@@ -69,6 +69,29 @@ impl From<f64> for Value<'_> {
     }
 }
 
+/// A number of something; an `Option` if it may be unknown.
+pub(crate) trait Count {
+    fn count(self) -> Option<u64>;
+}
+
+impl Count for u64 {
+    fn count(self) -> Option<u64> {
+        Some(self)
+    }
+}
+
+impl Count for u32 {
+    fn count(self) -> Option<u64> {
+        Some(self.into())
+    }
+}
+
+impl<N: Count> Count for Option<N> {
+    fn count(self) -> Option<u64> {
+        self?.count()
+    }
+}
+
 /// The name of a value in JSON.
 pub(crate) fn json_name(value: &impl Serialize) -> Option<String> {
     match serde_json::to_value(value).ok()? {

@@ -1,8 +1,8 @@
 //! Fields of the rows of `lab atime`.
 
-use iostrata_core::atime::{AtimeRow, LoopRow, Moved, TouchRow};
+use iostrata_core::atime::{AtimeRow, LoopRow, Moved, Spread, TouchRow};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, columns};
 
 pub(crate) fn rows<'a>() -> Fields<'a, &'a AtimeRow> {
     Fields::<&'a AtimeRow>::new()
@@ -20,20 +20,17 @@ fn touch<'a>() -> Fields<'a, &'a TouchRow> {
     let directory = Fields::<&'a Moved>::new()
         .flag("changed", |moved| moved.due)
         .flag("changed_when_fresh", |moved| moved.fresh);
-    Fields::<&'a TouchRow>::new()
-        .named("subject", |row| Some(row.subject))
-        .flag("atime_changed", |row| row.atime_changed)
-        .flag("atime_changed_when_fresh", |row| {
-            row.atime_changed_when_fresh
-        })
-        .within("directory_atime_", directory, |row| row.directory.as_ref())
+    columns!(
+        Fields::<&'a TouchRow>::new();
+        text: subject;
+        flag: atime_changed atime_changed_when_fresh;
+    )
+    .within("directory_atime_", directory, |row| row.directory.as_ref())
 }
 
 fn cost<'a>() -> Fields<'a, &'a LoopRow> {
+    let spread = columns!(Fields::<Spread>::new(); real: mean_s standard_deviation_s;);
     Fields::<&'a LoopRow>::new()
-        .real("mean_s", |row| Some(row.spread?.mean_s))
-        .real("standard_deviation_s", |row| {
-            Some(row.spread?.standard_deviation_s)
-        })
+        .within("", spread, |row| row.spread)
         .count("sectors", |row| row.sectors)
 }

@@ -1,26 +1,21 @@
 //! Fields of the rows of `lab buffering`.
 
-use iostrata_core::buffering::{BufferingRow, Memory, PerWrite};
+use iostrata_core::buffering::{BufferingRow, Memory, MemoryChange, PerWrite};
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::CallCounts;
 
 use super::by_cause;
-use crate::fields::{Fields, Group, Quantity};
+use crate::fields::{Fields, Group, Quantity, columns};
 use crate::view::cell::Cell;
 use crate::view::page::GLUE;
 
 pub(crate) fn rows<'a>() -> Fields<'a, &'a BufferingRow> {
-    Fields::<&'a BufferingRow>::new()
-        .within("per_write_", per_write(), |row| Some(&row.per_write))
+    let memory = columns!(Fields::<&'a MemoryChange>::new(); [memory()]: before after;);
+    columns!(Fields::<&'a BufferingRow>::new(); [per_write()]: per_write;)
         .words(Group::Times, "system calls", |row| {
             Cell::seen(row.row.evidence.syscalls.as_ref(), calls)
         })
-        .within("memory_before_", memory(), |row| {
-            Some(&row.memory.as_ref()?.before)
-        })
-        .within("memory_after_", memory(), |row| {
-            Some(&row.memory.as_ref()?.after)
-        })
+        .within("memory_", memory, |row| row.memory.as_ref())
 }
 
 fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
@@ -84,10 +79,8 @@ fn calls(seen: &CallCounts) -> String {
 }
 
 fn memory<'a>() -> Fields<'a, &'a Memory> {
-    Fields::<&'a Memory>::new()
-        .count("dirty_bytes", |memory| memory.dirty_bytes)
-        .count("writeback_bytes", |memory| memory.writeback_bytes)
-        .count("buffers_bytes", |memory| memory.buffers_bytes)
-        .count("cache_bytes", |memory| memory.cache_bytes)
-        .count("device_pages_bytes", |memory| memory.device_pages_bytes)
+    columns!(
+        Fields::<&'a Memory>::new();
+        count: dirty_bytes writeback_bytes buffers_bytes cache_bytes device_pages_bytes;
+    )
 }
