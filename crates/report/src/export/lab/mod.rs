@@ -40,17 +40,14 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         samples::timings(results),
         samples::samples(results),
         answers(results),
-        table("buffering", results, fields::lab::buffering::rows()),
-        table("page_cache", results, fields::lab::page_cache::rows()),
-        table("sync", results, fields::lab::sync::rows()),
-        table("atime", results, fields::lab::atime::rows()),
-        table("copy", results, fields::lab::copy::rows()),
-        parts(
-            "sync_latencies",
-            results,
-            fields::lab::sync::bucket(),
-            |row| &row.latency_s.buckets,
-        ),
+        table("buffering", results, fields::lab::buffering()),
+        table("page_cache", results, fields::lab::page_cache()),
+        table("sync", results, fields::lab::sync()),
+        table("atime", results, fields::lab::atime()),
+        table("copy", results, fields::lab::copy()),
+        parts("sync_latencies", results, fields::lab::bucket(), |row| {
+            &row.latency_s.buckets
+        }),
         parts("sync_seconds", results, fields::lab::second(), |row| {
             &row.series.seconds
         }),

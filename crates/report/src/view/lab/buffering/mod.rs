@@ -33,7 +33,7 @@ pub(super) fn draw<'a>(
     result: &'a BufferingResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::buffering::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::buffering(), extent);
     frame.answers(page);
     let tables = Tables {
         names: ["times and system calls", "device I/O"],

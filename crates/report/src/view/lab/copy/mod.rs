@@ -21,7 +21,7 @@ const FEW_ROWS: usize = 8;
 
 /// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::copy::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::copy(), extent);
     let shown = shown(&view);
     view.show(&shown);
     frame.answers(page);

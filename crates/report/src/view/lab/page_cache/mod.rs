@@ -23,7 +23,7 @@ pub(super) fn draw<'a>(
     result: &'a PageCacheResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache(), extent);
     // The first file system is the one that was asked for first, also where it is an image.
     let mut targets = distinct(view.all().iter().map(Numbered::target));
     if !extent.all_rows() {

@@ -28,7 +28,7 @@ const COMPARED: [(SyncCall, Write); 3] = [
 
 /// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::sync::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::sync(), extent);
     storage::draw(page, result);
     frame.answers(page);
     let tables = Tables {
