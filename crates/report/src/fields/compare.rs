@@ -11,7 +11,7 @@ use crate::compared::{
     busy, count, factor, interval, is_telling, ratio, seconds, verdict, visible,
 };
 use crate::format::{between, size, time};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// The head of the detectable change.
 pub(crate) const DETECTABLE: &str = "detectable";

@@ -10,8 +10,8 @@ use iostrata_core::sync::{Bucket, Latency, PerSync, Second, SyncRow};
 
 use super::{Count as _, Fields, Group, Quantity, columns};
 use crate::format::{number, rate};
-use crate::view::cell::Cell;
 use crate::view::page::GLUE;
+use crate::view::table::Cell;
 
 /// Adds requests that write to the device, by cause, and flushes. Usually every cause is known.
 macro_rules! by_cause {

@@ -19,8 +19,7 @@ use serde::Serialize;
 pub(crate) use self::group::Group;
 pub(crate) use self::quantity::Quantity;
 pub(crate) use self::value::{Count, Kind, Value, json_name};
-use crate::view::cell::Cell;
-use crate::view::table::{self, Column};
+use crate::view::table::{self, Cell, Column};
 
 /// Adds columns that are called as the parts of the row: those of one type after its name, and after
 /// the fields of a structure in brackets the structures, whose names then stand before those.

@@ -4,7 +4,7 @@ use iostrata_core::bytes;
 
 use super::value::Value;
 use crate::format;
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::evidence::{evidence, shared};
 use super::timed::runs;
 use super::{Fields, Group, Quantity, columns};
 use crate::format::{size, time};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// Three figures in one column; separate columns would leave no room for others.
 pub(crate) const PAGES: &str = "cache r/p/m";

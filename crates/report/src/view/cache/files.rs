@@ -3,9 +3,8 @@
 use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Outcome};
 
 use crate::format::{number, size};
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Paths get this share of the width.
 const SHARE: usize = 3;

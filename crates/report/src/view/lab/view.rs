@@ -11,9 +11,8 @@ use super::Extent;
 use crate::fields::lab::SPREAD;
 use crate::fields::{Fields, Group};
 use crate::lab::{Facts, Named, Whole};
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// Name of the target that is the measured directory's own file system.
 pub(super) const HOST: &str = "host";

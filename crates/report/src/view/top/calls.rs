@@ -4,8 +4,7 @@ use iostrata_core::top::{CallFigures, Interval};
 
 use super::{count_rate, size_rate};
 use crate::format::{milliseconds, number};
-use crate::view::cell::Cell;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 pub(super) fn table(interval: &Interval) -> Table {
     let calls = interval.processes.first().and_then(|row| row.work.calls);

@@ -7,9 +7,8 @@ use iostrata_core::top::{
 
 use super::{Level, count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Of longer paths the end is shown.
 const LONGEST_PATH: usize = 30;

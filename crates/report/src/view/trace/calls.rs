@@ -7,9 +7,8 @@ use super::files::several;
 use super::{View, sites};
 use crate::fields::Group;
 use crate::fields::trace::call;
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// The first `most`, or as many as requested.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
