@@ -2,7 +2,6 @@
 
 mod files;
 pub(super) mod requests;
-mod residency;
 mod time;
 
 use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
@@ -45,7 +44,7 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         files::file_calls(results),
         files::transfer_sizes(results),
         files::sites(results),
-        residency::residency(results),
+        files::residency(results),
         requests::requests(results),
         listed("tasks", "task", results, task(), |result| &result.tasks),
         listed("findings", "finding", results, finding(), |result| {
