@@ -57,27 +57,25 @@ impl<'a> Source<'a> {
 /// One row for each file.
 pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     let columns = Fields::<Source<'a>>::new()
-        .count("result", |source| source.number)
-        .made_text("file", |source| {
-            Some(source.path.to_string_lossy().into_owned())
-        })
-        .made_text("file_hex", |source| {
+        .field("result", |source| source.number)
+        .field("file", |source| source.path.to_string_lossy().into_owned())
+        .field("file_hex", |source| {
             hex_unless_text(source.path.as_os_str().as_bytes())
         })
-        .text("kind", |source| source.kind())
+        .field("kind", |source| source.kind())
         .within("", environment(), Source::environment);
     Table::new("results", columns, sources.iter().copied())
 }
 
 fn environment<'a>() -> Fields<'a, &'a Environment> {
     let version = columns!(Fields::<&'a Environment>::new(); text: iostrata_version;);
-    let machine = version.made_text("machine", |environment| Some(environment.machine_label()));
+    let machine = version.field("machine", |environment| environment.machine_label());
     columns!(
         machine;
         text: kernel;
-        count: cpus;
+        values: cpus;
         text: cpu_model;
-        count: memory_bytes;
+        values: memory_bytes;
         text: virtualization backend ways;
         [target()]: target;
     )
@@ -88,7 +86,7 @@ pub(super) fn target<'a>() -> Fields<'a, &'a Storage> {
     columns!(
         Fields::<&'a Storage>::new();
         text: path filesystem mount_options;
-        flag: journal;
+        values: journal;
         text: devices;
     )
 }
@@ -108,9 +106,9 @@ pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     let gap = columns!(Fields::<&'a Gap>::new(); text: what why;);
     let columns = columns!(
         Fields::<MissingRow<'a>>::new();
-        count: result;
+        values: result;
         text: experiment;
-        count: row file recording;
+        values: row file recording;
     )
     .within("", gap, |row| Some(row.gap));
     Table::new("missing", columns, sources.iter().flat_map(gaps))

@@ -8,7 +8,7 @@ use iostrata_core::evidence::CallCounts;
 use iostrata_core::page_cache::{PageCacheRow, Percentiles};
 use iostrata_core::sync::{Bucket, Latency, PerSync, Second, SyncRow};
 
-use super::{Count as _, Fields, Group, Quantity, columns};
+use super::{Fields, Group, Quantity, columns, json_name};
 use crate::format::{number, rate};
 use crate::view::page::GLUE;
 use crate::view::table::Cell;
@@ -22,7 +22,7 @@ macro_rules! by_cause {
         )
     };
     ($fields:expr, $($cause:ident)+) => {
-        $fields$(.real(stringify!($cause), |each| each.$cause).shown(
+        $fields$(.field(stringify!($cause), |each| each.$cause).shown(
             Group::Shared,
             stringify!($cause),
             Quantity::Rate,
@@ -48,21 +48,21 @@ pub(crate) fn atime<'a>() -> Fields<'a, &'a AtimeRow> {
 
 fn touch<'a>() -> Fields<'a, &'a TouchRow> {
     let directory = Fields::<&'a Moved>::new()
-        .flag("changed", |moved| moved.due)
-        .flag("changed_when_fresh", |moved| moved.fresh);
+        .field("changed", |moved| moved.due)
+        .field("changed_when_fresh", |moved| moved.fresh);
     columns!(
         Fields::<&'a TouchRow>::new();
         text: subject;
-        flag: atime_changed atime_changed_when_fresh;
+        values: atime_changed atime_changed_when_fresh;
     )
     .within("directory_atime_", directory, |row| row.directory.as_ref())
 }
 
 fn cost<'a>() -> Fields<'a, &'a LoopRow> {
-    let spread = columns!(Fields::<Spread>::new(); real: mean_s standard_deviation_s;);
+    let spread = columns!(Fields::<Spread>::new(); values: mean_s standard_deviation_s;);
     Fields::<&'a LoopRow>::new()
         .within("", spread, |row| row.spread)
-        .count("sectors", |row| row.sectors)
+        .field("sectors", |row| row.sectors)
 }
 
 /// The rows of `lab buffering`.
@@ -78,24 +78,24 @@ pub(crate) fn buffering<'a>() -> Fields<'a, &'a BufferingRow> {
 fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
     use Quantity::{Figure, Microseconds, Rate, Times};
     let before = Fields::<&'a PerWrite>::new()
-        .real("real_s", |each| each.real_s)
+        .field("real_s", |each| each.real_s)
         .shown(Group::Cost, "real µs", Microseconds)
-        .real("writes_per_s", |each| each.writes_per_s)
+        .field("writes_per_s", |each| each.writes_per_s)
         .shown(Group::Times, "writes/s", Figure)
         .rank(2)
-        .real("bytes_per_syscall", |each| each.bytes_per_syscall)
+        .field("bytes_per_syscall", |each| each.bytes_per_syscall)
         .shown(Group::Times, "B/call", Rate)
         .rank(3)
-        .real("dirtied_pages", |each| each.dirtied_pages)
+        .field("dirtied_pages", |each| each.dirtied_pages)
         .shown(Group::Counts, "pages", Rate)
         .rank(2);
     by_cause!(before)
-        .real("device_bytes", |each| each.device_bytes)
+        .field("device_bytes", |each| each.device_bytes)
         .shown(Group::Shared, "device B", Figure)
         .rank(3)
-        .real("amplification", |each| each.amplification)
+        .field("amplification", |each| each.amplification)
         .shown(Group::Shared, "bytes ×", Times)
-        .real("unpaid_bytes", |each| each.unpaid_bytes)
+        .field("unpaid_bytes", |each| each.unpaid_bytes)
         .shown(Group::Unpaid, "later B", Figure)
         .rank(1)
 }
@@ -128,7 +128,7 @@ fn calls(seen: &CallCounts) -> String {
 fn memory<'a>() -> Fields<'a, &'a Memory> {
     columns!(
         Fields::<&'a Memory>::new();
-        count: dirty_bytes writeback_bytes buffers_bytes cache_bytes device_pages_bytes;
+        values: dirty_bytes writeback_bytes buffers_bytes cache_bytes device_pages_bytes;
     )
 }
 
@@ -136,34 +136,35 @@ fn memory<'a>() -> Fields<'a, &'a Memory> {
 pub(crate) fn copy<'a>() -> Fields<'a, &'a CopyRow> {
     use Quantity::{Count, Mebibytes, MebibytesPerSecond, Milliseconds, Rate};
     Fields::<&'a CopyRow>::new()
-        .flag("verified", |row| row.verified)
-        .real("bytes_per_s", |row| row.figures.bytes_per_s)
+        .field("verified", |row| row.verified)
+        .field("bytes_per_s", |row| row.figures.bytes_per_s)
         .shown(Group::Times, "MiB/s", MebibytesPerSecond)
         .words(Group::Times, "of limit", |row| limit(row))
-        .count("calls", |row| row.figures.calls)
+        .field("calls", |row| row.figures.calls)
         .shown(Group::Counts, "calls", Count)
-        .count("errors", |row| row.figures.errors)
+        .field("errors", |row| row.figures.errors)
         .shown(Group::Counts, "errors", Count)
         .rank(2)
-        .real("in_calls_s", |row| row.figures.in_calls_s)
+        .field("in_calls_s", |row| row.figures.in_calls_s)
         .shown(Group::Counts, "in calls ms", Milliseconds)
         .rank(1)
-        .count("faults", |row| row.figures.faults)
+        .field("faults", |row| row.figures.faults)
         .shown(Group::Counts, "faults", Count)
-        .count("user_bytes", |row| row.figures.user_bytes)
-        .real("", |row| {
+        .field("user_bytes", |row| row.figures.user_bytes)
+        .figure(Group::Counts, "user ×", Rate, |row| {
             Some(row.figures.user_bytes? as f64 / row.row.case.size_bytes as f64)
         })
-        .shown(Group::Counts, "user ×", Rate)
-        .count("device_bytes", |row| row.figures.device_bytes)
+        .field("device_bytes", |row| row.figures.device_bytes)
         .shown(Group::Counts, "device MiB", Mebibytes)
-        .count("unpaid_bytes", |row| row.figures.unpaid_bytes)
+        .field("unpaid_bytes", |row| row.figures.unpaid_bytes)
         .shown(Group::Counts, "later MiB", Mebibytes)
-        .count("data_bytes", |row| row.figures.data_bytes)
-        .flag("is_shared", |row| row.figures.is_shared)
-        .named("limit_measure", |row| Some(row.figures.limit?.measure))
-        .real("limit_s", |row| Some(row.figures.limit?.time_s))
-        .real("limit_share", |row| Some(row.figures.limit?.share))
+        .field("data_bytes", |row| row.figures.data_bytes)
+        .field("is_shared", |row| row.figures.is_shared)
+        .field("limit_measure", |row| {
+            json_name(&row.figures.limit?.measure)
+        })
+        .field("limit_s", |row| Some(row.figures.limit?.time_s))
+        .field("limit_share", |row| Some(row.figures.limit?.share))
 }
 
 /// `62 % memory`.
@@ -193,52 +194,59 @@ pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
     let read = columns!(
         Fields::<&'a PageCacheRow>::new();
         text: asked_state not_as_asked;
-        count: read_bytes storage_read_bytes;
+        values: read_bytes storage_read_bytes;
     );
-    read.real("bytes_per_s", |row| row.figures.bytes_per_s)
+    read.field("bytes_per_s", |row| row.figures.bytes_per_s)
         .shown(Group::Times, "MiB/s", MebibytesPerSecond)
         .rank(3)
-        .real("resident_before_share", |row| {
+        .field("resident_before_share", |row| {
             row.figures.resident_before_share
         })
-        .real("resident_after_share", |row| {
+        .field("resident_after_share", |row| {
             row.figures.resident_after_share
         })
         .words(Group::Times, "cached %", |row| {
             Cell::seen(cached(row), |text| text)
         })
-        .count("", |row| {
+        .figure(Group::Times, "device", Count, |row| {
             Some(row.row.evidence.device.as_ref()?.reads.count)
         })
-        .shown(Group::Times, "device", Count)
-        .count("", |row| row.device_read_bytes())
-        .shown(Group::Times, "MiB", Mebibytes)
-        .count("", |row| row.row.evidence.cache.missed_pages)
-        .shown(Group::Times, "waited", Count)
+        .figure(Group::Times, "MiB", Mebibytes, |row| {
+            row.device_read_bytes()
+        })
+        .figure(Group::Times, "waited", Count, |row| {
+            row.row.evidence.cache.missed_pages
+        })
         .rank(2)
-        .count("", |row| row.row.evidence.cache.prefetched_pages)
-        .shown(Group::Times, "ahead", Count)
+        .figure(Group::Times, "ahead", Count, |row| {
+            row.row.evidence.cache.prefetched_pages
+        })
         .rank(2)
-        .real("copy_estimate_s", |row| row.figures.spent.copy_estimate_s)
+        .field("copy_estimate_s", |row| row.figures.spent.copy_estimate_s)
         .shown(Group::Counts, "≈ copy", Microseconds)
-        .real("faults_estimate_s", |row| {
+        .field("faults_estimate_s", |row| {
             row.figures.spent.faults_estimate_s
         })
         .shown(Group::Counts, "≈ faults", Microseconds)
-        .real("fault_s", |row| row.figures.spent.fault_s)
-        .real("spent_blocked_s", |row| row.figures.spent.blocked_s)
+        .field("fault_s", |row| row.figures.spent.fault_s)
+        .field("spent_blocked_s", |row| row.figures.spent.blocked_s)
         .shown(Group::Counts, "blocked", Microseconds)
-        .real("", |row| row.row.evidence.on_cpu_s)
-        .shown(Group::Counts, "on CPU", Microseconds)
-        .real("", |row| Some(row.memory_copy.as_ref()?.median_s))
-        .shown(Group::Counts, "memory copy", Microseconds)
+        .figure(Group::Counts, "on CPU", Microseconds, |row| {
+            row.row.evidence.on_cpu_s
+        })
+        .figure(Group::Counts, "memory copy", Microseconds, |row| {
+            Some(row.memory_copy.as_ref()?.median_s)
+        })
         .rank(1)
-        .count("", |row| row.row.evidence.faults.minor)
-        .shown(Group::Counts, "minor faults", Count)
-        .count("", |row| row.row.evidence.faults.major)
-        .shown(Group::Counts, "major", Count)
-        .count("", |row| Some(row.latency_s?.count))
-        .shown(Group::Latencies, "reads", Count)
+        .figure(Group::Counts, "minor faults", Count, |row| {
+            row.row.evidence.faults.minor
+        })
+        .figure(Group::Counts, "major", Count, |row| {
+            row.row.evidence.faults.major
+        })
+        .figure(Group::Latencies, "reads", Count, |row| {
+            Some(row.latency_s?.count)
+        })
         .within("latency_", percentiles(), |row| row.latency_s.as_ref())
 }
 
@@ -254,37 +262,37 @@ fn cached(row: &PageCacheRow) -> Option<String> {
 fn percentiles<'a>() -> Fields<'a, &'a Percentiles> {
     use Quantity::Microseconds;
     Fields::<&'a Percentiles>::new()
-        .real("p50_s", |latency| latency.p50)
+        .field("p50_s", |latency| latency.p50)
         .shown(Group::Latencies, "p50", Microseconds)
-        .real("p90_s", |latency| latency.p90)
+        .field("p90_s", |latency| latency.p90)
         .shown(Group::Latencies, "p90", Microseconds)
-        .real("p99_s", |latency| latency.p99)
+        .field("p99_s", |latency| latency.p99)
         .shown(Group::Latencies, "p99", Microseconds)
-        .real("p999_s", |latency| latency.p999)
+        .field("p999_s", |latency| latency.p999)
         .shown(Group::Latencies, "p99.9", Microseconds)
-        .real("max_s", |latency| latency.max)
+        .field("max_s", |latency| latency.max)
         .shown(Group::Latencies, "max", Microseconds)
-        .count("count", |latency| latency.count)
+        .field("count", |latency| latency.count)
 }
 
 /// The rows of `lab sync`.
 pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
     use Quantity::Figure;
     Fields::<&'a SyncRow>::new()
-        .count("syncs_per_run", |row| row.syncs_per_run)
-        .real("syncs_per_s", |row| row.syncs_per_s)
+        .field("syncs_per_run", |row| row.syncs_per_run)
+        .field("syncs_per_s", |row| row.syncs_per_s)
         .shown(Group::Times, "syncs/s", Figure)
         .shown(Group::Compared, "syncs/s", Figure)
         .words(Group::Times, SPREAD, |row| rates(row))
         .rank(1)
-        .real("syncs_low_per_s", |row| Some(row.syncs_per_s_interval?.0))
-        .real("syncs_high_per_s", |row| Some(row.syncs_per_s_interval?.1))
-        .count("observed_syncs", |row| row.observed_syncs)
-        .flag("steady", |row| Some(row.series.steadiness?.steady))
-        .count("warm_up_seconds", |row| {
+        .field("syncs_low_per_s", |row| Some(row.syncs_per_s_interval?.0))
+        .field("syncs_high_per_s", |row| Some(row.syncs_per_s_interval?.1))
+        .field("observed_syncs", |row| row.observed_syncs)
+        .field("steady", |row| Some(row.series.steadiness?.steady))
+        .field("warm_up_seconds", |row| {
             Some(row.series.steadiness?.warm_up_seconds as u64)
         })
-        .real("steady_syncs_per_s", |row| {
+        .field("steady_syncs_per_s", |row| {
             Some(row.series.steadiness?.mean_per_s)
         })
         .within("latency_", latency(), |row| Some(&row.latency_s))
@@ -305,31 +313,31 @@ fn rates(row: &SyncRow) -> Cell {
 fn latency<'a>() -> Fields<'a, &'a Latency> {
     use Quantity::Microseconds;
     Fields::<&'a Latency>::new()
-        .real("p50_s", |latency| latency.p50)
+        .field("p50_s", |latency| latency.p50)
         .shown(Group::Times, "p50 µs", Microseconds)
         .shown(Group::Compared, "p50 µs", Microseconds)
         .rank(2)
-        .real("p90_s", |latency| latency.p90)
+        .field("p90_s", |latency| latency.p90)
         .shown(Group::Times, "p90", Microseconds)
         .rank(2)
-        .real("p99_s", |latency| latency.p99)
+        .field("p99_s", |latency| latency.p99)
         .shown(Group::Times, "p99", Microseconds)
         .shown(Group::Compared, "p99", Microseconds)
         .rank(5)
-        .real("p999_s", |latency| latency.p999)
+        .field("p999_s", |latency| latency.p999)
         .shown(Group::Times, "p99.9", Microseconds)
-        .real("max_s", |latency| latency.max)
+        .field("max_s", |latency| latency.max)
         .shown(Group::Times, "max", Microseconds)
-        .count("count", |latency| latency.samples)
+        .field("count", |latency| latency.samples)
 }
 
 fn per_sync<'a>() -> Fields<'a, &'a PerSync> {
     use Quantity::{Figure, Rate};
     by_cause!(Fields::<&'a PerSync>::new())
-        .real("bytes", |each| each.bytes)
+        .field("bytes", |each| each.bytes)
         .shown(Group::Shared, "bytes", Figure)
         .rank(3)
-        .real("reads", |each| each.reads)
+        .field("reads", |each| each.reads)
         .shown(Group::Shared, "reads", Rate)
         .rank(4)
         .unusual()
@@ -338,22 +346,25 @@ fn per_sync<'a>() -> Fields<'a, &'a PerSync> {
 /// Syncs by their latency.
 pub(crate) fn bucket<'a>() -> Fields<'a, &'a Bucket> {
     Fields::<&'a Bucket>::new()
-        .count("upto_ns", |bucket| bucket.upto_ns)
-        .count("syncs", |bucket| bucket.count)
+        .field("upto_ns", |bucket| bucket.upto_ns)
+        .field("syncs", |bucket| bucket.count)
 }
 
 /// A second of an observed run: syncs, and the device requests.
 pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
     macro_rules! counted {
         ($fields:expr, $($name:ident)+) => {
-            $fields$(.count(stringify!($name), |second| second.$name).shown_as(
+            $fields$(.field(stringify!($name), |second| second.$name).shown_as(
                 Group::Seconds,
                 concat!(stringify!($name), "/s"),
-                |second| Cell::seen(second.$name.count(), |count| number(second.per_s(count))),
+                |second| {
+                    let count = Option::<u64>::from(second.$name);
+                    Cell::seen(count, |count| number(second.per_s(count)))
+                },
             ))+
         };
     }
-    let lasted = Fields::<&'a Second>::new().real("lasted_s", |second| second.lasted_s);
+    let lasted = Fields::<&'a Second>::new().field("lasted_s", |second| second.lasted_s);
     let causes = counted!(lasted, syncs data journal commit metadata unknown).unusual();
     counted!(causes, flushes)
 }

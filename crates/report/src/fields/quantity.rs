@@ -39,12 +39,13 @@ impl Quantity {
     /// The cell of a value; for an unknown value, that it was not measured.
     pub(super) fn cell(self, value: Value<'_>) -> Cell {
         match value {
-            Value::Text(text) => Cell::seen(text, std::borrow::Cow::into_owned),
-            Value::Count(count) => Cell::seen(count, |count| self.of_count(count)),
-            Value::Real(Some(real)) if self == Self::Times && real <= 0.0 => Cell::NotApplicable,
-            Value::Real(real) => Cell::seen(real, |real| self.of_real(real)),
-            Value::Signed(number) => Cell::seen(number, |number| number.to_string()),
-            Value::Flag(flag) => Cell::seen(flag, |flag| flag.to_string()),
+            Value::Null => Cell::NotSeen,
+            Value::Text(text) => text.into_owned().into(),
+            Value::Count(count) => self.of_count(count).into(),
+            Value::Real(real) if self == Self::Times && real <= 0.0 => Cell::NotApplicable,
+            Value::Real(real) => self.of_real(real).into(),
+            Value::Signed(number) => number.to_string().into(),
+            Value::Flag(flag) => flag.to_string().into(),
         }
     }
 

@@ -9,7 +9,7 @@ use iostrata_core::trace::{
 
 use super::evidence::{evidence, shared};
 use super::timed::runs;
-use super::{Fields, Group, Quantity, columns};
+use super::{Fields, Group, Quantity, columns, json_name};
 use crate::format::{size, time};
 use crate::view::table::Cell;
 
@@ -17,41 +17,41 @@ use crate::view::table::Cell;
 pub(crate) const PAGES: &str = "cache r/p/m";
 
 pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
-    columns!(Fields::<&'a TraceResult>::new(); text: command; count: adopted;)
-        .count("attached_unlisted", |result| {
+    columns!(Fields::<&'a TraceResult>::new(); text: command; values: adopted;)
+        .field("attached_unlisted", |result| {
             result.attached.as_ref().map(|attached| attached.unlisted)
         })
-        .signed("exit_code", |result| result.exit_code)
+        .field("exit_code", |result| result.exit_code)
         .metric("trace_exit_code", "Exit code of the program")
-        .signed("signal", |result| result.signal)
+        .field("signal", |result| result.signal)
         .metric("trace_signal", "Signal that ended it")
-        .count("started_ns", |result| result.started_ns)
-        .real("wall_s", |result| result.wall_s)
+        .field("started_ns", |result| result.started_ns)
+        .field("wall_s", |result| result.wall_s)
         .metric("trace_wall_seconds", "From its start to its end")
         .within("runs_", runs(), |result| result.runs.as_ref())
-        .real("", |result| result.evidence.on_cpu_s)
+        .field("", |result| result.evidence.on_cpu_s)
         .metric("trace_on_cpu_seconds", "CPU time of all threads")
-        .real("", |result| result.evidence.blocked_s)
+        .field("", |result| result.evidence.blocked_s)
         .metric(
             "trace_blocked_seconds",
             "Time all threads were blocked in calls",
         )
-        .count("processes", |result| result.processes)
+        .field("processes", |result| result.processes)
         .metric("trace_processes", "Processes seen")
-        .count("threads", |result| result.threads)
+        .field("threads", |result| result.threads)
         .metric("trace_threads", "Threads seen")
-        .named("backend", |result| Some(result.backend))
+        .field("backend", |result| json_name(&result.backend))
         // The evidence has the lost events too, under the same name.
-        .count("", |result| result.lost_events)
+        .field("", |result| result.lost_events)
         .metric(
             "trace_lost_events",
             "Lost events: counts may be too low by this many",
         )
-        .count("", |result| result.files.len() as u64)
+        .field("", |result| result.files.len() as u64)
         .metric("trace_files", "Files used")
-        .count("other_calls", |result| result.other_calls)
-        .count("summed_files", |result| result.summed_files)
-        .count("other_requests", |result| result.other_requests)
+        .field("other_calls", |result| result.other_calls)
+        .field("summed_files", |result| result.summed_files)
+        .field("other_requests", |result| result.other_requests)
         .within("", descent(), |result| Some(&result.bytes))
         .within("", evidence(), |result| Some(&result.evidence))
         .within("", shared(), |result| Some(&result.evidence))
@@ -63,24 +63,24 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
 
 fn descent<'a>() -> Fields<'a, &'a Descent> {
     Fields::<&'a Descent>::new()
-        .count("read_bytes", |bytes| bytes.read_bytes)
+        .field("read_bytes", |bytes| bytes.read_bytes)
         .metric(
             "trace_read_bytes",
             "Bytes that calls read from regular files",
         )
-        .count("written_bytes", |bytes| bytes.written_bytes)
+        .field("written_bytes", |bytes| bytes.written_bytes)
         .metric(
             "trace_written_bytes",
             "Bytes that calls wrote to regular files",
         )
-        .count("dirtied_bytes", |bytes| bytes.dirtied_bytes)
+        .field("dirtied_bytes", |bytes| bytes.dirtied_bytes)
         .metric("trace_dirtied_bytes", "Bytes dirtied in the page cache")
-        .count("device_read_bytes", |bytes| bytes.device_read_bytes)
+        .field("device_read_bytes", |bytes| bytes.device_read_bytes)
         .metric("trace_device_read_bytes", "Bytes that devices read for it")
         .within("device_read_bytes_shared_", bounds(), |bytes| {
             bytes.device_read_bytes_shared
         })
-        .count("device_written_bytes", |bytes| bytes.device_written_bytes)
+        .field("device_written_bytes", |bytes| bytes.device_written_bytes)
         .metric(
             "trace_device_written_bytes",
             "Bytes that devices wrote while it ran",
@@ -88,7 +88,7 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
         .within("device_written_bytes_shared_", bounds(), |bytes| {
             bytes.device_written_bytes_shared
         })
-        .count("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
+        .field("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
         .metric(
             "trace_dirty_at_exit_bytes",
             "Bytes left to write-back at its end",
@@ -96,50 +96,50 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
 }
 
 fn bounds<'a>() -> Fields<'a, Bounds> {
-    columns!(Fields::<Bounds>::new(); count: at_least at_most;)
+    columns!(Fields::<Bounds>::new(); values: at_least at_most;)
 }
 
 fn accounts<'a>() -> Fields<'a, &'a ProcessIo> {
     columns!(
         Fields::<&'a ProcessIo>::new();
-        count: processes read_bytes written_bytes read_calls write_calls device_read_bytes
+        values: processes read_bytes written_bytes read_calls write_calls device_read_bytes
             dirtied_bytes cancelled_bytes;
     )
 }
 
 fn recording<'a>() -> Fields<'a, &'a RecordingRow> {
-    columns!(Fields::<&'a RecordingRow>::new(); text: path; count: bytes operations stops;)
-        .flag("complete", |row| row.incomplete_because.is_empty())
+    columns!(Fields::<&'a RecordingRow>::new(); text: path; values: bytes operations stops;)
+        .field("complete", |row| row.incomplete_because.is_empty())
 }
 
 pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
     use Quantity::{Count, Time};
     Fields::<&'a CallRow>::new()
-        .text("name", |call| &call.name)
-        .count("count", |call| call.count)
+        .field("name", |call| &call.name)
+        .field("count", |call| call.count)
         .shown(Group::Calls, "count", Count)
         .metric("trace_calls", "Calls")
-        .count("errors", |call| call.errors)
+        .field("errors", |call| call.errors)
         .shown(Group::Calls, "errors", Count)
         .rank(2)
         .metric("trace_call_errors", "Calls that failed")
-        .count("bytes", |call| call.bytes)
+        .field("bytes", |call| call.bytes)
         .metric("trace_call_bytes", "Bytes moved by calls")
         .cell(Group::Calls, "bytes", |call| moves(call))
-        .real("time_s", |call| call.time_s)
+        .field("time_s", |call| call.time_s)
         .shown(Group::Calls, "time", Time)
         .metric("trace_call_seconds", "Time in calls")
-        .real("blocked_s", |call| call.blocked_s)
+        .field("blocked_s", |call| call.blocked_s)
         .shown(Group::Calls, "blocked", Time)
         .metric("trace_call_blocked_seconds", "Time blocked in calls")
-        .real("p50_s", |call| call.p50_s)
+        .field("p50_s", |call| call.p50_s)
         .shown(Group::Calls, "p50", Time)
         .rank(3)
-        .real("p99_s", |call| call.p99_s)
+        .field("p99_s", |call| call.p99_s)
         .shown(Group::Calls, "p99", Time)
         .rank(1)
-        .real("first_s", |call| call.first_s)
-        .real("last_s", |call| call.last_s)
+        .field("first_s", |call| call.first_s)
+        .field("last_s", |call| call.last_s)
 }
 
 /// Bytes of calls that move bytes.
@@ -151,37 +151,37 @@ fn moves(call: &CallRow) -> Cell {
 pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
     use Quantity::{Count, Number, Size, Time};
     Fields::<&'a TaskRow>::new()
-        .count("thread", |task| task.thread)
+        .field("thread", |task| task.thread)
         .shown(Group::Thread, "thread", Number)
-        .count("process", |task| task.process)
+        .field("process", |task| task.process)
         .shown(Group::Process, "process", Number)
-        .count("parent", |task| task.parent)
+        .field("parent", |task| task.parent)
         .shown(Group::Task, "parent", Number)
         .rank(3)
-        .text("name", |task| &task.name)
+        .field("name", |task| &task.name)
         .label(Group::Name, "name", |task| task.name.as_str())
-        .real("started_s", |task| task.started_s)
+        .field("started_s", |task| task.started_s)
         .shown(Group::Task, "start", Time)
         .rank(4)
-        .real("ended_s", |task| task.ended_s)
+        .field("ended_s", |task| task.ended_s)
         .cell(Group::Task, "end", |task| {
             let ended = task.ended_s.map(time);
             ended.map_or_else(|| "running".into(), Cell::from)
         })
         .rank(4)
-        .real("on_cpu_s", |task| task.on_cpu_s)
+        .field("on_cpu_s", |task| task.on_cpu_s)
         .shown(Group::Task, "on CPU", Time)
-        .count("calls", |task| task.calls)
+        .field("calls", |task| task.calls)
         .shown(Group::Task, "calls", Count)
-        .real("time_s", |task| task.time_s)
+        .field("time_s", |task| task.time_s)
         .shown(Group::Task, "in calls", Time)
-        .real("blocked_s", |task| task.blocked_s)
+        .field("blocked_s", |task| task.blocked_s)
         .shown(Group::Task, "blocked", Time)
         .rank(2)
-        .count("read_bytes", |task| task.read_bytes)
+        .field("read_bytes", |task| task.read_bytes)
         .shown(Group::Task, "read", Size)
         .rank(1)
-        .count("written_bytes", |task| task.written_bytes)
+        .field("written_bytes", |task| task.written_bytes)
         .shown(Group::Task, "written", Size)
         .rank(1)
 }
@@ -191,39 +191,35 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
     let identity = columns!(
         Fields::<&'a FileRow>::new();
         text: path path_hex renamed_to kind device;
-        count: inode generation;
+        values: inode generation;
         text: filesystem;
-        count: size_before_bytes;
+        values: size_before_bytes;
     );
     let requested = identity
-        .real("", |file| file.time_s())
-        .shown(Group::Above, "time", Time)
+        .figure(Group::Above, "time", Time, |file| file.time_s())
         .metric(
             "trace_file_seconds",
             "Time in calls on the files with the most of it",
         )
-        .count("opens", |file| file.opens)
+        .field("opens", |file| file.opens)
         .shown(Group::Above, "opens", Count)
         .rank(5)
         .metric("trace_file_opens", "Calls that opened the file")
-        .count("", |file| file.reads.count)
-        .shown(Group::AboveInFull, "reads", Count)
-        .count("", |file| file.reads.bytes)
-        .shown(Group::Above, "read", Size)
+        .figure(Group::AboveInFull, "reads", Count, |file| file.reads.count)
+        .figure(Group::Above, "read", Size, |file| file.reads.bytes)
         .metric(
             "trace_file_read_bytes",
             "Bytes that calls read from the file",
         )
-        .count("", |file| file.writes.count)
-        .shown(Group::AboveInFull, "writes", Count)
-        .count("", |file| file.writes.bytes)
-        .shown(Group::Above, "written", Size)
+        .figure(Group::AboveInFull, "writes", Count, |file| {
+            file.writes.count
+        })
+        .figure(Group::Above, "written", Size, |file| file.writes.bytes)
         .metric(
             "trace_file_written_bytes",
             "Bytes that calls wrote to the file",
         )
-        .count("", |file| file.syncs.count)
-        .shown(Group::Above, "syncs", Count)
+        .figure(Group::Above, "syncs", Count, |file| file.syncs.count)
         .metric("trace_file_syncs", "Syncs of the file");
     columns!(requested; [moved()]: reads writes; [synced()]: syncs;)
         .within("", below_calls(), |file| Some(*file))
@@ -242,7 +238,7 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
             below(file, bytes(file.evidence.cache.dirtied_bytes))
         })
         .rank(3)
-        .count("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
+        .field("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
         .metric(
             "trace_file_dirty_at_exit_bytes",
             "Bytes of the file left to write-back",
@@ -291,28 +287,21 @@ fn pages(cache: &Cache) -> Cell {
 }
 
 fn moved<'a>() -> Fields<'a, &'a Moved> {
-    columns!(Fields::<&'a Moved>::new(); count: count bytes; real: time_s;)
+    columns!(Fields::<&'a Moved>::new(); values: count bytes time_s;)
 }
 
 fn synced<'a>() -> Fields<'a, &'a Synced> {
-    columns!(Fields::<&'a Synced>::new(); count: count; real: time_s;)
+    columns!(Fields::<&'a Synced>::new(); values: count time_s;)
 }
 
 fn history<'a>() -> Fields<'a, &'a FileHistory> {
     columns!(
         Fields::<&'a FileHistory>::new();
-        flag: created;
-        count: opened_to_write writes written_bytes appends;
-        flag: allocated;
-        count: written_by synced_by data_syncs writes_after_failed_sync first_written_ns
-            overwritten_bytes;
-        flag: name_acknowledged name_journalled;
-        count: removed_by;
-        flag: removal_unsynced;
-        count: unsynced_bytes;
-        flag: synchronous mapping_synced;
+        values: created opened_to_write writes written_bytes appends allocated written_by synced_by
+            data_syncs writes_after_failed_sync first_written_ns overwritten_bytes name_acknowledged
+            name_journalled removed_by removal_unsynced unsynced_bytes synchronous mapping_synced;
         text: renamed_over name_unsynced;
-        flag: synced_since_named unlinked uncertain;
+        values: synced_since_named unlinked uncertain;
         [happened()]: overwritten acknowledged removed emptied rewritten syncs syncs_of_nothing
             steady_syncs growing_syncs failed_syncs syncs_after_failed_sync hints closed_unsynced
             mapped_to_write renamed_unsynced took_removed_name;
@@ -321,12 +310,12 @@ fn history<'a>() -> Fields<'a, &'a FileHistory> {
 
 /// Count and duration; the single moments stay in the JSON.
 fn happened<'a>() -> Fields<'a, &'a Happened> {
-    columns!(Fields::<&'a Happened>::new(); count: count took_ns;)
+    columns!(Fields::<&'a Happened>::new(); values: count took_ns;)
 }
 
 pub(crate) fn shape<'a>() -> Fields<'a, &'a Shape> {
     columns!(
         Fields::<&'a Shape>::new();
-        count: pairs sequential backward empty furthest_bytes;
+        values: pairs sequential backward empty furthest_bytes;
     )
 }

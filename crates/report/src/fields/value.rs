@@ -20,75 +20,73 @@ pub(crate) enum Kind {
     Flag,
 }
 
-/// A value of a field's type; `None` if it is unknown.
+/// A value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
-    /// Makes a [`Kind::Text`].
-    Text(Option<Cow<'a, str>>),
-    /// Makes a [`Kind::Count`].
-    Count(Option<u64>),
-    /// Makes a [`Kind::Signed`].
-    Signed(Option<i64>),
-    /// Makes a [`Kind::Real`].
-    Real(Option<f64>),
-    /// Makes a [`Kind::Flag`].
-    Flag(Option<bool>),
+    /// It is unknown.
+    Null,
+    Text(Cow<'a, str>),
+    Count(u64),
+    Signed(i64),
+    Real(f64),
+    Flag(bool),
 }
 
 impl Value<'_> {
-    pub(super) fn null(kind: Kind) -> Self {
-        match kind {
-            Kind::Text => Self::Text(None),
-            Kind::Count => Self::Count(None),
-            Kind::Signed => Self::Signed(None),
-            Kind::Real => Self::Real(None),
-            Kind::Flag => Self::Flag(None),
-        }
-    }
-
     /// Whether it is a number above 0.
     pub(super) fn is_something(&self) -> bool {
-        match self {
-            Self::Count(count) => count.is_some_and(|count| count > 0),
-            Self::Real(real) => real.is_some_and(|real| real > 0.0),
-            Self::Text(_) | Self::Signed(_) | Self::Flag(_) => false,
+        match *self {
+            Self::Count(count) => count > 0,
+            Self::Real(real) => real > 0.0,
+            Self::Null | Self::Text(_) | Self::Signed(_) | Self::Flag(_) => false,
         }
     }
 }
 
-impl From<u64> for Value<'_> {
-    fn from(count: u64) -> Self {
-        Self::Count(Some(count))
+/// What can be the value of a field; an `Option` if it may be unknown.
+pub(crate) trait Scalar<'a> {
+    const KIND: Kind;
+
+    fn value(self) -> Value<'a>;
+}
+
+macro_rules! scalars {
+    ($($kind:ident: $($of:ty),+ => $value:expr;)+) => {$($(
+        impl<'a> Scalar<'a> for $of {
+            const KIND: Kind = Kind::$kind;
+
+            fn value(self) -> Value<'a> {
+                Value::$kind($value(self))
+            }
+        }
+    )+)+};
+}
+
+scalars! {
+    Text: &'a str, &'a String, String => Cow::from;
+    Count: u64, u32 => u64::from;
+    Signed: i64, i32 => i64::from;
+    Flag: bool => bool::from;
+}
+
+impl<'a> Scalar<'a> for f64 {
+    const KIND: Kind = Kind::Real;
+
+    /// As in JSON, which has finite numbers only. 0 has no sign, and an empty sum is -0.0.
+    fn value(self) -> Value<'a> {
+        if self.is_finite() {
+            Value::Real(self + 0.0)
+        } else {
+            Value::Null
+        }
     }
 }
 
-impl From<f64> for Value<'_> {
-    fn from(real: f64) -> Self {
-        // An empty sum is -0.0.
-        Self::Real(Some(real + 0.0))
-    }
-}
+impl<'a, V: Scalar<'a>> Scalar<'a> for Option<V> {
+    const KIND: Kind = V::KIND;
 
-/// A number of something; an `Option` if it may be unknown.
-pub(crate) trait Count {
-    fn count(self) -> Option<u64>;
-}
-
-impl Count for u64 {
-    fn count(self) -> Option<u64> {
-        Some(self)
-    }
-}
-
-impl Count for u32 {
-    fn count(self) -> Option<u64> {
-        Some(self.into())
-    }
-}
-
-impl<N: Count> Count for Option<N> {
-    fn count(self) -> Option<u64> {
-        self?.count()
+    fn value(self) -> Value<'a> {
+        self.map_or(Value::Null, V::value)
     }
 }
 

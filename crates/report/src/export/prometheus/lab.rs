@@ -16,7 +16,7 @@ pub(super) fn add(families: &mut Families, result: &str, lab: &LabResult) {
         ];
         about.extend(machine.map(|machine| ("machine", machine)));
         let info = ("lab_info", "Where the lab was run");
-        families.add(info, &about, &Value::Count(Some(1)));
+        families.add(info, &about, &Value::Count(1));
     }
     let wholes: Vec<Whole<'_>> = lab.experiments.iter().map(Whole::of).collect();
     let fields = fields();
@@ -32,31 +32,31 @@ pub(super) fn add(families: &mut Families, result: &str, lab: &LabResult) {
 
 fn fields<'a>() -> Fields<'a, Facts<'a>> {
     Fields::<Facts<'a>>::new()
-        .real("", |row| Some(row.timing?.median_s))
+        .field("", |row| Some(row.timing?.median_s))
         .metric("lab_median_seconds", "Median time of a run of the case")
-        .real("", |row| Some(row.timing?.low_s))
+        .field("", |row| Some(row.timing?.low_s))
         .metric(
             "lab_low_seconds",
             "Lower end of the 95 % interval of the median; the least of five runs or fewer",
         )
-        .real("", |row| Some(row.timing?.high_s))
+        .field("", |row| Some(row.timing?.high_s))
         .metric(
             "lab_high_seconds",
             "Upper end of the 95 % interval of the median; the most of five runs or fewer",
         )
-        .count("", |row| Some(row.timing?.samples_s.len() as u64))
+        .field("", |row| Some(row.timing?.samples_s.len() as u64))
         .metric("lab_runs", "Runs that were timed")
-        .count("", |row| Some(row.evidence.device.as_ref()?.writes().bytes))
+        .field("", |row| Some(row.evidence.device.as_ref()?.writes().bytes))
         .metric(
             "lab_device_written_bytes",
             "Bytes that devices wrote in the observed run",
         )
-        .count("", |row| Some(row.evidence.device.as_ref()?.flushes))
+        .field("", |row| Some(row.evidence.device.as_ref()?.flushes))
         .metric(
             "lab_device_flushes",
             "Flushes that devices were asked for in the observed run",
         )
-        .count("", |row| row.evidence.lost_events)
+        .field("", |row| row.evidence.lost_events)
         .metric(
             "lab_lost_events",
             "Events that were lost in the observed run",
@@ -104,6 +104,6 @@ fn answers(families: &mut Families, result: &str, whole: &Whole<'_>) {
         let machine = answer.machine.as_deref();
         labels.extend(machine.map(|machine| ("machine", machine)));
         let metric = ("lab_answer", "What the rows say of a claim");
-        families.add(metric, &labels, &Value::Count(Some(1)));
+        families.add(metric, &labels, &Value::Count(1));
     }
 }

@@ -8,7 +8,7 @@ use super::super::trace::requests::{Requested, requested};
 use super::MOST_FILES;
 use super::families::{Families, Label};
 use crate::fields::trace::{call, file, run};
-use crate::fields::{Metric, Value, json_name};
+use crate::fields::{Metric, Scalar, Value, json_name};
 
 pub(super) fn add(families: &mut Families, result: &str, trace: &TraceResult) {
     let label = ("result", result);
@@ -41,7 +41,7 @@ fn about(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
     families.add(
         ("trace_info", "What was traced, and where"),
         &about,
-        &Value::Count(Some(1)),
+        &Value::Count(1),
     );
 }
 
@@ -68,7 +68,7 @@ fn requests(families: &mut Families, label: Label<'_>, row: &Requested) {
     add_range(families, REQUEST_SECONDS, &labels, row.time_s);
 }
 
-fn add_range<N: Into<Value<'static>> + PartialEq>(
+fn add_range<N: Scalar<'static> + PartialEq>(
     families: &mut Families,
     metric: Metric,
     labels: &[Label<'_>],
@@ -76,11 +76,11 @@ fn add_range<N: Into<Value<'static>> + PartialEq>(
 ) {
     let Some((least, most)) = range else { return };
     if least == most {
-        families.add(metric, labels, &least.into());
+        families.add(metric, labels, &least.value());
     } else {
         for (bound, value) in [("at_least", least), ("at_most", most)] {
             let labels = [labels, &[("bound", bound)]].concat();
-            families.add(metric, &labels, &value.into());
+            families.add(metric, &labels, &value.value());
         }
     }
 }
@@ -109,7 +109,7 @@ fn findings(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
         families.add(
             ("trace_findings", "Defects that a rule saw"),
             labels,
-            &Value::Count(Some(number)),
+            &Value::Count(number),
         );
     }
 }

@@ -70,8 +70,8 @@ fn listed<'a, T: 'a>(
 ) -> Table<'a> {
     type Place<'a, T> = (u64, u64, &'a T);
     let columns = Fields::<Place<'a, T>>::new()
-        .count("result", |row| row.0)
-        .count(place, |row| row.1)
+        .field("result", |row| row.0)
+        .field(place, |row| row.1)
         .within("", rest, |row| Some(row.2));
     let rows = results.iter().flat_map(move |(number, result)| {
         let rows = list(result).iter().zip(1..);
@@ -84,7 +84,7 @@ fn listed<'a, T: 'a>(
 fn runs<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Run<'a> = (u64, &'a TraceResult);
     let columns = Fields::<Run<'a>>::new()
-        .count("result", |row| row.0)
+        .field("result", |row| row.0)
         .within("", run(), |row| Some(row.1));
     Table::new("runs", columns, results.iter().copied())
 }
@@ -94,29 +94,27 @@ fn asked<'a>() -> Fields<'a, &'a Asked> {
 }
 
 fn matched<'a>() -> Fields<'a, &'a Matched> {
-    columns!(Fields::<&'a Matched>::new(); count: process; text: name by joined;)
+    columns!(Fields::<&'a Matched>::new(); values: process; text: name by joined;)
 }
 
 fn finding<'a>() -> Fields<'a, &'a Finding> {
     columns!(
         Fields::<&'a Finding>::new();
         text: rule severity confidence title file;
-        real: cost_s;
-        count: cost_threads;
-        real: saving_s;
+        values: cost_s cost_threads saving_s;
         text: saving_basis advice crash_command no_crash_command_because;
     )
 }
 
 fn cited<'a>() -> Fields<'a, &'a Cited> {
-    columns!(Fields::<&'a Cited>::new(); text: what call path; count: count; real: at_s;)
+    columns!(Fields::<&'a Cited>::new(); text: what call path; values: count at_s;)
 }
 
 fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Row<'a> = (u64, u64, &'a Cited);
     let columns = Fields::<Row<'a>>::new()
-        .count("result", |row| row.0)
-        .count("finding", |row| row.1)
+        .field("result", |row| row.0)
+        .field("finding", |row| row.1)
         .within("", cited(), |row| Some(row.2));
     let rows = results.iter().flat_map(|(number, result)| {
         let findings = result.findings.iter().zip(1..);
@@ -129,14 +127,14 @@ fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 }
 
 fn not_found<'a>() -> Fields<'a, &'a NotFound> {
-    columns!(Fields::<&'a NotFound>::new(); text: path; count: count;)
+    columns!(Fields::<&'a NotFound>::new(); text: path; values: count;)
 }
 
 fn directory<'a>() -> Fields<'a, &'a DirectoryRow> {
     columns!(
         Fields::<&'a DirectoryRow>::new();
         text: path;
-        count: made renamed renamed_unsynced removed syncs unsynced_names;
+        values: made renamed renamed_unsynced removed syncs unsynced_names;
         text: unsynced_directory;
     )
 }

@@ -214,19 +214,19 @@ fn parsing_fields<'a>() -> Fields<'a, &'a ParseLine> {
         .label(Group::Parsing, "parser, size", |line| {
             format!("{} {}", line.parse.as_str(), exact(line.size_bytes))
         })
-        .real("", |line| line.cold_s)
-        .shown(Group::Parsing, "cold µs", Microseconds)
-        .real("", |line| line.cold_reading_share)
-        .shown(Group::Parsing, "reading %", Percent)
-        .real("", |line| line.warm_s)
-        .shown(Group::Parsing, "warm µs", Microseconds)
-        .real("", |line| line.warm_reading_share)
-        .shown(Group::Parsing, "reading %", Percent)
-        .real("", |line| line.saved_share)
-        .shown(Group::Parsing, "saved %", Percent)
+        .figure(Group::Parsing, "cold µs", Microseconds, |line| line.cold_s)
+        .figure(Group::Parsing, "reading %", Percent, |line| {
+            line.cold_reading_share
+        })
+        .figure(Group::Parsing, "warm µs", Microseconds, |line| line.warm_s)
+        .figure(Group::Parsing, "reading %", Percent, |line| {
+            line.warm_reading_share
+        })
+        .figure(Group::Parsing, "saved %", Percent, |line| line.saved_share)
         .rank(1)
-        .real("", |line| line.parser_bytes_per_s)
-        .shown(Group::Parsing, "its MiB/s", MebibytesPerSecond)
+        .figure(Group::Parsing, "its MiB/s", MebibytesPerSecond, |line| {
+            line.parser_bytes_per_s
+        })
         .cell(Group::Parsing, "matters MiB/s", |line| {
             Cell::applicable(line.break_even_bytes_per_s, |rate| {
                 number(rate / f64::from(1 << 20))
