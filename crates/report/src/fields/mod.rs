@@ -6,8 +6,6 @@ pub(crate) mod compare;
 pub(crate) mod evidence;
 mod group;
 pub(crate) mod lab;
-mod quantity;
-pub(crate) mod timed;
 pub(crate) mod trace;
 mod value;
 
@@ -15,8 +13,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 pub(crate) use self::group::Group;
-pub(crate) use self::quantity::Quantity;
-pub(crate) use self::value::{Kind, Scalar, Value, json_name};
+pub(crate) use self::value::{Kind, Quantity, Scalar, Value, json_name};
 use crate::view::table::{self, Cell, Column};
 
 /// Adds columns that are called as the fields of the row: `values` of the types of columns, `text` that

@@ -7,8 +7,7 @@ mod time;
 use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
 
 use super::table::Table;
-use crate::fields::timed::{stayed, timed_run};
-use crate::fields::trace::{call, run, task};
+use crate::fields::trace::{call, run, stayed, task, timed_run};
 use crate::fields::{Fields, columns};
 
 /// Trace results with their numbers.
