@@ -1,7 +1,7 @@
 //! Fields of every kind of result: evidence and times.
 
 use iostrata_core::evidence::{
-    Cache, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
+    Cache, CacheCount, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
 };
 use iostrata_core::timing::Timing;
 
@@ -18,11 +18,10 @@ pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
 }
 
 fn cache<'a>() -> Fields<'a, &'a Cache> {
-    columns!(
-        Fields::<&'a Cache>::new();
-        values: lookups_pages missed_pages prefetched_pages dirtied_bytes resident_before_bytes
-            resident_after_bytes;
-    )
+    let counts = Cache::COUNTS.into_iter();
+    counts.fold(Fields::new(), |fields, CacheCount { name, of, .. }| {
+        fields.field(name, move |cache| of(cache))
+    })
 }
 
 /// Minimum and maximum, if other programs shared the disk.
