@@ -16,9 +16,9 @@ pub(crate) use self::group::Group;
 pub(crate) use self::value::{Kind, Quantity, Scalar, Value, json_name};
 use crate::view::table::{self, Cell, Column};
 
-/// Adds columns that are called as the fields of the row: `values` of the types of columns, `text` that
-/// is the name of a value in JSON, and after the fields of a structure in brackets the structures, whose
-/// names then stand before those.
+/// Adds columns with the names of fields of the row. `values` have a type that columns have, `text` is
+/// the name of a value in JSON. A structure stands after its own columns in brackets, and its name
+/// before theirs.
 macro_rules! columns {
     ($fields:expr; $($kind:tt: $($name:ident)+;)+) => {{
         let fields = $fields;
