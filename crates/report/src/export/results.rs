@@ -25,6 +25,16 @@ pub enum Content<'a> {
     Log(&'a [Recorded]),
 }
 
+impl Content<'_> {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Lab(_) => "lab",
+            Self::Trace(_) => "trace",
+            Self::Log(_) => "operation log",
+        }
+    }
+}
+
 /// An input file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
@@ -44,14 +54,6 @@ impl<'a> Source<'a> {
             Content::Log(_) => None,
         }
     }
-
-    fn kind(&self) -> &'static str {
-        match self.content {
-            Content::Lab(_) => "lab",
-            Content::Trace(_) => "trace",
-            Content::Log(_) => "operation log",
-        }
-    }
 }
 
 /// One row for each file.
@@ -62,7 +64,7 @@ pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
         .field("file_hex", |source| {
             hex_unless_text(source.path.as_os_str().as_bytes())
         })
-        .field("kind", |source| source.kind())
+        .field("kind", |source| source.content.kind())
         .within("", environment(), Source::environment);
     Table::new("results", columns, sources.iter().copied())
 }

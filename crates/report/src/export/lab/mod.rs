@@ -130,7 +130,7 @@ fn facts<'a>() -> Fields<'a, Facts<'a>> {
         .field("other_cpu_s", |row| row.interference.other_cpu_s)
         .field("other_requests", |row| row.interference.other_requests)
         .field("notes", |row| json_name(&row.notes))
-        .field("id", |row| row.id())
+        .field("id", Facts::id)
 }
 
 /// The calls of each row's observed run.

@@ -15,12 +15,13 @@ use super::families::{Families, Labels, Value};
 const OTHERS: &str = "(others)";
 
 pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    type Metric = (&'static str, &'static str, fn(&CallFigures) -> Value);
     let calls = sums.totals.calls.as_ref();
     let of_calls = |value: fn(&CallFigures) -> Value| {
         let each = calls.into_iter().flat_map(purposes);
         each.map(move |(purpose, of)| (vec![("purpose", purpose)], value(&of)))
     };
-    let metrics: [(&str, &str, fn(&CallFigures) -> Value); 4] = [
+    let metrics: [Metric; 4] = [
         (
             "calls",
             "System calls on files, directories and block devices that have ended.",
