@@ -9,7 +9,7 @@ use iostrata_core::compare::{
 use iostrata_core::figures::duration;
 
 use crate::format::{counted, number, rate};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// Maximum number of list entries in a comment, unless all are requested.
 pub(crate) const FEW: usize = 20;

@@ -24,13 +24,13 @@ impl<W: Write> CsvTable<W> {
     pub(super) fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
         for cell in cells {
             match cell {
-                Value::Text(Some(text)) => self.writer.write_field(text.as_ref())?,
-                Value::Count(Some(count)) => self.writer.write_field(count.to_string())?,
-                Value::Signed(Some(number)) => self.writer.write_field(number.to_string())?,
+                Value::Text(text) => self.writer.write_field(text.as_ref())?,
+                Value::Count(count) => self.writer.write_field(count.to_string())?,
+                Value::Signed(number) => self.writer.write_field(number.to_string())?,
                 // The shortest digits that read back as the same number.
-                Value::Real(Some(real)) => self.writer.write_field(format!("{real:?}"))?,
-                Value::Flag(Some(flag)) => self.writer.write_field(flag.to_string())?,
-                _ => self.writer.write_field("")?,
+                Value::Real(real) => self.writer.write_field(format!("{real:?}"))?,
+                Value::Flag(flag) => self.writer.write_field(flag.to_string())?,
+                Value::Null => self.writer.write_field("")?,
             }
         }
         Ok(self.writer.write_record(None::<&[u8]>)?)

@@ -109,15 +109,15 @@ impl Gathered {
         let known = self.values.len();
         let mut bytes = 0;
         match (&mut self.values, cell) {
-            (Values::Text(values), Value::Text(Some(text))) => {
+            (Values::Text(values), Value::Text(text)) => {
                 bytes = text.len();
                 values.push(text.as_bytes().to_vec().into());
             }
             // An unsigned column is stored with the same bits.
-            (Values::Whole(values), Value::Count(Some(count))) => values.push(count.cast_signed()),
-            (Values::Whole(values), Value::Signed(Some(number))) => values.push(*number),
-            (Values::Real(values), Value::Real(Some(real))) => values.push(*real),
-            (Values::Flag(values), Value::Flag(Some(flag))) => values.push(*flag),
+            (Values::Whole(values), Value::Count(count)) => values.push(count.cast_signed()),
+            (Values::Whole(values), Value::Signed(number)) => values.push(*number),
+            (Values::Real(values), Value::Real(real)) => values.push(*real),
+            (Values::Flag(values), Value::Flag(flag)) => values.push(*flag),
             _ => {}
         }
         self.levels.push(i16::from(self.values.len() > known));

@@ -11,7 +11,7 @@ use iostrata_core::trace::TraceResult;
 
 use super::log::Recorded;
 use super::table::Table;
-use crate::fields::{Fields, json_name};
+use crate::fields::{Fields, columns};
 use crate::lab::Whole;
 
 /// The contents of an input file.
@@ -23,6 +23,16 @@ pub enum Content<'a> {
     Trace(&'a TraceResult),
     /// The recordings of an operation log.
     Log(&'a [Recorded]),
+}
+
+impl Content<'_> {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Lab(_) => "lab",
+            Self::Trace(_) => "trace",
+            Self::Log(_) => "operation log",
+        }
+    }
 }
 
 /// An input file.
@@ -44,57 +54,41 @@ impl<'a> Source<'a> {
             Content::Log(_) => None,
         }
     }
-
-    fn kind(&self) -> &'static str {
-        match self.content {
-            Content::Lab(_) => "lab",
-            Content::Trace(_) => "trace",
-            Content::Log(_) => "operation log",
-        }
-    }
 }
 
 /// One row for each file.
 pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     let columns = Fields::<Source<'a>>::new()
-        .count("result", |source| source.number)
-        .made_text("file", |source| {
-            Some(source.path.to_string_lossy().into_owned())
-        })
-        .made_text("file_hex", |source| {
+        .field("result", |source| source.number)
+        .field("file", |source| source.path.to_string_lossy().into_owned())
+        .field("file_hex", |source| {
             hex_unless_text(source.path.as_os_str().as_bytes())
         })
-        .text("kind", |source| source.kind())
+        .field("kind", |source| source.content.kind())
         .within("", environment(), Source::environment);
     Table::new("results", columns, sources.iter().copied())
 }
 
 fn environment<'a>() -> Fields<'a, &'a Environment> {
-    Fields::<&'a Environment>::new()
-        .text("iostrata_version", |environment| {
-            &environment.iostrata_version
-        })
-        .text("machine", |environment| &environment.machine)
-        .text("kernel", |environment| &environment.kernel)
-        .count("cpus", |environment| u64::from(environment.cpus))
-        .maybe_text("cpu_model", |environment| environment.cpu_model.as_deref())
-        .count("memory_bytes", |environment| environment.memory_bytes)
-        .maybe_text("virtualization", |environment| {
-            environment.virtualization.as_deref()
-        })
-        .named("backend", |environment| Some(environment.backend))
-        .made_text("ways", |environment| json_name(&environment.ways))
-        .within("target_", target(), |environment| Some(&environment.target))
+    columns!(
+        Fields::<&'a Environment>::new();
+        text: iostrata_version machine kernel;
+        values: cpus;
+        text: cpu_model;
+        values: memory_bytes;
+        text: virtualization backend ways;
+        [target()]: target;
+    )
 }
 
+/// A stack of devices is one value: its order is meaningful.
 pub(super) fn target<'a>() -> Fields<'a, &'a Storage> {
-    Fields::<&'a Storage>::new()
-        .text("path", |target| &target.path)
-        .text("filesystem", |target| &target.filesystem)
-        .text("mount_options", |target| &target.mount_options)
-        .flag("journal", |target| target.journal)
-        // A stack of devices is one value: its order is meaningful.
-        .made_text("devices", |target| json_name(&target.devices))
+    columns!(
+        Fields::<&'a Storage>::new();
+        text: path filesystem mount_options;
+        values: journal;
+        text: devices;
+    )
 }
 
 /// A gap.
@@ -109,14 +103,14 @@ struct MissingRow<'a> {
 
 /// Missing information, and why: the reasons for the nulls in the other tables.
 pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
-    let columns = Fields::<MissingRow<'a>>::new()
-        .count("result", |row| row.result)
-        .maybe_text("experiment", |row| row.experiment)
-        .count("row", |row| row.row)
-        .count("file", |row| row.file)
-        .count("recording", |row| row.recording)
-        .text("what", |row| &row.gap.what)
-        .text("why", |row| &row.gap.why);
+    let gap = columns!(Fields::<&'a Gap>::new(); text: what why;);
+    let columns = columns!(
+        Fields::<MissingRow<'a>>::new();
+        values: result;
+        text: experiment;
+        values: row file recording;
+    )
+    .within("", gap, |row| Some(row.gap));
     Table::new("missing", columns, sources.iter().flat_map(gaps))
 }
 

@@ -109,11 +109,11 @@ mod tests {
 
     fn table(rows: Vec<Row>) -> Table<'static> {
         let columns = Fields::<Row>::new()
-            .maybe_text("path", |row| row.0)
-            .count("size_bytes", |row| row.1)
-            .signed("errno", |row| row.2)
-            .real("time_s", |row| row.3)
-            .flag("created", |row| row.4);
+            .field("path", |row| row.0)
+            .field("size_bytes", |row| row.1)
+            .field("errno", |row| row.2)
+            .field("time_s", |row| row.3)
+            .field("created", |row| row.4);
         Table::new("made", columns, rows.into_iter())
     }
 

@@ -11,7 +11,7 @@ use crate::compared::{
     busy, count, factor, interval, is_telling, ratio, seconds, verdict, visible,
 };
 use crate::format::{between, size, time};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// The head of the detectable change.
 pub(crate) const DETECTABLE: &str = "detectable";
@@ -59,8 +59,9 @@ pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
     let rounds = |one: &&Whole| judged(one.time.as_ref(), |time| time.rounds.to_string());
     Fields::<&'a Whole>::new()
         .label(Group::Both, "experiment", |one| one.id.as_str())
-        .count("", |one| one.timed as u64)
-        .shown(Group::Page, "timed rows", Quantity::Number)
+        .figure(Group::Page, "timed rows", Quantity::Number, |one| {
+            one.timed as u64
+        })
         .rank(3)
         .cell(Group::Rounds, "rounds", rounds)
         .rank(3)
@@ -138,28 +139,28 @@ pub(crate) fn calls<'a>() -> Fields<'a, &'a Calls> {
     use Quantity::{Count, Time};
     Fields::<&'a Calls>::new()
         .label(Group::Page, "call", |call| call.name.as_str())
-        .count("", |call| call.sides.base.count)
-        .shown(Group::Page, "calls, base", Count)
-        .count("", |call| call.sides.new.count)
-        .shown(Group::Page, "new", Count)
-        .count("", |call| call.sides.base.bytes)
-        .shown(Group::Page, "bytes, base", Count)
+        .figure(Group::Page, "calls, base", Count, |call| {
+            call.sides.base.count
+        })
+        .figure(Group::Page, "new", Count, |call| call.sides.new.count)
+        .figure(Group::Page, "bytes, base", Count, |call| {
+            call.sides.base.bytes
+        })
         .rank(1)
-        .count("", |call| call.sides.new.bytes)
-        .shown(Group::Page, "new", Count)
+        .figure(Group::Page, "new", Count, |call| call.sides.new.bytes)
         .rank(1)
-        .real("", |call| call.sides.base.time_s)
-        .shown(Group::Page, "time, base", Time)
-        .real("", |call| call.sides.new.time_s)
-        .shown(Group::Page, "new", Time)
+        .figure(Group::Page, "time, base", Time, |call| {
+            call.sides.base.time_s
+        })
+        .figure(Group::Page, "new", Time, |call| call.sides.new.time_s)
 }
 
 pub(crate) fn files<'a>() -> Fields<'a, &'a Files> {
     Fields::<&'a Files>::new()
-        .real("", |file| file.time_s.base)
-        .shown(Group::Page, "time, base", Quantity::Time)
-        .real("", |file| file.time_s.new)
-        .shown(Group::Page, "new", Quantity::Time)
+        .figure(Group::Page, "time, base", Quantity::Time, |file| {
+            file.time_s.base
+        })
+        .figure(Group::Page, "new", Quantity::Time, |file| file.time_s.new)
 }
 
 /// For counts their name, and both sides.

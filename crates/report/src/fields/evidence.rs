@@ -5,54 +5,42 @@ use iostrata_core::evidence::{
 };
 use iostrata_core::timing::Timing;
 
-use super::Fields;
+use super::{Fields, columns};
 
 /// Everything but the calls, which are rows of their own.
 pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
-    Fields::<&'a Evidence>::new()
-        .within("cache_", cache(), |evidence| Some(&evidence.cache))
+    let device = columns!(Fields::<&'a Evidence>::new(); [cache()]: cache;)
         .within("device_", device(), |evidence| evidence.device_range())
         .within("device_after_exit_", device(), |evidence| {
             evidence.device_after_exit_range()
-        })
-        .within("faults_", faults(), |evidence| Some(&evidence.faults))
-        .real("on_cpu_s", |evidence| evidence.on_cpu_s)
-        .real("blocked_s", |evidence| evidence.blocked_s)
-        .count("lost_events", |evidence| evidence.lost_events)
+        });
+    columns!(device; [faults()]: faults; values: on_cpu_s blocked_s lost_events;)
 }
 
 fn cache<'a>() -> Fields<'a, &'a Cache> {
-    let fields = Fields::<&'a Cache>::new();
     let counts = Cache::COUNTS.into_iter();
-    counts.fold(fields, |fields, CacheCount { name, of, .. }| {
-        fields.count(name, move |cache| of(cache))
+    counts.fold(Fields::new(), |fields, CacheCount { name, of, .. }| {
+        fields.field(name, move |cache| of(cache))
     })
 }
 
 /// Minimum and maximum, if other programs shared the disk.
 pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
-    type Range = fn(&Evidence) -> Option<DeviceRange>;
-    let phases: [(&str, &str, Range); 2] = [
-        ("device_shared_at_least_", "device_shared_at_most_", |it| {
-            it.device_shared.as_deref().copied()
-        }),
-        (
-            "device_after_exit_shared_at_least_",
-            "device_after_exit_shared_at_most_",
-            |it| it.device_after_exit_shared.as_deref().copied(),
-        ),
-    ];
-    let fields = Fields::<&'a Evidence>::new();
-    phases
-        .into_iter()
-        .fold(fields, |fields, (least, most, range)| {
-            fields
-                .within(least, device(), move |evidence| {
-                    range(evidence).map(|range| DeviceRange::exactly(range.at_least))
-                })
-                .within(most, device(), move |evidence| {
-                    range(evidence).map(|range| DeviceRange::exactly(range.at_most))
-                })
+    let range = || {
+        Fields::<&'a DeviceRange>::new()
+            .within("at_least_", device(), |range| {
+                Some(DeviceRange::exactly(range.at_least))
+            })
+            .within("at_most_", device(), |range| {
+                Some(DeviceRange::exactly(range.at_most))
+            })
+    };
+    Fields::<&'a Evidence>::new()
+        .within("device_shared_", range(), |evidence| {
+            evidence.device_shared.as_deref()
+        })
+        .within("device_after_exit_shared_", range(), |evidence| {
+            evidence.device_after_exit_shared.as_deref()
         })
 }
 
@@ -65,33 +53,23 @@ fn device<'a>() -> Fields<'a, DeviceRange> {
         fields.within(&prefix, requests(), move |device| device.exact(part))
     });
     fields
-        .count("flushes", |device| device.exact(|exact| exact.flushes))
-        .real("flush_time_s", |device| {
+        .field("flushes", |device| device.exact(|exact| exact.flushes))
+        .field("flush_time_s", |device| {
             device.exact(|exact| exact.flush_time_s)
         })
-        .count("discards", |device| device.exact(|exact| exact.discards))
+        .field("discards", |device| device.exact(|exact| exact.discards))
 }
 
 fn requests<'a>() -> Fields<'a, RequestCount> {
-    Fields::<RequestCount>::new()
-        .count("count", |requests| requests.count)
-        .count("bytes", |requests| requests.bytes)
-        .real("time_s", |requests| requests.time_s)
+    columns!(Fields::<RequestCount>::new(); values: count bytes time_s;)
 }
 
 fn faults<'a>() -> Fields<'a, &'a Faults> {
-    Fields::<&'a Faults>::new()
-        .count("minor", |faults| faults.minor)
-        .count("major", |faults| faults.major)
+    columns!(Fields::<&'a Faults>::new(); values: minor major;)
 }
 
 /// Times, without the single samples.
 pub(crate) fn timing<'a>() -> Fields<'a, &'a Timing> {
-    Fields::<&'a Timing>::new()
-        .count("runs", |timing| timing.samples_s.len() as u64)
-        .real("median_s", |timing| timing.median_s)
-        .real("low_s", |timing| timing.low_s)
-        .real("high_s", |timing| timing.high_s)
-        .real("user_s", |timing| timing.user_s)
-        .real("system_s", |timing| timing.system_s)
+    let runs = Fields::<&'a Timing>::new().field("runs", |timing| timing.samples_s.len() as u64);
+    columns!(runs; values: median_s low_s high_s user_s system_s;)
 }

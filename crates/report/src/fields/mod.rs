@@ -6,21 +6,44 @@ pub(crate) mod compare;
 pub(crate) mod evidence;
 mod group;
 pub(crate) mod lab;
-mod quantity;
-pub(crate) mod timed;
 pub(crate) mod trace;
 mod value;
 
 use std::borrow::Cow;
 use std::rc::Rc;
 
-use serde::Serialize;
-
 pub(crate) use self::group::Group;
-pub(crate) use self::quantity::Quantity;
-pub(crate) use self::value::{Kind, Value, json_name};
-use crate::view::cell::Cell;
-use crate::view::table::{self, Column};
+pub(crate) use self::value::{Kind, Quantity, Scalar, Value, json_name};
+use crate::view::table::{self, Cell, Column};
+
+/// Adds columns with the names of fields of the row. `values` have a type that columns have, `text` is
+/// the name of a value in JSON. A structure stands after its own columns in brackets, and its name
+/// before theirs.
+macro_rules! columns {
+    ($fields:expr; $($kind:tt: $($name:ident)+;)+) => {{
+        let fields = $fields;
+        $($(let fields = $crate::fields::column!(fields, $kind, $name);)+)+
+        fields
+    }};
+}
+
+macro_rules! column {
+    ($fields:expr, [$part:expr], $name:ident) => {
+        $fields.within(concat!(stringify!($name), "_"), $part, |row| {
+            Some(&row.$name)
+        })
+    };
+    ($fields:expr, text, $name:ident) => {
+        $fields.field(stringify!($name), |row| {
+            $crate::fields::json_name(&row.$name)
+        })
+    };
+    ($fields:expr, values, $name:ident) => {
+        $fields.field(stringify!($name), |row| row.$name)
+    };
+}
+
+pub(crate) use {column, columns};
 
 /// Returns the value of a row. It borrows from the result, not from the row, which may be a view
 /// made for the table.
@@ -113,92 +136,31 @@ impl<'a, R> Fields<'a, R> {
         fields.filter(move |field| field.shown_of(&[group], rows).next().is_some())
     }
 
-    fn add(mut self, name: &'static str, kind: Kind, value: impl Fn(&R) -> Value<'a> + 'a) -> Self {
+    /// A field with a name; its type follows from its value.
+    pub(crate) fn field<V: Scalar<'a>>(
+        mut self,
+        name: &'static str,
+        value: impl Fn(&R) -> V + 'a,
+    ) -> Self {
         self.0.push(Field {
             name: Cow::Borrowed(name),
-            kind,
-            value: Box::new(value),
+            kind: V::KIND,
+            value: Box::new(move |row| value(row).value()),
             shown: Vec::new(),
             metric: None,
         });
         self
     }
 
-    /// A text that always exists.
-    pub(crate) fn text(self, name: &'static str, value: impl Fn(&R) -> &'a str + 'a) -> Self {
-        self.maybe_text(name, move |row| Some(value(row)))
-    }
-
-    /// A text that may be unknown.
-    pub(crate) fn maybe_text(
+    /// A value that is only shown: the head, and how it is formatted.
+    pub(crate) fn figure<V: Scalar<'a>>(
         self,
-        name: &'static str,
-        value: impl Fn(&R) -> Option<&'a str> + 'a,
+        group: Group,
+        head: &'static str,
+        quantity: Quantity,
+        value: impl Fn(&R) -> V + 'a,
     ) -> Self {
-        self.add(name, Kind::Text, move |row| {
-            Value::Text(value(row).map(Cow::Borrowed))
-        })
-    }
-
-    /// A composed text.
-    pub(crate) fn made_text(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> Option<String> + 'a,
-    ) -> Self {
-        self.add(name, Kind::Text, move |row| {
-            Value::Text(value(row).map(Cow::Owned))
-        })
-    }
-
-    /// The JSON name of a value; a list or a structure as JSON.
-    pub(crate) fn named<T: Serialize>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> Option<T> + 'a,
-    ) -> Self {
-        self.made_text(name, move |row| {
-            value(row).and_then(|value| json_name(&value))
-        })
-    }
-
-    /// A count; `Option` if it may be unknown.
-    pub(crate) fn count<N: Into<Option<u64>>>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> N + 'a,
-    ) -> Self {
-        self.add(name, Kind::Count, move |row| {
-            Value::Count(value(row).into())
-        })
-    }
-
-    /// A number that may be negative, or unknown.
-    pub(crate) fn signed(self, name: &'static str, value: impl Fn(&R) -> Option<i64> + 'a) -> Self {
-        self.add(name, Kind::Signed, move |row| Value::Signed(value(row)))
-    }
-
-    /// A fraction; `Option` if it may be unknown.
-    pub(crate) fn real<N: Into<Option<f64>>>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> N + 'a,
-    ) -> Self {
-        self.add(name, Kind::Real, move |row| {
-            // As in JSON, which has no other; and 0 has no sign.
-            let value: Option<f64> = value(row).into();
-            let value = value.filter(|value| value.is_finite());
-            Value::Real(value.map(|value| value + 0.0))
-        })
-    }
-
-    /// Yes or no; `Option` if it may be unknown.
-    pub(crate) fn flag<N: Into<Option<bool>>>(
-        self,
-        name: &'static str,
-        value: impl Fn(&R) -> N + 'a,
-    ) -> Self {
-        self.add(name, Kind::Flag, move |row| Value::Flag(value(row).into()))
+        self.field("", value).shown(group, head, quantity)
     }
 
     /// Fields of a part of the row, with `prefix` before their names; unknown if the row lacks the
@@ -224,10 +186,7 @@ impl<'a, R> Fields<'a, R> {
                 kind,
                 shown: shown.map(|shown| shown.of_part(&part)).collect(),
                 metric: field.metric,
-                value: Box::new(move |row: &R| match part(row) {
-                    Some(part) => value(&part),
-                    None => Value::null(kind),
-                }),
+                value: Box::new(move |row: &R| part(row).map_or(Value::Null, |part| value(&part))),
             }
         }));
         self
@@ -256,7 +215,7 @@ impl<'a, R> Fields<'a, R> {
         make: impl Fn(&R) -> Cell + 'a,
     ) -> Self {
         let made = Text::Made(Box::new(make));
-        let field = self.add("", Kind::Text, |_| Value::Text(None));
+        let field = self.field("", |_| None::<String>);
         field.show(group, head, table::Kind::Number, made)
     }
 
@@ -367,13 +326,13 @@ mod tests {
 
     fn fields<'a>() -> Fields<'a, &'a Whole> {
         let part = Fields::<&'a Part>::new()
-            .count("count", |part| part.0)
+            .field("count", |part| part.0)
             .shown(TABLE, "count", Quantity::Count)
             .shown(OTHER, "seldom", Quantity::Count)
             .unusual()
             .metric("parts", "Parts seen");
         Fields::<&'a Whole>::new()
-            .text("name", |whole| whole.0)
+            .field("name", |whole| whole.0)
             .label(TABLE, "name", |whole| whole.0)
             .within("part_", part, |whole| whole.1.as_ref())
             .cell(TABLE, "half", |whole| {
@@ -404,10 +363,7 @@ mod tests {
         // A text is a value, whatever it contains.
         assert_ne!(columns[0].cells[0], Cell::NotSeen);
         let metrics: Vec<_> = fields.metrics(&&known).collect();
-        assert_eq!(
-            metrics,
-            [(("parts", "Parts seen"), Value::Count(Some(1200)))]
-        );
+        assert_eq!(metrics, [(("parts", "Parts seen"), Value::Count(1200))]);
     }
 
     #[test]

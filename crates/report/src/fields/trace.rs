@@ -1,59 +1,56 @@
-//! Fields of a trace's rows: the run, its calls, files and tasks.
+//! Fields of a trace's rows: the run and the timed ones before it, its calls, files and tasks.
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::Cache;
 use iostrata_core::trace::{
-    Bounds, CallGroup, CallRow, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
-    RecordingRow, Shape, Synced, TaskRow, TraceResult,
+    Bounds, CallGroup, CallRow, Cold, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
+    RecordingRow, Shape, Spread, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
 };
 
 use super::evidence::{evidence, shared};
-use super::timed::runs;
-use super::{Fields, Group, Quantity, json_name};
+use super::{Fields, Group, Quantity, columns, json_name};
 use crate::format::{size, time};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 
 /// Three figures in one column; separate columns would leave no room for others.
 pub(crate) const PAGES: &str = "cache r/p/m";
 
 pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
-    Fields::<&'a TraceResult>::new()
-        .made_text("command", |result| json_name(&result.command))
-        .count("adopted", |result| result.adopted.map(u64::from))
-        .count("attached_unlisted", |result| {
+    columns!(Fields::<&'a TraceResult>::new(); text: command; values: adopted;)
+        .field("attached_unlisted", |result| {
             result.attached.as_ref().map(|attached| attached.unlisted)
         })
-        .signed("exit_code", |result| result.exit_code.map(i64::from))
+        .field("exit_code", |result| result.exit_code)
         .metric("trace_exit_code", "Exit code of the program")
-        .signed("signal", |result| result.signal.map(i64::from))
+        .field("signal", |result| result.signal)
         .metric("trace_signal", "Signal that ended it")
-        .count("started_ns", |result| result.started_ns)
-        .real("wall_s", |result| result.wall_s)
+        .field("started_ns", |result| result.started_ns)
+        .field("wall_s", |result| result.wall_s)
         .metric("trace_wall_seconds", "From its start to its end")
         .within("runs_", runs(), |result| result.runs.as_ref())
-        .real("", |result| result.evidence.on_cpu_s)
+        .field("", |result| result.evidence.on_cpu_s)
         .metric("trace_on_cpu_seconds", "CPU time of all threads")
-        .real("", |result| result.evidence.blocked_s)
+        .field("", |result| result.evidence.blocked_s)
         .metric(
             "trace_blocked_seconds",
             "Time all threads were blocked in calls",
         )
-        .count("processes", |result| result.processes)
+        .field("processes", |result| result.processes)
         .metric("trace_processes", "Processes seen")
-        .count("threads", |result| result.threads)
+        .field("threads", |result| result.threads)
         .metric("trace_threads", "Threads seen")
-        .named("backend", |result| Some(result.backend))
+        .field("backend", |result| json_name(&result.backend))
         // The evidence has the lost events too, under the same name.
-        .count("", |result| result.lost_events)
+        .field("", |result| result.lost_events)
         .metric(
             "trace_lost_events",
             "Lost events: counts may be too low by this many",
         )
-        .count("", |result| result.files.len() as u64)
+        .field("", |result| result.files.len() as u64)
         .metric("trace_files", "Files used")
-        .count("other_calls", |result| result.other_calls)
-        .count("summed_files", |result| result.summed_files)
-        .count("other_requests", |result| result.other_requests)
+        .field("other_calls", |result| result.other_calls)
+        .field("summed_files", |result| result.summed_files)
+        .field("other_requests", |result| result.other_requests)
         .within("", descent(), |result| Some(&result.bytes))
         .within("", evidence(), |result| Some(&result.evidence))
         .within("", shared(), |result| Some(&result.evidence))
@@ -63,26 +60,86 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         })
 }
 
+/// All of the timed runs before it together.
+fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
+    Fields::<&'a TimedRuns>::new()
+        .field("warmup", |runs| runs.warmup)
+        .within("wall_s_", spread(), |runs| runs.wall_s)
+        .field("user_s", |runs| runs.user_s)
+        .metric(
+            "trace_runs_user_seconds",
+            "Median CPU time of the timed runs in user mode",
+        )
+        .field("system_s", |runs| runs.system_s)
+        .metric(
+            "trace_runs_system_seconds",
+            "Median CPU time of the timed runs in the kernel",
+        )
+        .field("others_cpus", |runs| runs.others_cpus)
+        .within("cold_", cold(), |runs| runs.cold.as_ref())
+}
+
+fn spread<'a>() -> Fields<'a, Spread> {
+    Fields::<Spread>::new()
+        .field("n", |spread| spread.n as u64)
+        .metric("trace_runs", "Timed runs, which nothing observed")
+        .field("median", |spread| spread.median)
+        .metric(
+            "trace_runs_median_seconds",
+            "Median elapsed time of the timed runs",
+        )
+        .field("low", |spread| spread.low)
+        .metric(
+            "trace_runs_low_seconds",
+            "Lower end of the interval of that median; of five runs or fewer, the shortest",
+        )
+        .field("high", |spread| spread.high)
+        .metric(
+            "trace_runs_high_seconds",
+            "Upper end of the interval of that median; of five runs or fewer, the longest",
+        )
+        .field("min", |spread| spread.min)
+        .field("max", |spread| spread.max)
+}
+
+fn cold<'a>() -> Fields<'a, &'a Cold> {
+    columns!(Fields::<&'a Cold>::new(); values: files evicted_bytes left_bytes;)
+        .field("left_files", |cold| cold.left.len() as u64)
+}
+
+/// One of the timed runs.
+pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
+    columns!(
+        Fields::<&'a TimedRun>::new();
+        values: wall_s user_s system_s max_resident_bytes exit_code signal;
+    )
+}
+
+/// A file that stayed after an eviction.
+pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
+    columns!(Fields::<&'a Stayed>::new(); text: path; values: bytes; text: why;)
+}
+
 fn descent<'a>() -> Fields<'a, &'a Descent> {
     Fields::<&'a Descent>::new()
-        .count("read_bytes", |bytes| bytes.read_bytes)
+        .field("read_bytes", |bytes| bytes.read_bytes)
         .metric(
             "trace_read_bytes",
             "Bytes that calls read from regular files",
         )
-        .count("written_bytes", |bytes| bytes.written_bytes)
+        .field("written_bytes", |bytes| bytes.written_bytes)
         .metric(
             "trace_written_bytes",
             "Bytes that calls wrote to regular files",
         )
-        .count("dirtied_bytes", |bytes| bytes.dirtied_bytes)
+        .field("dirtied_bytes", |bytes| bytes.dirtied_bytes)
         .metric("trace_dirtied_bytes", "Bytes dirtied in the page cache")
-        .count("device_read_bytes", |bytes| bytes.device_read_bytes)
+        .field("device_read_bytes", |bytes| bytes.device_read_bytes)
         .metric("trace_device_read_bytes", "Bytes that devices read for it")
         .within("device_read_bytes_shared_", bounds(), |bytes| {
             bytes.device_read_bytes_shared
         })
-        .count("device_written_bytes", |bytes| bytes.device_written_bytes)
+        .field("device_written_bytes", |bytes| bytes.device_written_bytes)
         .metric(
             "trace_device_written_bytes",
             "Bytes that devices wrote while it ran",
@@ -90,7 +147,7 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
         .within("device_written_bytes_shared_", bounds(), |bytes| {
             bytes.device_written_bytes_shared
         })
-        .count("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
+        .field("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
         .metric(
             "trace_dirty_at_exit_bytes",
             "Bytes left to write-back at its end",
@@ -98,60 +155,50 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
 }
 
 fn bounds<'a>() -> Fields<'a, Bounds> {
-    Fields::<Bounds>::new()
-        .count("at_least", |bounds| bounds.at_least)
-        .count("at_most", |bounds| bounds.at_most)
+    columns!(Fields::<Bounds>::new(); values: at_least at_most;)
 }
 
 fn accounts<'a>() -> Fields<'a, &'a ProcessIo> {
-    Fields::<&'a ProcessIo>::new()
-        .count("processes", |io| io.processes)
-        .count("read_bytes", |io| io.read_bytes)
-        .count("written_bytes", |io| io.written_bytes)
-        .count("read_calls", |io| io.read_calls)
-        .count("write_calls", |io| io.write_calls)
-        .count("device_read_bytes", |io| io.device_read_bytes)
-        .count("dirtied_bytes", |io| io.dirtied_bytes)
-        .count("cancelled_bytes", |io| io.cancelled_bytes)
+    columns!(
+        Fields::<&'a ProcessIo>::new();
+        values: processes read_bytes written_bytes read_calls write_calls device_read_bytes
+            dirtied_bytes cancelled_bytes;
+    )
 }
 
 fn recording<'a>() -> Fields<'a, &'a RecordingRow> {
-    Fields::<&'a RecordingRow>::new()
-        .text("path", |row| &row.path)
-        .count("bytes", |row| row.bytes)
-        .count("operations", |row| row.operations)
-        .count("stops", |row| row.stops)
-        .flag("complete", |row| row.incomplete_because.is_empty())
+    columns!(Fields::<&'a RecordingRow>::new(); text: path; values: bytes operations stops;)
+        .field("complete", |row| row.incomplete_because.is_empty())
 }
 
 pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
     use Quantity::{Count, Time};
     Fields::<&'a CallRow>::new()
-        .text("name", |call| &call.name)
-        .count("count", |call| call.count)
+        .field("name", |call| &call.name)
+        .field("count", |call| call.count)
         .shown(Group::Calls, "count", Count)
         .metric("trace_calls", "Calls")
-        .count("errors", |call| call.errors)
+        .field("errors", |call| call.errors)
         .shown(Group::Calls, "errors", Count)
         .rank(2)
         .metric("trace_call_errors", "Calls that failed")
-        .count("bytes", |call| call.bytes)
+        .field("bytes", |call| call.bytes)
         .metric("trace_call_bytes", "Bytes moved by calls")
         .cell(Group::Calls, "bytes", |call| moves(call))
-        .real("time_s", |call| call.time_s)
+        .field("time_s", |call| call.time_s)
         .shown(Group::Calls, "time", Time)
         .metric("trace_call_seconds", "Time in calls")
-        .real("blocked_s", |call| call.blocked_s)
+        .field("blocked_s", |call| call.blocked_s)
         .shown(Group::Calls, "blocked", Time)
         .metric("trace_call_blocked_seconds", "Time blocked in calls")
-        .real("p50_s", |call| call.p50_s)
+        .field("p50_s", |call| call.p50_s)
         .shown(Group::Calls, "p50", Time)
         .rank(3)
-        .real("p99_s", |call| call.p99_s)
+        .field("p99_s", |call| call.p99_s)
         .shown(Group::Calls, "p99", Time)
         .rank(1)
-        .real("first_s", |call| call.first_s)
-        .real("last_s", |call| call.last_s)
+        .field("first_s", |call| call.first_s)
+        .field("last_s", |call| call.last_s)
 }
 
 /// Bytes of calls that move bytes.
@@ -163,85 +210,77 @@ fn moves(call: &CallRow) -> Cell {
 pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
     use Quantity::{Count, Number, Size, Time};
     Fields::<&'a TaskRow>::new()
-        .count("thread", |task| u64::from(task.thread))
+        .field("thread", |task| task.thread)
         .shown(Group::Thread, "thread", Number)
-        .count("process", |task| u64::from(task.process))
+        .field("process", |task| task.process)
         .shown(Group::Process, "process", Number)
-        .count("parent", |task| u64::from(task.parent))
+        .field("parent", |task| task.parent)
         .shown(Group::Task, "parent", Number)
         .rank(3)
-        .text("name", |task| &task.name)
+        .field("name", |task| &task.name)
         .label(Group::Name, "name", |task| task.name.as_str())
-        .real("started_s", |task| task.started_s)
+        .field("started_s", |task| task.started_s)
         .shown(Group::Task, "start", Time)
         .rank(4)
-        .real("ended_s", |task| task.ended_s)
+        .field("ended_s", |task| task.ended_s)
         .cell(Group::Task, "end", |task| {
             let ended = task.ended_s.map(time);
             ended.map_or_else(|| "running".into(), Cell::from)
         })
         .rank(4)
-        .real("on_cpu_s", |task| task.on_cpu_s)
+        .field("on_cpu_s", |task| task.on_cpu_s)
         .shown(Group::Task, "on CPU", Time)
-        .count("calls", |task| task.calls)
+        .field("calls", |task| task.calls)
         .shown(Group::Task, "calls", Count)
-        .real("time_s", |task| task.time_s)
+        .field("time_s", |task| task.time_s)
         .shown(Group::Task, "in calls", Time)
-        .real("blocked_s", |task| task.blocked_s)
+        .field("blocked_s", |task| task.blocked_s)
         .shown(Group::Task, "blocked", Time)
         .rank(2)
-        .count("read_bytes", |task| task.read_bytes)
+        .field("read_bytes", |task| task.read_bytes)
         .shown(Group::Task, "read", Size)
         .rank(1)
-        .count("written_bytes", |task| task.written_bytes)
+        .field("written_bytes", |task| task.written_bytes)
         .shown(Group::Task, "written", Size)
         .rank(1)
 }
 
 pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
     use Quantity::{Count, Size, Time};
-    Fields::<&'a FileRow>::new()
-        .text("path", |file| &file.path)
-        .maybe_text("path_hex", |file| file.path_hex.as_deref())
-        .maybe_text("renamed_to", |file| file.renamed_to.as_deref())
-        .named("kind", |file| Some(file.kind))
-        .text("device", |file| &file.device)
-        .count("inode", |file| file.inode)
-        .count("generation", |file| u64::from(file.generation))
-        .text("filesystem", |file| &file.filesystem)
-        .count("size_before_bytes", |file| file.size_before_bytes)
-        .real("", |file| file.time_s())
-        .shown(Group::Above, "time", Time)
+    let identity = columns!(
+        Fields::<&'a FileRow>::new();
+        text: path path_hex renamed_to kind device;
+        values: inode generation;
+        text: filesystem;
+        values: size_before_bytes;
+    );
+    let requested = identity
+        .figure(Group::Above, "time", Time, |file| file.time_s())
         .metric(
             "trace_file_seconds",
             "Time in calls on the files with the most of it",
         )
-        .count("opens", |file| file.opens)
+        .field("opens", |file| file.opens)
         .shown(Group::Above, "opens", Count)
         .rank(5)
         .metric("trace_file_opens", "Calls that opened the file")
-        .count("", |file| file.reads.count)
-        .shown(Group::AboveInFull, "reads", Count)
-        .count("", |file| file.reads.bytes)
-        .shown(Group::Above, "read", Size)
+        .figure(Group::AboveInFull, "reads", Count, |file| file.reads.count)
+        .figure(Group::Above, "read", Size, |file| file.reads.bytes)
         .metric(
             "trace_file_read_bytes",
             "Bytes that calls read from the file",
         )
-        .count("", |file| file.writes.count)
-        .shown(Group::AboveInFull, "writes", Count)
-        .count("", |file| file.writes.bytes)
-        .shown(Group::Above, "written", Size)
+        .figure(Group::AboveInFull, "writes", Count, |file| {
+            file.writes.count
+        })
+        .figure(Group::Above, "written", Size, |file| file.writes.bytes)
         .metric(
             "trace_file_written_bytes",
             "Bytes that calls wrote to the file",
         )
-        .count("", |file| file.syncs.count)
-        .shown(Group::Above, "syncs", Count)
-        .metric("trace_file_syncs", "Syncs of the file")
-        .within("reads_", moved(), |file| Some(&file.reads))
-        .within("writes_", moved(), |file| Some(&file.writes))
-        .within("syncs_", synced(), |file| Some(&file.syncs))
+        .figure(Group::Above, "syncs", Count, |file| file.syncs.count)
+        .metric("trace_file_syncs", "Syncs of the file");
+    columns!(requested; [moved()]: reads writes; [synced()]: syncs;)
         .within("", below_calls(), |file| Some(*file))
         .within("", evidence(), |file| Some(&file.evidence))
         .within("history_", history(), |file| file.history.as_deref())
@@ -258,7 +297,7 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
             below(file, bytes(file.evidence.cache.dirtied_bytes))
         })
         .rank(3)
-        .count("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
+        .field("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
         .metric(
             "trace_file_dirty_at_exit_bytes",
             "Bytes of the file left to write-back",
@@ -307,94 +346,35 @@ fn pages(cache: &Cache) -> Cell {
 }
 
 fn moved<'a>() -> Fields<'a, &'a Moved> {
-    Fields::<&'a Moved>::new()
-        .count("count", |moved| moved.count)
-        .count("bytes", |moved| moved.bytes)
-        .real("time_s", |moved| moved.time_s)
+    columns!(Fields::<&'a Moved>::new(); values: count bytes time_s;)
 }
 
 fn synced<'a>() -> Fields<'a, &'a Synced> {
-    Fields::<&'a Synced>::new()
-        .count("count", |synced| synced.count)
-        .real("time_s", |synced| synced.time_s)
+    columns!(Fields::<&'a Synced>::new(); values: count time_s;)
 }
 
 fn history<'a>() -> Fields<'a, &'a FileHistory> {
-    let mut columns = Fields::<&'a FileHistory>::new()
-        .flag("created", |history| history.created)
-        .count("opened_to_write", |history| history.opened_to_write)
-        .count("writes", |history| history.writes)
-        .count("written_bytes", |history| history.written_bytes)
-        .count("appends", |history| history.appends)
-        .flag("allocated", |history| history.allocated)
-        .count("written_by", |history| history.written_by.map(u64::from))
-        .count("synced_by", |history| history.synced_by.map(u64::from))
-        .count("data_syncs", |history| history.data_syncs)
-        .count("writes_after_failed_sync", |history| {
-            history.writes_after_failed_sync
-        })
-        .count("first_written_ns", |history| history.first_written_ns)
-        .count("overwritten_bytes", |history| history.overwritten_bytes)
-        .flag("name_acknowledged", |history| history.name_acknowledged)
-        .flag("name_journalled", |history| history.name_journalled)
-        .count("removed_by", |history| history.removed_by.map(u64::from))
-        .flag("removal_unsynced", |history| history.removal_unsynced)
-        .count("unsynced_bytes", |history| history.unsynced_bytes)
-        .flag("synchronous", |history| history.synchronous)
-        .flag("mapping_synced", |history| history.mapping_synced)
-        .named("renamed_over", |history| history.renamed_over)
-        .named("name_unsynced", |history| history.name_unsynced)
-        .flag("synced_since_named", |history| history.synced_since_named)
-        .flag("unlinked", |history| history.unlinked)
-        .flag("uncertain", |history| history.uncertain);
-    for (prefix, part) in HAPPENED {
-        columns = columns.within(prefix, happened(), move |history| part(history));
-    }
-    columns
+    columns!(
+        Fields::<&'a FileHistory>::new();
+        values: created opened_to_write writes written_bytes appends allocated written_by synced_by
+            data_syncs writes_after_failed_sync first_written_ns overwritten_bytes name_acknowledged
+            name_journalled removed_by removal_unsynced unsynced_bytes synchronous mapping_synced;
+        text: renamed_over name_unsynced;
+        values: synced_since_named unlinked uncertain;
+        [happened()]: overwritten acknowledged removed emptied rewritten syncs syncs_of_nothing
+            steady_syncs growing_syncs failed_syncs syncs_after_failed_sync hints closed_unsynced
+            mapped_to_write renamed_unsynced took_removed_name;
+    )
 }
-
-/// One kind of occurrence.
-type Part = fn(&FileHistory) -> Option<&Happened>;
-
-const HAPPENED: [(&str, Part); 16] = [
-    ("overwritten_", |history| Some(&history.overwritten)),
-    ("acknowledged_", |history| Some(&history.acknowledged)),
-    ("removed_", |history| Some(&history.removed)),
-    ("emptied_", |history| Some(&history.emptied)),
-    ("rewritten_", |history| Some(&history.rewritten)),
-    ("syncs_", |history| Some(&history.syncs)),
-    ("syncs_of_nothing_", |history| {
-        Some(&history.syncs_of_nothing)
-    }),
-    ("steady_syncs_", |history| Some(&history.steady_syncs)),
-    ("growing_syncs_", |history| Some(&history.growing_syncs)),
-    ("failed_syncs_", |history| Some(&history.failed_syncs)),
-    ("syncs_after_failed_sync_", |history| {
-        Some(&history.syncs_after_failed_sync)
-    }),
-    ("hints_", |history| Some(&history.hints)),
-    ("closed_unsynced_", |history| Some(&history.closed_unsynced)),
-    ("mapped_to_write_", |history| Some(&history.mapped_to_write)),
-    ("renamed_unsynced_", |history| {
-        Some(&history.renamed_unsynced)
-    }),
-    ("took_removed_name_", |history| {
-        Some(&history.took_removed_name)
-    }),
-];
 
 /// Count and duration; the single moments stay in the JSON.
 fn happened<'a>() -> Fields<'a, &'a Happened> {
-    Fields::<&'a Happened>::new()
-        .count("count", |happened| happened.count)
-        .count("took_ns", |happened| happened.took_ns)
+    columns!(Fields::<&'a Happened>::new(); values: count took_ns;)
 }
 
 pub(crate) fn shape<'a>() -> Fields<'a, &'a Shape> {
-    Fields::<&'a Shape>::new()
-        .count("pairs", |shape| shape.pairs)
-        .count("sequential", |shape| shape.sequential)
-        .count("backward", |shape| shape.backward)
-        .count("empty", |shape| shape.empty)
-        .count("furthest_bytes", |shape| shape.furthest_bytes)
+    columns!(
+        Fields::<&'a Shape>::new();
+        values: pairs sequential backward empty furthest_bytes;
+    )
 }

@@ -3,8 +3,7 @@
 use super::markup::Markup;
 use super::outline::Outline;
 use crate::format::{counted, seconds};
-use crate::view::cell::Cell;
-use crate::view::table::{Column, Kind, Table};
+use crate::view::table::{Cell, Column, Kind, Table};
 
 /// Longer texts are wrapped.
 const ONE_LINE: usize = 28;

@@ -13,8 +13,7 @@ use crate::compared::{
 };
 use crate::fields::{Group, compare};
 use crate::format::{counted, milliseconds, time};
-use crate::view::cell::Cell;
-use crate::view::table::Column;
+use crate::view::table::{Cell, Column};
 use crate::view::trace::severity;
 
 /// Renders a comparison. Text from the results is shown as code and has no effect.

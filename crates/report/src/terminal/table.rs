@@ -138,9 +138,8 @@ fn path_lines(path: &str, width: usize) -> Vec<Cow<'_, str>> {
 mod tests {
     use super::*;
     use crate::terminal::text_of;
-    use crate::view::cell::Cell;
     use crate::view::page::Page;
-    use crate::view::table::LeftOut;
+    use crate::view::table::{Cell, LeftOut};
 
     fn cells(texts: &[&str]) -> Vec<Cell> {
         let cell = |text: &&str| Cell::seen((*text != "n/a").then_some(*text), str::to_owned);

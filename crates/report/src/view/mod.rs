@@ -2,7 +2,6 @@
 
 pub(crate) mod cache;
 pub(crate) mod calibrate;
-pub(crate) mod cell;
 pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;

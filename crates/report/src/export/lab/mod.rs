@@ -40,17 +40,14 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         samples::timings(results),
         samples::samples(results),
         answers(results),
-        table("buffering", results, fields::lab::buffering::rows()),
-        table("page_cache", results, fields::lab::page_cache::rows()),
-        table("sync", results, fields::lab::sync::rows()),
-        table("atime", results, fields::lab::atime::rows()),
-        table("copy", results, fields::lab::copy::rows()),
-        parts(
-            "sync_latencies",
-            results,
-            fields::lab::sync::bucket(),
-            |row| &row.latency_s.buckets,
-        ),
+        table("buffering", results, fields::lab::buffering()),
+        table("page_cache", results, fields::lab::page_cache()),
+        table("sync", results, fields::lab::sync()),
+        table("atime", results, fields::lab::atime()),
+        table("copy", results, fields::lab::copy()),
+        parts("sync_latencies", results, fields::lab::bucket(), |row| {
+            &row.latency_s.buckets
+        }),
         parts("sync_seconds", results, fields::lab::second(), |row| {
             &row.series.seconds
         }),
@@ -78,26 +75,26 @@ pub(super) fn rows(result: u64, experiment: &Experiment) -> Vec<LabRow<'_>> {
 /// The place of a row and its case: what every table of rows begins with.
 fn keys<'a>() -> Fields<'a, LabRow<'a>> {
     Fields::<LabRow<'a>>::new()
-        .count("result", |row| row.result)
+        .field("result", |row| row.result)
         .within("", case(), |row| Some(row.clone()))
 }
 
 /// The same without the result.
 fn case<'a>() -> Fields<'a, LabRow<'a>> {
     let mut columns = Fields::<LabRow<'a>>::new()
-        .text("experiment", |row| row.experiment)
-        .count("row", |row| row.facts.number as u64)
-        .text("target", |row| row.facts.target)
-        .maybe_text("machine", |row| row.facts.machine);
+        .field("experiment", |row| row.experiment)
+        .field("row", |row| row.facts.number as u64)
+        .field("target", |row| row.facts.target)
+        .field("machine", |row| row.facts.machine);
     for key in TEXT_KEYS {
-        columns = columns.made_text(key, move |row| {
+        columns = columns.field(key, move |row| {
             Some(row.case.get(key)?.as_str()?.to_owned())
         });
     }
     for key in COUNT_KEYS {
-        columns = columns.count(key, move |row| row.case.get(key)?.as_u64());
+        columns = columns.field(key, move |row| row.case.get(key)?.as_u64());
     }
-    columns.flag("durable", |row| row.case.get("durable")?.as_bool())
+    columns.field("durable", |row| row.case.get("durable")?.as_bool())
 }
 
 /// Keys of cases that are names.
@@ -129,11 +126,11 @@ fn facts<'a>() -> Fields<'a, Facts<'a>> {
     Fields::<Facts<'a>>::new()
         .within("", timing(), |row| row.timing)
         .within("", evidence(), |row| Some(row.evidence))
-        .real("steal_s", |row| row.interference.steal_s)
-        .real("other_cpu_s", |row| row.interference.other_cpu_s)
-        .count("other_requests", |row| row.interference.other_requests)
-        .made_text("notes", |row| json_name(&row.notes))
-        .made_text("id", |row| Some(row.id()))
+        .field("steal_s", |row| row.interference.steal_s)
+        .field("other_cpu_s", |row| row.interference.other_cpu_s)
+        .field("other_requests", |row| row.interference.other_requests)
+        .field("notes", |row| json_name(&row.notes))
+        .field("id", Facts::id)
 }
 
 /// The calls of each row's observed run.
@@ -141,11 +138,11 @@ fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
     type CallOf<'a> = (LabRow<'a>, &'a str, CallCount);
     let columns = Fields::<CallOf<'a>>::new()
         .within("", keys(), |(row, _, _)| Some(row.clone()))
-        .text("name", |(_, name, _)| name)
-        .count("calls", |(_, _, call)| call.count)
-        .count("errors", |(_, _, call)| call.errors)
-        .count("bytes", |(_, _, call)| call.bytes)
-        .real("time_s", |(_, _, call)| call.time_s);
+        .field("name", |(_, name, _)| *name)
+        .field("calls", |(_, _, call)| call.count)
+        .field("errors", |(_, _, call)| call.errors)
+        .field("bytes", |(_, _, call)| call.bytes)
+        .field("time_s", |(_, _, call)| call.time_s);
     let calls = rows.flat_map(|row| {
         let calls = row.facts.evidence.syscalls.iter().flatten();
         calls
@@ -159,11 +156,11 @@ fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
 fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type TargetOf<'a> = (u64, &'static str, &'a MeasuredTarget);
     let columns = Fields::<TargetOf<'a>>::new()
-        .count("result", |row| row.0)
-        .text("experiment", |row| row.1)
-        .text("target", |row| target_of(&row.2.name))
-        .maybe_text("machine", |row| machine_of(&row.2.name))
-        .flag("image", |row| row.2.image)
+        .field("result", |row| row.0)
+        .field("experiment", |row| row.1)
+        .field("target", |row| target_of(&row.2.name))
+        .field("machine", |row| machine_of(&row.2.name))
+        .field("image", |row| row.2.image)
         .within("", target(), |row| Some(&row.2.storage));
     let rows = all(results).flat_map(|(number, experiment)| {
         let Whole { name, targets, .. } = Whole::of(experiment);
@@ -176,15 +173,15 @@ fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type AnswerOf<'a> = (u64, &'static str, u64, &'a Answer);
     let columns = Fields::<AnswerOf<'a>>::new()
-        .count("result", |row| row.0)
-        .text("experiment", |row| row.1)
-        .count("answer", |row| row.2)
-        .text("claim", |row| &row.3.claim)
-        .text("verdict", |row| row.3.verdict.as_str())
-        .text("because", |row| &row.3.because)
-        .made_text("rows", |row| serde_json::to_string(&row.3.rows).ok())
-        .made_text("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok())
-        .maybe_text("machine", |row| row.3.machine.as_deref());
+        .field("result", |row| row.0)
+        .field("experiment", |row| row.1)
+        .field("answer", |row| row.2)
+        .field("claim", |row| &row.3.claim)
+        .field("verdict", |row| row.3.verdict.as_str())
+        .field("because", |row| &row.3.because)
+        .field("rows", |row| serde_json::to_string(&row.3.rows).ok())
+        .field("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok())
+        .field("machine", |row| row.3.machine.as_deref());
     let rows = all(results).flat_map(|(number, experiment)| {
         let Whole { name, answers, .. } = Whole::of(experiment);
         let answers = answers.iter().zip(1..);
@@ -223,7 +220,7 @@ fn parts<'a, T: 'a>(
     type PartOf<'a, T> = (LabRow<'a>, u64, &'a T);
     let columns = Fields::<PartOf<'a, T>>::new()
         .within("", keys(), |(row, _, _)| Some(row.clone()))
-        .count("part", |(_, place, _)| *place)
+        .field("part", |(_, place, _)| *place)
         .within("", part, |(_, _, part)| Some(*part));
     let parts = rows_of::<SyncRow>(results).flat_map(move |(row, sync)| {
         let parts = pick(sync).iter().zip(1..);

@@ -7,8 +7,8 @@ use iostrata_core::timing::Timing;
 
 use super::super::table::Table;
 use super::{LabRow, Numbered, case, rows};
-use crate::fields::Fields;
 use crate::fields::evidence::timing;
+use crate::fields::{Fields, json_name};
 
 /// The times of one thing that was timed.
 #[derive(Clone)]
@@ -37,8 +37,8 @@ pub(super) fn samples<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Sample<'a> = (Timed<'a>, u64, f64);
     let columns = Fields::<Sample<'a>>::new()
         .within("", whose(), |sample| Some(sample.0.clone()))
-        .count("sample", |sample| sample.1)
-        .real("real_s", |sample| sample.2);
+        .field("sample", |sample| sample.1)
+        .field("real_s", |sample| sample.2);
     let samples = all(results).flat_map(|timed| {
         let samples = timed.timing.samples_s.iter().zip(1..);
         samples
@@ -51,18 +51,18 @@ pub(super) fn samples<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 fn whose<'a>() -> Fields<'a, Timed<'a>> {
     Fields::<Timed<'a>>::new()
         // Yardsticks have no row, and yet a result.
-        .count("result", |timed| timed.result)
+        .field("result", |timed| timed.result)
         .within("", case(), |timed| timed.row.clone())
-        .maybe_text("part", |timed| Some(timed.part))
-        .count("read", |timed| timed.read)
-        .named("yardstick", |timed| Some(timed.yardstick?.measure))
-        .maybe_text("yardstick_target", |timed| {
+        .field("part", |timed| Some(timed.part))
+        .field("read", |timed| timed.read)
+        .field("yardstick", |timed| json_name(&timed.yardstick?.measure))
+        .field("yardstick_target", |timed| {
             timed.yardstick?.target.as_deref().map(target_of)
         })
-        .maybe_text("yardstick_machine", |timed| {
+        .field("yardstick_machine", |timed| {
             timed.yardstick?.machine.as_deref()
         })
-        .count("yardstick_bytes", |timed| Some(timed.yardstick?.size_bytes))
+        .field("yardstick_bytes", |timed| Some(timed.yardstick?.size_bytes))
 }
 
 /// First the rows of each result, then its yardsticks.

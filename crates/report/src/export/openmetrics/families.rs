@@ -46,7 +46,8 @@ impl<'a, 'b> Families<'a, 'b> {
     /// A sum that only grows. Its name gets `_total`; without samples it is left out.
     pub(super) fn counter<'l, V: Into<Value>>(
         &mut self,
-        (name, help): (&str, &str),
+        name: &str,
+        help: &str,
         samples: impl IntoIterator<Item = (Labels<'l>, V)>,
     ) -> fmt::Result {
         self.family(name, help, MetricType::Counter, samples, |metric, value| {
@@ -63,7 +64,8 @@ impl<'a, 'b> Families<'a, 'b> {
     /// A value of this moment.
     pub(super) fn gauge<'l, V: Into<Value>>(
         &mut self,
-        (name, help): (&str, &str),
+        name: &str,
+        help: &str,
         samples: impl IntoIterator<Item = (Labels<'l>, V)>,
     ) -> fmt::Result {
         self.family(name, help, MetricType::Gauge, samples, |metric, value| {

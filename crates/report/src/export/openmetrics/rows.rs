@@ -15,61 +15,60 @@ use super::families::{Families, Labels, Value};
 const OTHERS: &str = "(others)";
 
 pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
+    type Metric = (&'static str, &'static str, fn(&CallFigures) -> Value);
     let calls = sums.totals.calls.as_ref();
     let of_calls = |value: fn(&CallFigures) -> Value| {
         let each = calls.into_iter().flat_map(purposes);
         each.map(move |(purpose, of)| (vec![("purpose", purpose)], value(&of)))
     };
-    families.counter(
+    let metrics: [Metric; 4] = [
         (
             "calls",
             "System calls on files, directories and block devices that have ended.",
+            |of| of.count.into(),
         ),
-        of_calls(|of| of.count.into()),
-    )?;
-    families.counter(
-        ("call_errors", "Of these, calls that have failed."),
-        of_calls(|of| of.errors.into()),
-    )?;
-    families.counter(
-        ("call_bytes", "Bytes that these calls moved."),
-        of_calls(|of| of.bytes.into()),
-    )?;
-    families.counter(
-        ("call_seconds", "Time inside these calls, over all threads."),
-        of_calls(|of| of.time_s.into()),
-    )?;
-    let cache = sums.totals.cache.as_ref();
-    let of_cache = |value: u64| [(Labels::new(), value)];
-    if let Some(cache) = cache {
-        families.counter(
+        ("call_errors", "Of these, calls that have failed.", |of| {
+            of.errors.into()
+        }),
+        ("call_bytes", "Bytes that these calls moved.", |of| {
+            of.bytes.into()
+        }),
+        (
+            "call_seconds",
+            "Time inside these calls, over all threads.",
+            |of| of.time_s.into(),
+        ),
+    ];
+    for (name, help, value) in metrics {
+        families.counter(name, help, of_calls(value))?;
+    }
+    let cache = sums.totals.cache.map_or_else(Vec::new, |cache| {
+        vec![
             (
-                "page_cache_lookup_pages",
+                "lookup_pages",
                 "Pages of files that were asked for.",
+                cache.lookups_pages,
             ),
-            of_cache(cache.lookups_pages),
-        )?;
-        families.counter(
             (
-                "page_cache_missed_pages",
+                "missed_pages",
                 "Pages that were not there and were waited for.",
+                cache.missed_pages,
             ),
-            of_cache(cache.missed_pages),
-        )?;
-        families.counter(
             (
-                "page_cache_prefetched_pages",
+                "prefetched_pages",
                 "Pages that were read before anybody waited for them.",
+                cache.prefetched_pages,
             ),
-            of_cache(cache.prefetched_pages),
-        )?;
-        families.counter(
             (
-                "page_cache_dirtied_bytes",
+                "dirtied_bytes",
                 "Bytes of pages turned dirty, in whole folios.",
+                cache.dirtied_bytes,
             ),
-            of_cache(cache.dirtied_bytes),
-        )?;
+        ]
+    });
+    for (name, help, value) in cache {
+        let samples = [(Labels::new(), value)];
+        families.counter(&format!("page_cache_{name}"), help, samples)?;
     }
     let dirty = sums.dirty().into_iter().flat_map(|dirty| {
         [
@@ -78,10 +77,8 @@ pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
         ]
     });
     families.gauge(
-        (
-            "page_cache_dirty_bytes",
-            "Bytes that are dirty now: waiting to be written, or being written.",
-        ),
+        "page_cache_dirty_bytes",
+        "Bytes that are dirty now: waiting to be written, or being written.",
         dirty,
     )
 }
@@ -109,25 +106,23 @@ pub(super) fn disks(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
         return Ok(());
     }
     families.counter(
-        (
-            "disk_requests",
-            "Block requests issued, by cause. Those of the journal, of metadata and flushes are the file system's, and are in no process's metrics.",
-        ),
+        "disk_requests",
+        "Block requests issued, by cause. Those of the journal, of metadata and flushes are the file system's, and are in no process's metrics.",
         each().map(|(labels, of)| (labels, of.count)),
     )?;
     families.counter(
-        ("disk_request_bytes", "Bytes that these requests carried."),
+        "disk_request_bytes",
+        "Bytes that these requests carried.",
         each().map(|(labels, of)| (labels, of.bytes)),
     )?;
     families.counter(
-        ("disk_requests_ended", "Block requests that have ended."),
+        "disk_requests_ended",
+        "Block requests that have ended.",
         each().map(|(labels, of)| (labels, of.ended)),
     )?;
     families.counter(
-        (
-            "disk_request_seconds",
-            "Time from issue to completion of the requests that have ended.",
-        ),
+        "disk_request_seconds",
+        "Time from issue to completion of the requests that have ended.",
         each().map(|(labels, of)| (labels, of.time_s)),
     )
 }
@@ -214,7 +209,7 @@ where
     };
     let mut counter = |name: &str, help: &str, samples: Vec<(Labels<'l>, Value)>| {
         let (name, help) = (format!("{of}_{name}"), format!("{help} {bounded}"));
-        families.counter((&name, &help), samples)
+        families.counter(&name, &help, samples)
     };
     counter(
         "calls",
@@ -295,51 +290,50 @@ where
         let name = format!("process_io_{name}");
         let help = format!("{help}, by /proc/PID/io.");
         let samples = each().filter_map(|(labels, did)| Some((labels, value(did.io.as_ref()?))));
-        families.counter((&name, &help), samples)?;
+        families.counter(&name, &help, samples)?;
     }
     Ok(())
 }
 
 /// How much is summed, and how many rows may have samples of their own.
 pub(super) fn places(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
-    let [processes, files, cgroups, disks] =
-        ["process", "file", "cgroup", "disk"].map(|of| vec![("of", of)]);
+    let Sums {
+        processes,
+        files,
+        cgroups,
+        disks,
+        ..
+    } = sums;
     families.gauge(
-        (
-            "places",
-            "Most rows of this kind that have samples of their own.",
-        ),
-        [
-            (processes.clone(), sums.processes.most()),
-            (files.clone(), sums.files.most()),
-            (cgroups.clone(), sums.cgroups.most()),
-            (disks.clone(), sums.disks.most()),
-        ],
+        "places",
+        "Most rows of this kind that have samples of their own.",
+        by_kind([processes.most(), files.most(), cgroups.most(), disks.most()]),
     )?;
     families.gauge(
-        (
-            "others",
-            "Rows of this kind that were summed with others=\"true\" in the last interval.",
-        ),
-        [
-            (processes.clone(), sums.processes.others_now()),
-            (files.clone(), sums.files.others_now()),
-            (cgroups.clone(), sums.cgroups.others_now()),
-            (disks.clone(), sums.disks.others_now()),
-        ],
+        "others",
+        "Rows of this kind that were summed with others=\"true\" in the last interval.",
+        by_kind([
+            processes.others_now(),
+            files.others_now(),
+            cgroups.others_now(),
+            disks.others_now(),
+        ]),
     )?;
     families.counter(
-        (
-            "displaced",
-            "Rows of this kind whose samples ended, as another one did more.",
-        ),
-        [
-            (processes, sums.processes.displaced()),
-            (files, sums.files.displaced()),
-            (cgroups, sums.cgroups.displaced()),
-            (disks, sums.disks.displaced()),
-        ],
+        "displaced",
+        "Rows of this kind whose samples ended, as another one did more.",
+        by_kind([
+            processes.displaced(),
+            files.displaced(),
+            cgroups.displaced(),
+            disks.displaced(),
+        ]),
     )
+}
+
+fn by_kind<V>(values: [V; 4]) -> impl Iterator<Item = (Labels<'static>, V)> {
+    let kinds = ["process", "file", "cgroup", "disk"].map(|of| vec![("of", of)]);
+    kinds.into_iter().zip(values)
 }
 
 /// What stands behind all others.
@@ -354,40 +348,38 @@ pub(super) fn observer(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
     ];
     let observed = observed.map(|(what, is)| (vec![("what", what)], u64::from(is)));
     families.gauge(
-        ("observed", "1 for what is counted; what is not counted has no metrics. Operations of io_uring and libaio are not counted as calls."),
+        "observed",
+        "1 for what is counted; what is not counted has no metrics. Operations of io_uring and libaio are not counted as calls.",
         observed,
     )?;
     families.counter(
-        (
-            "lost_events",
-            "Events that were lost: counts may be too low by as many.",
-        ),
+        "lost_events",
+        "Events that were lost: counts may be too low by as many.",
         one(sums.lost_events.into()),
     )?;
     families.counter(
-        ("intervals", "Intervals counted so far."),
+        "intervals",
+        "Intervals counted so far.",
         one(sums.intervals.into()),
     )?;
     families.counter(
-        ("covered_seconds", "Time that these cover."),
+        "covered_seconds",
+        "Time that these cover.",
         one(sums.covered_s.into()),
     )?;
     families.gauge(
-        (
-            "last_interval_timestamp_seconds",
-            "End of the last interval; counts are those at that time.",
-        ),
+        "last_interval_timestamp_seconds",
+        "End of the last interval; counts are those at that time.",
         one(sums.until_s.into()),
     )?;
     families.counter(
-        ("own_cpu_seconds", "CPU time of iostrata itself."),
+        "own_cpu_seconds",
+        "CPU time of iostrata itself.",
         one(sums.own_cpu_s.into()),
     )?;
     families.gauge(
-        (
-            "own_peak_resident_bytes",
-            "Most memory of iostrata that was resident.",
-        ),
+        "own_peak_resident_bytes",
+        "Most memory of iostrata that was resident.",
         one(sums.own_peak_bytes.into()),
     )
 }

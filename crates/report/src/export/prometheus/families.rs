@@ -30,9 +30,9 @@ impl Families {
     /// Adds a sample of the metric `iostrata_NAME`; an unknown value adds nothing.
     pub(super) fn add(&mut self, (name, help): Metric, labels: &[Label<'_>], value: &Value<'_>) {
         let number = match value {
-            Value::Count(Some(count)) => count.to_string(),
-            Value::Signed(Some(number)) => number.to_string(),
-            Value::Real(Some(real)) => real.to_string(),
+            Value::Count(count) => count.to_string(),
+            Value::Signed(number) => number.to_string(),
+            Value::Real(real) => real.to_string(),
             _ => return,
         };
         let known = self.0.iter().position(|family| family.name == name);
@@ -83,15 +83,15 @@ mod tests {
         families.add(
             ("a_bytes", "First"),
             &[("path", "a\"b\\c\nd")],
-            &Value::Count(Some(u64::MAX)),
+            &Value::Count(u64::MAX),
         );
-        families.add(("b_seconds", "Second"), &[], &Value::Real(Some(0.1)));
+        families.add(("b_seconds", "Second"), &[], &Value::Real(0.1));
         families.add(
             ("a_bytes", "First"),
             &[("path", "e"), ("x", "")],
-            &Value::Signed(Some(-1)),
+            &Value::Signed(-1),
         );
-        families.add(("c", "Unknown"), &[], &Value::Count(None));
+        families.add(("c", "Unknown"), &[], &Value::Null);
         assert_eq!(
             families.text(),
             "# HELP iostrata_a_bytes First\n# TYPE iostrata_a_bytes gauge\n\

@@ -2,15 +2,13 @@
 
 mod files;
 pub(super) mod requests;
-mod residency;
 mod time;
 
 use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
 
 use super::table::Table;
-use crate::fields::timed::{stayed, timed_run};
-use crate::fields::trace::{call, run, task};
-use crate::fields::{Fields, json_name};
+use crate::fields::trace::{call, run, stayed, task, timed_run};
+use crate::fields::{Fields, columns};
 
 /// Trace results with their numbers.
 pub type Numbered<'a> = [(u64, &'a TraceResult)];
@@ -45,7 +43,7 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         files::file_calls(results),
         files::transfer_sizes(results),
         files::sites(results),
-        residency::residency(results),
+        files::residency(results),
         requests::requests(results),
         listed("tasks", "task", results, task(), |result| &result.tasks),
         listed("findings", "finding", results, finding(), |result| {
@@ -71,8 +69,8 @@ fn listed<'a, T: 'a>(
 ) -> Table<'a> {
     type Place<'a, T> = (u64, u64, &'a T);
     let columns = Fields::<Place<'a, T>>::new()
-        .count("result", |row| row.0)
-        .count(place, |row| row.1)
+        .field("result", |row| row.0)
+        .field(place, |row| row.1)
         .within("", rest, |row| Some(row.2));
     let rows = results.iter().flat_map(move |(number, result)| {
         let rows = list(result).iter().zip(1..);
@@ -85,54 +83,38 @@ fn listed<'a, T: 'a>(
 fn runs<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Run<'a> = (u64, &'a TraceResult);
     let columns = Fields::<Run<'a>>::new()
-        .count("result", |row| row.0)
+        .field("result", |row| row.0)
         .within("", run(), |row| Some(row.1));
     Table::new("runs", columns, results.iter().copied())
 }
 
 fn asked<'a>() -> Fields<'a, &'a Asked> {
-    Fields::<&'a Asked>::new()
-        .named("by", |asked| Some(asked.by))
-        .text("value", |asked| &asked.value)
-        .maybe_text("cgroup", |asked| asked.cgroup.as_deref())
+    columns!(Fields::<&'a Asked>::new(); text: by value cgroup;)
 }
 
 fn matched<'a>() -> Fields<'a, &'a Matched> {
-    Fields::<&'a Matched>::new()
-        .count("process", |matched| u64::from(matched.process))
-        .text("name", |matched| &matched.name)
-        .made_text("by", |matched| json_name(&matched.by))
-        .named("joined", |matched| Some(matched.joined))
+    columns!(Fields::<&'a Matched>::new(); values: process; text: name by joined;)
 }
 
 fn finding<'a>() -> Fields<'a, &'a Finding> {
-    Fields::<&'a Finding>::new()
-        .text("rule", |finding| &finding.rule)
-        .named("severity", |finding| Some(finding.severity))
-        .named("confidence", |finding| Some(finding.confidence))
-        .text("title", |finding| &finding.title)
-        .maybe_text("file", |finding| finding.file.as_deref())
-        .real("cost_s", |finding| finding.cost_s)
-        .count("cost_threads", |finding| finding.cost_threads)
-        .real("saving_s", |finding| finding.saving_s)
-        .named("saving_basis", |finding| finding.saving_basis)
-        .text("advice", |finding| &finding.advice)
-        .maybe_text("crash_command", |finding| finding.crash_command.as_deref())
-        .maybe_text("no_crash_command_because", |finding| {
-            finding.no_crash_command_because.as_deref()
-        })
+    columns!(
+        Fields::<&'a Finding>::new();
+        text: rule severity confidence title file;
+        values: cost_s cost_threads saving_s;
+        text: saving_basis advice crash_command no_crash_command_because;
+    )
+}
+
+fn cited<'a>() -> Fields<'a, &'a Cited> {
+    columns!(Fields::<&'a Cited>::new(); text: what call path; values: count at_s;)
 }
 
 fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Row<'a> = (u64, u64, &'a Cited);
     let columns = Fields::<Row<'a>>::new()
-        .count("result", |row| row.0)
-        .count("finding", |row| row.1)
-        .text("what", |row| &row.2.what)
-        .maybe_text("call", |row| row.2.call.as_deref())
-        .maybe_text("path", |row| row.2.path.as_deref())
-        .count("count", |row| row.2.count)
-        .real("at_s", |row| row.2.at_s);
+        .field("result", |row| row.0)
+        .field("finding", |row| row.1)
+        .within("", cited(), |row| Some(row.2));
     let rows = results.iter().flat_map(|(number, result)| {
         let findings = result.findings.iter().zip(1..);
         findings.flat_map(move |(finding, place)| {
@@ -144,21 +126,14 @@ fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 }
 
 fn not_found<'a>() -> Fields<'a, &'a NotFound> {
-    Fields::<&'a NotFound>::new()
-        .text("path", |row| &row.path)
-        .count("count", |row| row.count)
+    columns!(Fields::<&'a NotFound>::new(); text: path; values: count;)
 }
 
 fn directory<'a>() -> Fields<'a, &'a DirectoryRow> {
-    Fields::<&'a DirectoryRow>::new()
-        .text("path", |row| &row.path)
-        .count("made", |row| row.made)
-        .count("renamed", |row| row.renamed)
-        .count("renamed_unsynced", |row| row.renamed_unsynced)
-        .count("removed", |row| row.removed)
-        .count("syncs", |row| row.syncs)
-        .count("unsynced_names", |row| row.unsynced_names)
-        .maybe_text("unsynced_directory", |row| {
-            row.unsynced_directory.as_deref()
-        })
+    columns!(
+        Fields::<&'a DirectoryRow>::new();
+        text: path;
+        values: made renamed renamed_unsynced removed syncs unsynced_names;
+        text: unsynced_directory;
+    )
 }

@@ -35,19 +35,19 @@ pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     /// Numbers of the result, and of the file; `None` for the whole run.
     type Row = (u64, Option<u64>, Requested);
     let columns = Fields::<Row>::new()
-        .count("result", |row| row.0)
-        .count("file", |row| row.1)
-        .flag("after_exit", |row| row.2.after_exit)
-        .text("cause", |row| row.2.cause)
-        .count("count", |row| exact(row.2.count))
-        .count("bytes", |row| exact(row.2.bytes))
-        .real("time_s", |row| exact(row.2.time_s))
-        .count("count_at_least", |row| shared_of(row.2.count).0)
-        .count("count_at_most", |row| shared_of(row.2.count).1)
-        .count("bytes_at_least", |row| shared_of(row.2.bytes).0)
-        .count("bytes_at_most", |row| shared_of(row.2.bytes).1)
-        .real("time_at_least_s", |row| shared_of(row.2.time_s).0)
-        .real("time_at_most_s", |row| shared_of(row.2.time_s).1);
+        .field("result", |row| row.0)
+        .field("file", |row| row.1)
+        .field("after_exit", |row| row.2.after_exit)
+        .field("cause", |row| row.2.cause)
+        .field("count", |row| exact(row.2.count))
+        .field("bytes", |row| exact(row.2.bytes))
+        .field("time_s", |row| exact(row.2.time_s))
+        .field("count_at_least", |row| shared_of(row.2.count).0)
+        .field("count_at_most", |row| shared_of(row.2.count).1)
+        .field("bytes_at_least", |row| shared_of(row.2.bytes).0)
+        .field("bytes_at_most", |row| shared_of(row.2.bytes).1)
+        .field("time_at_least_s", |row| shared_of(row.2.time_s).0)
+        .field("time_at_most_s", |row| shared_of(row.2.time_s).1);
     let rows = results.iter().flat_map(|(number, result)| {
         let files = result.files.iter().zip(1..);
         let files = files.map(|(file, place)| (Some(place), &file.evidence));

@@ -11,10 +11,10 @@ use crate::fields::{Fields, json_name};
 pub(super) fn call_times<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Took<'a> = (u64, &'a CallRow, u32, u64);
     let columns = Fields::<Took<'a>>::new()
-        .count("result", |row| row.0)
-        .text("name", |row| &row.1.name)
-        .count("at_least_ns", |row| 1_u64.checked_shl(row.2))
-        .count("count", |row| row.3);
+        .field("result", |row| row.0)
+        .field("name", |row| &row.1.name)
+        .field("at_least_ns", |row| 1_u64.checked_shl(row.2))
+        .field("count", |row| row.3);
     let rows = results.iter().flat_map(|(number, result)| {
         let calls = result.syscalls.iter();
         calls.flat_map(move |call| {
@@ -40,16 +40,16 @@ struct Counted {
 pub(super) fn timeline<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Bucket<'a> = (u64, &'a Timeline, Counted);
     let columns = Fields::<Bucket<'a>>::new()
-        .count("result", |row| row.0)
-        .text("what", |row| row.2.what)
-        .made_text("kind", |row| row.2.kind.clone())
-        .count("bucket", |row| row.2.bucket as u64)
-        .real("start_s", |row| row.1.bucket_s * row.2.bucket as f64)
-        .real("length_s", |row| row.1.bucket_s)
-        .count("count", |row| row.2.count)
-        .count("bytes", |row| row.2.bytes)
-        .real("time_s", |row| row.2.time_s)
-        .flag("shared", |row| row.1.shared);
+        .field("result", |row| row.0)
+        .field("what", |row| row.2.what)
+        .field("kind", |row| row.2.kind.clone())
+        .field("bucket", |row| row.2.bucket as u64)
+        .field("start_s", |row| row.1.bucket_s * row.2.bucket as f64)
+        .field("length_s", |row| row.1.bucket_s)
+        .field("count", |row| row.2.count)
+        .field("bytes", |row| row.2.bytes)
+        .field("time_s", |row| row.2.time_s)
+        .field("shared", |row| row.1.shared);
     let rows = results.iter().flat_map(|(number, result)| {
         let line = |result: &'a TraceResult| result.timeline.as_ref();
         line(result).into_iter().flat_map(move |line| {

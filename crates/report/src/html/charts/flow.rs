@@ -2,8 +2,7 @@
 
 use super::drawing::{Drawing, Plot};
 use crate::html::markup::Markup;
-use crate::view::cell::Cell;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Height of the largest stratum of a way.
 const TALLEST: f64 = 74.0;

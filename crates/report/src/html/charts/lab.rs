@@ -228,7 +228,7 @@ pub(super) fn sync_seconds(result: &SyncResult) -> Vec<Seconds> {
 
 fn lane<'a>(field: &Field<'a, &'a Second>, seconds: &[&'a Second]) -> Lane {
     let rate = |second: &&'a Second| match field.of(second) {
-        Value::Count(count) => Some(second.per_s(count?)),
+        Value::Count(count) => Some(second.per_s(count)),
         _ => None,
     };
     let (group, class) = match &*field.name {

@@ -8,8 +8,7 @@ use iostrata_core::cache::{MapRange, ResidencyMap};
 use super::drawing::{Drawing, Plot, SQUARE, Symbol};
 use crate::format::printable;
 use crate::html::markup::Markup;
-use crate::view::cell::Cell;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 const STRIP: f64 = 22.0;
 

@@ -4,7 +4,7 @@ use iostrata_core::trace::Timeline;
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
 
 use super::*;
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 use crate::view::trace::fixture::{empty, full};
 
 const BUFFERING: &str = include_str!("../../../tests/browser/saved/buffering.json");

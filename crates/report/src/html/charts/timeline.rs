@@ -10,8 +10,7 @@ use super::drawing::{Drawing, Plot, short};
 use super::scale::even_ticks;
 use crate::format::{rate, seconds, time};
 use crate::html::markup::Markup;
-use crate::view::cell::Cell;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 use crate::view::trace::{distinct, lived};
 
 const LANE: f64 = 30.0;

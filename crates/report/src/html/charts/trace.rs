@@ -12,7 +12,7 @@ use super::heat;
 use super::strips::Strip;
 use super::timeline::{self, Lane, Lanes};
 use crate::format::{between, number, size};
-use crate::view::cell::Cell;
+use crate::view::table::Cell;
 use crate::view::trace::{device_read, device_written, of_calls};
 
 /// Bytes down and up through the strata; a way on which nothing went is left out.

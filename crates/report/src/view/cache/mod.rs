@@ -1,27 +1,31 @@
 //! The result of `iostrata cache`.
 
-mod files;
-mod heading;
 mod map;
-mod reasons;
 
-use iostrata_core::cache::CacheResult;
+use iostrata_core::bytes::grouped;
+use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Hold, Outcome, Totals};
+use iostrata_core::noun::counted;
 
-use super::page::Page;
+use super::page::{Page, SEPARATOR, Tone};
+use super::place::machine;
+use super::table::{Cell, Column, Table};
 use super::unseen;
-use crate::format::counted;
+use crate::format::{ending, number, size};
 
 /// Maximum rows drawn, unless all are requested.
 const MOST: usize = 20;
 
+/// Paths get this share of the width.
+const SHARE: usize = 3;
+
 /// Shows the result: every file, map and reason, or only the first ones.
 pub(crate) fn show(page: &mut Page, result: &CacheResult, all: bool) {
     let most = if all { usize::MAX } else { MOST };
-    heading::draw(page, result);
-    files::draw(page, result, most);
+    heading(page, result);
+    files(page, result, most);
     map::draw(page, result, most);
-    reasons::draw(page, result, most);
-    heading::skipped(page, result);
+    reasons(page, result, most);
+    skipped(page, result);
     missing(page, result, most);
 }
 
@@ -36,8 +40,247 @@ fn missing(page: &mut Page, result: &CacheResult, most: usize) {
     unseen::draw(page, &gaps);
     let hidden = result.missing.len() - gaps.len();
     if hidden > 0 {
-        let more = counted(hidden, "more path");
+        let more = counted(hidden as u64, "more path");
         page.paragraph(2, &format!("and {more}; --all-rows shows all"));
+    }
+}
+
+/// The answer in a line or two.
+fn heading(page: &mut Page, result: &CacheResult) {
+    let totals = &result.totals;
+    let name = format!("cache {}", result.action.as_str());
+    let facts = vec![counted_files(totals.files), size(totals.size_bytes)];
+    page.title("cache", &name, facts);
+    if result.interrupted_by.is_some() {
+        let text = "interrupted: only finished files are listed";
+        page.styled(0, text, Tone::Warning);
+    }
+    for line in answer(result.action, totals) {
+        page.paragraph(0, &line);
+    }
+    page.paragraph(0, &machine(&result.environment));
+}
+
+fn answer(action: Action, totals: &Totals) -> Vec<String> {
+    let mut lines = Vec::new();
+    match (action, totals.before, totals.after) {
+        (Action::Show, Some(now), _) => lines.push(format!(
+            "resident {} of {}{}{}",
+            size(now.resident_bytes),
+            size(totals.known_bytes),
+            percent_of(now.resident_bytes, totals.known_bytes),
+            unwritten(&now)
+        )),
+        (_, Some(before), Some(after)) => lines.push(format!(
+            "resident before {}, after {} of {}{}{}",
+            size(before.resident_bytes),
+            size(after.resident_bytes),
+            size(totals.known_bytes),
+            percent_of(after.resident_bytes, totals.known_bytes),
+            unwritten(&after)
+        )),
+        _ => {}
+    }
+    if totals.unknown_files > 0 {
+        lines.push(format!(
+            "residency unknown for {}; totals do not include them",
+            counted_files(totals.unknown_files)
+        ));
+    }
+    if totals.failed_files > 0 {
+        lines.push(format!(
+            "not as requested: {}",
+            counted_files(totals.failed_files)
+        ));
+    }
+    lines
+}
+
+/// ` (67 %)`.
+fn percent_of(part: u64, whole: u64) -> String {
+    match part as f64 / whole as f64 * 100.0 {
+        _ if whole == 0 => String::new(),
+        percent => format!(" ({} %)", number(percent)),
+    }
+}
+
+fn unwritten(cached: &Cached) -> String {
+    let part = |bytes: Option<u64>, what: &str| match bytes {
+        None => format!("{SEPARATOR}{what} unknown"),
+        Some(bytes) => format!("{SEPARATOR}{what} {}", size(bytes)),
+    };
+    part(cached.dirty_bytes, "dirty") + &part(cached.writeback_bytes, "being written")
+}
+
+fn counted_files(count: u64) -> String {
+    counted(count, "file")
+}
+
+/// Entries found besides regular files.
+fn skipped(page: &mut Page, result: &CacheResult) {
+    let skipped = &result.skipped;
+    let parts = [
+        (
+            skipped.symbolic_links,
+            "symbolic link, not followed",
+            "symbolic links, not followed",
+        ),
+        (
+            skipped.hard_links,
+            "additional hard link to a listed file",
+            "additional hard links to listed files",
+        ),
+        (
+            skipped.special_files,
+            "FIFO, socket or device, not opened",
+            "FIFOs, sockets and devices, not opened",
+        ),
+        (
+            skipped.other_file_systems,
+            "directory or file on another file system (--cross enters it)",
+            "directories and files on other file systems (--cross enters them)",
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, one, several)| {
+            format!(
+                "{} {}",
+                grouped(count),
+                if count == 1 { one } else { several }
+            )
+        })
+        .collect();
+    if !parts.is_empty() {
+        page.blank();
+        page.paragraph(0, &format!("skipped: {}", parts.join(SEPARATOR)));
+    }
+}
+
+/// The table of files.
+fn files(page: &mut Page, result: &CacheResult, most: usize) {
+    page.blank();
+    page.part("files", "files");
+    if result.files.is_empty() {
+        page.paragraph(0, "files: none");
+        return;
+    }
+    let shown: Vec<&CacheFile> = result.files.iter().take(most).collect();
+    let paths = shown.iter().map(|file| file.path.clone());
+    let mut columns = vec![
+        Column::paths("file", page.width() / SHARE, paths),
+        Column::number("size", shown.iter().map(|file| size(file.size_bytes))),
+        Column::number(
+            "stored",
+            shown.iter().map(|file| size(file.allocated_bytes)),
+        )
+        .rank(4),
+    ];
+    let resident = |cached: Cached| Some(cached.resident_bytes);
+    let is_show = result.action == Action::Show;
+    if is_show {
+        columns.push(counts("resident", &shown, CacheFile::now, resident));
+    } else {
+        columns.push(counts("before", &shown, |file| file.before, resident));
+        columns.push(counts("after", &shown, |file| file.after, resident));
+    }
+    columns.push(Column::number(
+        "%",
+        shown
+            .iter()
+            .map(|file| cached_percent(file, result.page_bytes)),
+    ));
+    let dirty = |cached: Cached| cached.dirty_bytes;
+    columns.push(counts("dirty", &shown, CacheFile::now, dirty));
+    let writeback = |cached: Cached| cached.writeback_bytes;
+    columns.push(counts("being written", &shown, CacheFile::now, writeback).rank(2));
+    let evicted = |cached: Cached| cached.evicted_bytes;
+    columns.push(counts("evicted", &shown, CacheFile::now, evicted).rank(3));
+    if !is_show {
+        let outcomes = shown.iter().map(|file| outcome(result.action, file));
+        columns.push(Column::text("outcome", outcomes));
+    }
+    let left_out = Table::new(0, columns).draw(page);
+    let hidden = result.files.len() - shown.len();
+    page.and_more(0, hidden, "", "--all-rows shows all");
+    page.no_room(&left_out.no_room);
+}
+
+fn counts(
+    head: &str,
+    files: &[&CacheFile],
+    when: impl Fn(&CacheFile) -> Option<Cached>,
+    what: impl Fn(Cached) -> Option<u64>,
+) -> Column {
+    let cells = files
+        .iter()
+        .map(|file| Cell::seen(when(file).and_then(&what), size));
+    Column::number(head, cells)
+}
+
+fn cached_percent(file: &CacheFile, page_bytes: u64) -> Cell {
+    let Some(now) = file.now() else {
+        return Cell::NotSeen;
+    };
+    match file.whole_bytes(page_bytes) {
+        0 => Cell::NotApplicable,
+        whole => number(now.resident_bytes as f64 / whole as f64 * 100.0).into(),
+    }
+}
+
+fn outcome(action: Action, file: &CacheFile) -> String {
+    match (file.outcome, action) {
+        (Outcome::Shown, _) => "left alone",
+        (Outcome::Done, Action::Evict) => "gone",
+        (Outcome::Done, _) => "in",
+        (Outcome::Partly, _) => "partly",
+        (Outcome::NotDone, Action::Evict) => "stayed",
+        (Outcome::NotDone, _) => "not in",
+        (Outcome::Unknown, _) => "not known",
+    }
+    .to_owned()
+}
+
+/// Why files are not in the requested state, or unknown.
+fn reasons(page: &mut Page, result: &CacheResult, most: usize) {
+    let with_reasons = result.files.iter().filter(|file| !file.reasons.is_empty());
+    let files: Vec<&CacheFile> = with_reasons.collect();
+    if files.is_empty() {
+        return;
+    }
+    page.heading("reasons", "why");
+    let room = page.width() / SHARE;
+    let paths: Vec<String> = files
+        .iter()
+        .take(most)
+        .map(|file| ending(&file.path, room))
+        .collect();
+    let column = paths.iter().map(|path| path.chars().count()).max();
+    let column = column.unwrap_or(0) + 4;
+    for ((position, file), path) in files.iter().take(most).enumerate().zip(&paths) {
+        // A reason shared by several is shown once, next to the last of them.
+        let next = files.get(position + 1).filter(|_| position + 1 < most);
+        if next.is_some_and(|next| next.reasons == file.reasons) {
+            page.entry(&format!("  {path}"), Tone::Bad, column, "");
+            continue;
+        }
+        for (position, hold) in file.reasons.iter().enumerate() {
+            let (lead, style) = match position {
+                0 => (format!("  {path}"), Tone::Bad),
+                _ => (String::new(), Tone::Plain),
+            };
+            page.entry(&lead, style, column, &reason(hold));
+        }
+    }
+    let hidden = files.len().saturating_sub(most);
+    page.and_more(2, hidden, "", "--all-rows shows all");
+}
+
+/// `12.0 MiB mapped by process 4211 (python3)`.
+fn reason(hold: &Hold) -> String {
+    match hold.bytes {
+        Some(bytes) => format!("{} {}", size(bytes), hold.why),
+        None => hold.why.clone(),
     }
 }
 

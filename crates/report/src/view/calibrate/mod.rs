@@ -3,9 +3,8 @@
 use iostrata_core::crash::{CalibrateResult, LitmusRow, Model, OutcomeRow, Soundness};
 use iostrata_core::noun::counted;
 
-use super::cell::Cell;
 use super::page::{Page, Tone};
-use super::table::{Column, Table};
+use super::table::{Cell, Column, Table};
 
 #[cfg(test)]
 mod tests;

@@ -4,9 +4,8 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role};
 
 use super::show_finding;
-use crate::view::cell::Cell;
 use crate::view::page::{Page, Tone};
-use crate::view::table::{Column, Kind, Table};
+use crate::view::table::{Cell, Column, Kind, Table};
 
 /// Findings whose operations are drawn.
 const DRAWN: usize = 8;

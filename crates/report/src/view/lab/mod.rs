@@ -3,7 +3,6 @@
 mod answers;
 mod atime;
 mod buffering;
-mod comparison;
 mod copy;
 pub(crate) mod digest;
 #[cfg(test)]

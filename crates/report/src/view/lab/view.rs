@@ -12,9 +12,8 @@ use super::Extent;
 use crate::fields::lab::SPREAD;
 use crate::fields::{Fields, Group};
 use crate::lab::{Facts, Named, Whole};
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// Head of the column of spreads where some rows have intervals and others ranges.
 const MIXED: &str = "95 % or range";

@@ -5,9 +5,8 @@ use iostrata_core::top::{Device, Interval, RequestFigures};
 
 use super::{count_rate, size_rate};
 use crate::format::milliseconds;
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Causes as heads of columns; what is not there on most machines gives way first.
 const HEADS: [(Cause, &str, u8); 8] = [

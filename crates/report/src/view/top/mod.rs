@@ -1,6 +1,5 @@
 //! One interval of `iostrata top`.
 
-mod calls;
 mod devices;
 mod rows;
 mod syncs;
@@ -46,7 +45,7 @@ pub(crate) fn above(page: &mut Page, interval: &Interval, level: Level) {
 fn table(interval: &Interval, level: Level) -> Table {
     match level {
         Level::Rows(by) => rows::table(interval, by),
-        Level::Calls => calls::table(interval),
+        Level::Calls => rows::calls(interval),
     }
 }
 

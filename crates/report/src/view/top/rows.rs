@@ -2,14 +2,14 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::top::{
-    By, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work, container_of,
+    By, CallFigures, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work,
+    container_of,
 };
 
 use super::{Level, count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Of longer paths the end is shown.
 const LONGEST_PATH: usize = 30;
@@ -249,4 +249,41 @@ fn work_columns<'a>(
             size_rate(interval, device.data.bytes)
         }),
     ]
+}
+
+/// The calls of the only process, by their purpose.
+pub(super) fn calls(interval: &Interval) -> Table {
+    let calls = interval.processes.first().and_then(|row| row.work.calls);
+    let rows: Vec<(&str, CallFigures)> = calls.map_or_else(Vec::new, |calls| {
+        vec![
+            ("read", calls.reads),
+            ("write", calls.writes),
+            ("sync", calls.syncs),
+            ("metadata", calls.metadata),
+        ]
+    });
+    let column = |head: &str, text: &dyn Fn(&CallFigures) -> Cell| {
+        Column::number(head, rows.iter().map(|(_, calls)| text(calls)))
+    };
+    let time = |calls: &CallFigures, time_s: f64| {
+        Cell::applicable((calls.count > 0).then_some(time_s), milliseconds)
+    };
+    Table::new(
+        0,
+        vec![
+            Column::label("calls", rows.iter().map(|(name, _)| *name)),
+            column("calls/s", &|calls| count_rate(interval, calls.count).into()),
+            column("bytes/s", &|calls| size_rate(interval, calls.bytes).into()),
+            column("errors/s", &|calls| {
+                count_rate(interval, calls.errors).into()
+            }),
+            column("in calls %", &|calls| {
+                number(interval.share(calls.time_s) * 100.0).into()
+            }),
+            column("mean ms", &|calls| {
+                time(calls, calls.time_s / calls.count.max(1) as f64)
+            }),
+            column("longest ms", &|calls| time(calls, calls.longest_s)),
+        ],
+    )
 }

@@ -2,9 +2,8 @@
 
 use iostrata_core::trace::budget::{Judged, Outcome};
 
-use crate::view::cell::Cell;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// The budgets that were exceeded, or could not be judged; nothing when all were kept.
 pub(crate) fn show(page: &mut Page, judged: &[Judged<'_>]) {

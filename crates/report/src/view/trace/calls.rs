@@ -1,15 +1,16 @@
-//! System calls: those with the most time, or all of them, then those of each file.
+//! System calls: those with the most time, or all of them, then those of each file, and their places
+//! in the program.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::trace::{CallRow, FileGroup};
+use iostrata_core::trace::{CallRow, FileGroup, Site, call_sites};
 
+use super::View;
 use super::files::several;
-use super::{View, sites};
 use crate::fields::Group;
 use crate::fields::trace::call;
-use crate::view::cell::Cell;
-use crate::view::page::Page;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::format::{number, time};
+use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// The first `most`, or as many as requested.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
@@ -52,7 +53,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     };
     let mut left_out = vec![table("call", 0, &calls).named(named).draw(page)];
     left_out.extend(of_files(page, view));
-    sites::draw(page, view);
+    sites(page, view);
     left_out
 }
 
@@ -104,4 +105,44 @@ fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {
     )];
     columns.extend(call().columns(&[Group::Calls], calls));
     Table::new(indent, columns).during(calls.iter().map(|call| call.span_s()))
+}
+
+/// Column of stacks: after the share.
+const STACKS: usize = 11;
+
+/// Every call on each file whose sites were sampled.
+fn sites(page: &mut Page, view: &View<'_>) {
+    let files = view.result.files.iter();
+    let mut all = call_sites(files.filter(|file| view.selection.has(view.result, file)));
+    all.retain(|group| view.selection.has_call(group.call));
+    all.truncate(view.selection.limit(all.len()));
+    if all.is_empty() {
+        return;
+    }
+    page.heading(
+        "sites",
+        "call sites: share of time, and functions, innermost first",
+    );
+    for group in all {
+        let words = [
+            group.call.to_owned(),
+            time(group.time_s),
+            view.path(group.path).to_owned(),
+        ];
+        page.paragraph(2, &words.join(SEPARATOR));
+        for site in &group.sites {
+            let share = format!("{:>8} %", number(site.share * 100.0));
+            page.entry(&share, Tone::Plain, STACKS, &stack(site));
+        }
+    }
+}
+
+fn stack(site: &Site) -> String {
+    let mut words = Vec::new();
+    if !site.stack.is_empty() {
+        words.push(site.stack.join(" ← "));
+    }
+    let why_not = site.why_not.as_ref();
+    words.extend(why_not.map(|why| format!("incomplete: {why}")));
+    words.join(SEPARATOR)
 }

@@ -8,8 +8,8 @@ use iostrata_core::trace::{Bounds, Descent, TraceResult};
 use super::View;
 use super::wall::COLUMN;
 use crate::format::{between, counted, number, size};
-use crate::view::cell::Cell;
 use crate::view::page::{Page, Tone};
+use crate::view::table::Cell;
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let bytes = &view.result.bytes;

@@ -1,13 +1,13 @@
-//! Files grouped by directory or extension.
+//! Sums: files by directory or extension, calls by process or thread.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::trace::{FileGroup, FileRow, Together};
+use iostrata_core::trace::{FileGroup, FileRow, TaskRow, Together, by_process};
 
 use super::View;
 use super::calls::heading;
 use super::names::distinct;
 use crate::fields::Group;
-use crate::fields::trace::file;
+use crate::fields::trace::{file, task};
 use crate::view::page::Page;
 use crate::view::table::{Column, LeftOut, Table};
 
@@ -15,7 +15,7 @@ use crate::view::table::{Column, LeftOut, Table};
 const SHARE: usize = 3;
 
 /// Every group, or as many as requested.
-pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
+pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     let (noun, head) = match by {
         Together::Directory => ("directories", "directory"),
         Together::Extension => ("extensions", "extension"),
@@ -38,4 +38,54 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     ];
     columns.extend(file().columns(&[Group::Above, Group::Below], &rows));
     Table::new(0, columns).named(noun).draw(page)
+}
+
+/// Every process.
+pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
+    let rows = by_process(&view.result.tasks);
+    let parts = [Group::Process, Group::Name, Group::Task];
+    draw(page, view, rows, "processes", view.result.processes, &parts)
+}
+
+/// Every thread.
+pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
+    let rows = view.result.tasks.clone();
+    let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];
+    draw(page, view, rows, "threads", view.result.threads, &parts)
+}
+
+fn draw(
+    page: &mut Page,
+    view: &View<'_>,
+    mut rows: Vec<TaskRow>,
+    noun: &'static str,
+    all: u64,
+    parts: &[Group],
+) -> LeftOut {
+    view.selection.sort_tasks(&mut rows);
+    rows.truncate(view.selection.limit(rows.len()));
+    let listed = rows.len() as u64;
+    let text = if listed < all {
+        format!("{noun}: {} of {}", grouped(listed), grouped(all))
+    } else {
+        format!("all {noun}: {}", grouped(listed))
+    };
+    page.heading(noun, &text);
+    let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
+    let columns = parts
+        .iter()
+        .flat_map(|part| fields.columns(&[*part], &rows));
+    let spans = rows
+        .iter()
+        .map(|task| Some(lived(task, view.result.wall_s)));
+    Table::new(0, columns.collect())
+        .named(noun)
+        .during(spans)
+        .draw(page)
+}
+
+/// From its start to its end, or to that of the run.
+pub(crate) fn lived(task: &TaskRow, wall_s: f64) -> (f64, f64) {
+    let from_s = task.started_s.max(0.0);
+    (from_s, task.ended_s.unwrap_or(wall_s).max(from_s))
 }

@@ -10,9 +10,7 @@ mod heading;
 pub(crate) mod headline;
 mod names;
 mod runs;
-mod sites;
 mod summary;
-mod tasks;
 mod wall;
 
 use std::cell::OnceCell;
@@ -25,8 +23,8 @@ use super::table::LeftOut;
 pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
 pub(crate) use findings::severity;
+pub(crate) use groups::lived;
 pub(crate) use names::distinct;
-pub(crate) use tasks::lived;
 
 /// Options for the drawing, and parts besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -78,10 +76,10 @@ pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
     }
     match style.by {
         None => {}
-        Some(By::Process) => left_out.push(tasks::processes(page, &view)),
-        Some(By::Thread) => left_out.push(tasks::threads(page, &view)),
-        Some(By::Directory) => left_out.push(groups::draw(page, &view, Together::Directory)),
-        Some(By::Extension) => left_out.push(groups::draw(page, &view, Together::Extension)),
+        Some(By::Process) => left_out.push(groups::processes(page, &view)),
+        Some(By::Thread) => left_out.push(groups::threads(page, &view)),
+        Some(By::Directory) => left_out.push(groups::files(page, &view, Together::Directory)),
+        Some(By::Extension) => left_out.push(groups::files(page, &view, Together::Extension)),
     }
     no_room(page, left_out);
 }
@@ -104,8 +102,8 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     } else {
         calls::all(page, &view);
     }
-    tasks::processes(page, &view);
-    tasks::threads(page, &view);
+    groups::processes(page, &view);
+    groups::threads(page, &view);
     summary::missing(page, &view, true);
 }
 

@@ -4,8 +4,8 @@ use iostrata_core::trace::{InCalls, Spent, spent};
 
 use super::View;
 use crate::format::{counted, time};
-use crate::view::cell::Cell;
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::table::Cell;
 
 /// Length of the bar in characters.
 const BAR: usize = 20;

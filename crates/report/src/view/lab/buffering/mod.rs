@@ -1,23 +1,21 @@
 //! `lab buffering`: the answers, then the tables they rest on, then how they were
 //! made and what is missing.
 
-mod memory;
-mod runtimes;
 mod timeline;
 
-use iostrata_core::buffering::{BufferingResult, BufferingRow, Mode};
+use iostrata_core::buffering::{
+    BufferingResult, BufferingRow, Memory, Mode, RuntimeBuffer, RuntimeCall,
+};
 use iostrata_core::bytes::{exact, grouped};
 
-use super::comparison::{self, Compared};
-use super::rows::{self, Tables};
-use super::view::{self, RANGES, medians};
+use super::rows::{self, Compared, Tables};
+use super::view::{self, RANGES, distinct, machines, medians, names_on};
 use super::{Extent, Frame, notes};
 use crate::fields::{Group, lab};
-use crate::format::Seconds;
+use crate::format::{Seconds, mebibytes};
 use crate::lab::Named;
-use crate::view::cell::Cell;
-use crate::view::page::{Page, Tone};
-use crate::view::table::{Column, Table};
+use crate::view::page::{GLUE, Page, Tone};
+use crate::view::table::{Cell, Column, Table};
 
 type View<'a> = view::View<'a, BufferingRow>;
 type Numbered<'a> = view::Numbered<'a, BufferingRow>;
@@ -33,7 +31,7 @@ pub(super) fn draw<'a>(
     result: &'a BufferingResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::buffering::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::buffering(), extent);
     frame.answers(page);
     let tables = Tables {
         names: ["times and system calls", "device I/O"],
@@ -50,11 +48,11 @@ pub(super) fn draw<'a>(
             (format!("of {size}"), format!("per write of {size}"))
         },
     };
-    comparison::draw(page, &mut view, &result.answers, &compared);
+    rows::compare(page, &mut view, &result.answers, &compared);
     legend(page, &view, counted);
     timeline::draw(page, result);
-    runtimes::draw(page, result, &mut view);
-    memory::draw(page, &mut view);
+    runtimes(page, result, &mut view);
+    memory(page, &mut view);
     notes(page, &view);
     frame.made(page, &view);
 }
@@ -101,6 +99,156 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);
     }
+}
+
+/// The buffering of the language runtimes found here.
+fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
+    let runtimes = &result.own.runtimes;
+    if runtimes.is_empty() {
+        return;
+    }
+    page.heading(
+        "runtimes",
+        "what the installed runtimes pass to the kernel, and when",
+    );
+    let names = runtimes
+        .iter()
+        .map(|row| format!("{} {}", row.runtime, row.version));
+    let mut columns = vec![Column::text("runtime", names)];
+    columns.extend(machines(runtimes.iter().map(|row| row.machine.as_deref())));
+    columns.extend([
+        Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
+        Column::number("buffer B", runtimes.iter().map(buffer)),
+        Column::text(
+            "3 writes, flush",
+            runtimes.iter().map(|row| calls(&row.three_writes)),
+        ),
+        Column::text(
+            "10 × 1 KiB, close",
+            runtimes.iter().map(|row| calls(&row.ten_kib)),
+        ),
+    ]);
+    let table = Table::new(0, columns);
+    view.draw(page, "the runtimes", table.named("buffers of the runtimes"));
+    for runtime in runtimes {
+        if let Some(note) = &runtime.note {
+            let text = format!("{}, {}: {note}", runtime.runtime, runtime.api);
+            page.styled(2, &text, Tone::Quiet);
+        }
+    }
+}
+
+fn buffer(runtime: &RuntimeBuffer) -> Cell {
+    match (runtime.buffered, runtime.buffer_bytes) {
+        (Some(false), None) => "none".into(),
+        (_, bytes) => Cell::seen(bytes, grouped),
+    }
+}
+
+/// `2 × write 4096, write 2048`.
+fn calls(calls: &[RuntimeCall]) -> Cell {
+    let mut runs: Vec<(usize, String)> = Vec::new();
+    for call in calls {
+        let text = call.to_string();
+        // A short call stays on one line.
+        let text = match text.len() {
+            ..=20 => text.replace(' ', GLUE),
+            _ => text,
+        };
+        match runs.last_mut() {
+            Some((count, last)) if *last == text => *count += 1,
+            _ => runs.push((1, text)),
+        }
+    }
+    if runs.is_empty() {
+        return Cell::NotSeen;
+    }
+    let texts: Vec<String> = runs
+        .into_iter()
+        .map(|(count, text)| match count {
+            1 => text,
+            _ => format!("{count}{GLUE}×{GLUE}{text}"),
+        })
+        .collect();
+    texts.join(", ").into()
+}
+
+/// The modes shown of every file system: what is left to write-back, and what is not.
+const CONTRAST: [Mode; 2] = [Mode::Buffered, Mode::Fsync];
+
+/// The machine's memory around the observed runs: of the largest records, where the change is large, or all rows.
+fn memory(page: &mut Page, view: &mut View<'_>) {
+    let size = |row: &Numbered<'_>| (row.row.row.case.size_bytes, row.row.row.case.count);
+    let mut sizes = distinct(view.all().iter().map(size));
+    if !view.extent.all_rows() {
+        sizes = sizes.into_iter().max().into_iter().collect();
+    }
+    let targets = view.targets();
+    let mut measured = view.which(|row| row.row.memory.is_some());
+    let is_contrast = |row: &Numbered<'_>| CONTRAST.contains(&row.row.row.case.mode);
+    let has_contrast = view.all().iter().any(is_contrast);
+    if !view.extent.all_rows() && targets.len() > 1 && has_contrast {
+        measured.retain(is_contrast);
+    }
+    let place = |row: &Numbered<'_>| targets.iter().position(|target| *target == row.target());
+    measured.sort_by_key(|row| (order(row.row), place(row)));
+    let mut drawn = false;
+    for wanted in sizes {
+        let rows = measured.iter().copied();
+        let rows: Vec<Numbered<'_>> = rows.filter(|row| size(row) == wanted).collect();
+        let Some(title) = rows.first().map(Numbered::title) else {
+            continue;
+        };
+        if drawn {
+            page.blank();
+        } else {
+            page.heading("memory", "memory before → after the observed run, MiB");
+        }
+        drawn = true;
+        let table = memory_table(&rows, &title).named(format!("memory, {title}"));
+        view.draw(page, "the memory", table);
+    }
+    if drawn {
+        memory_legend(page);
+    }
+}
+
+fn memory_table(rows: &[Numbered<'_>], head: &str) -> Table {
+    let change = |head: &str, pick: fn(&Memory) -> Option<u64>| {
+        let sides = rows.iter().map(|row| {
+            let memory = row.row.memory.as_ref()?;
+            Some((pick(&memory.before)?, pick(&memory.after)?))
+        });
+        let cells = sides.map(|sides| {
+            Cell::seen(sides, |(before, after)| {
+                format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
+            })
+        });
+        Column::number(head, cells)
+    };
+    let mut columns = names_on(head, rows);
+    columns.extend([
+        change("Dirty", |memory| Some(memory.dirty_bytes)),
+        change("Writeback", |memory| Some(memory.writeback_bytes)).rank(1),
+        change("Cached", |memory| Some(memory.cache_bytes)),
+        change("Buffers", |memory| Some(memory.buffers_bytes)),
+        change("device pages", |memory| memory.device_pages_bytes),
+    ]);
+    Table::new(0, columns)
+}
+
+/// `Buffers` counts the page-cache pages of block devices (`nr_blockdev_pages` in
+/// block/bdev.c); there is no other buffer cache since Linux 2.4. ext4 reads and
+/// writes its metadata there; xfs has buffers of its own (`fs/xfs/xfs_buf.c`), and
+/// btrfs the pages of an inode of its own (`btree_inode`, fs/btrfs/disk-io.c).
+fn memory_legend(page: &mut Page) {
+    let text = "Cached is the page cache: contents of files, with reclaimable slab as in \
+                free\u{a0}-w. Buffers is what is left of the buffer cache: pages of block \
+                devices, where ext4 keeps its metadata (xfs and btrfs have caches of their own); \
+                device pages are those of the device measured in the row. Dirty bytes wait for \
+                write-back, Writeback bytes are being written";
+    page.blank();
+    page.styled(0, text, Tone::Quiet);
 }
 
 impl Named for BufferingRow {

@@ -3,10 +3,9 @@
 use iostrata_core::buffering::{BufferingResult, Step, Timeline};
 use iostrata_core::bytes::{exact, grouped};
 
-use crate::view::cell::Cell;
 use crate::view::lab::view::distinct;
 use crate::view::page::Page;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Modes whose steps went the same way, on the same file systems.
 struct Group<'a> {

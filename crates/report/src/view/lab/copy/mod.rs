@@ -1,17 +1,19 @@
 //! `lab copy`: the answers, then every row beside its limit, then the system calls, then
 //! how it was made and what is missing.
 
-mod calls;
-mod rows;
-mod yardsticks;
+use iostrata_core::bytes::{exact, grouped};
+use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow, Destination, Yardstick};
+use iostrata_core::evidence::{CallCount, CallCounts};
+use iostrata_core::lab::target_of;
+use iostrata_core::timing::Timing;
 
-use iostrata_core::bytes::grouped;
-use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow};
-
-use super::view::{self, HOST};
+use super::view::{self, HOST, RANGES, distinct, machines, medians, names, spread_head};
 use super::{Extent, Frame, notes};
-use crate::fields::lab;
-use crate::view::page::{Page, Tone};
+use crate::fields::{Group, lab};
+use crate::format::{counted, milliseconds, number};
+use crate::lab::Named;
+use crate::view::page::{GLUE, Page, Tone};
+use crate::view::table::{Cell, Column, Table};
 
 type View<'a> = view::View<'a, CopyRow>;
 type Numbered<'a> = view::Numbered<'a, CopyRow>;
@@ -21,13 +23,13 @@ const FEW_ROWS: usize = 8;
 
 /// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::copy::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::copy(), extent);
     let shown = shown(&view);
     view.show(&shown);
     frame.answers(page);
-    rows::draw(page, &mut view);
-    yardsticks::draw(page, result);
-    calls::draw(page, &view);
+    rows(page, &mut view);
+    yardsticks(page, result);
+    calls(page, &view);
     notes(page, &view);
     page.blank();
     let verified = grouped(result.method.own.verified_copies);
@@ -55,6 +57,250 @@ fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
             || of_target.count() <= FEW_ROWS
             || tells_sharing(row.row.row.case.method)
     })
+}
+
+/// The rows that are drawn, by file system, size and state.
+fn rows(page: &mut Page, view: &mut View<'_>) {
+    let group = |row: &Numbered<'_>| {
+        let case = &row.row.row.case;
+        (
+            row.target().to_owned(),
+            case.size_bytes,
+            case.source,
+            case.durable,
+        )
+    };
+    let several = view.targets().len() > 1;
+    let shown = view.shown();
+    page.part("rows", "every row");
+    for wanted in distinct(shown.iter().map(group)) {
+        let rows = shown.iter().copied();
+        let rows: Vec<Numbered<'_>> = rows.filter(|row| group(row) == wanted).collect();
+        let title = title(&rows[0], several);
+        page.section(&title);
+        let table = times(view, &rows).named(format!("times, {title}"));
+        view.draw(page, &title, table);
+        let table = view.counts("each copy", &rows);
+        view.draw_below(page, &title, table.named(format!("counts, {title}")));
+    }
+    legend(page, view);
+}
+
+/// `100 MiB, warm source, to the page cache`.
+fn title(row: &Numbered<'_>, several: bool) -> String {
+    let case = &row.row.row.case;
+    let place = if several {
+        format!("on {}: ", row.target())
+    } else {
+        String::new()
+    };
+    let end = match (case.durable, case.destination) {
+        (false, Destination::Fresh) => "to the page cache",
+        (false, Destination::Existing) => "over an existing file, to the page cache",
+        (true, Destination::Fresh) => "durable",
+        (true, Destination::Existing) => "over an existing file, durable",
+    };
+    format!("{place}{}, {end}", row.title())
+}
+
+fn legend(page: &mut Page, view: &View<'_>) {
+    if view.shown().is_empty() {
+        return;
+    }
+    page.blank();
+    let text = "of limit: time of the slowest step that such a copy needs (one copy in memory, or \
+                reading from or writing to the device), measured alone, relative to the row's \
+                time; — where nothing is copied, n/a where the step alone took longer than the \
+                row. faults: page faults; user ×: how many times each byte was copied into or out \
+                of the program's memory; device MiB and later MiB: written to the device while \
+                the program ran, and afterwards";
+    page.styled(0, text, Tone::Quiet);
+    if view.has_ranges() {
+        page.styled(0, RANGES, Tone::Quiet);
+    }
+}
+
+fn times<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {
+    let timings = rows.iter().map(Numbered::timing);
+    let cpu = |head: &str, time_s: fn(&Timing) -> f64| {
+        let times = timings.clone();
+        let cells = times.map(|timing| Cell::seen(timing, |timing| milliseconds(time_s(timing))));
+        Column::number(head, cells).rank(2)
+    };
+    let user = cpu("user ms", |timing| timing.user_s);
+    let system = cpu("system ms", |timing| timing.system_s);
+    let [real, interval] = medians("real ms", timings.clone(), milliseconds);
+    view.table(
+        "method",
+        rows,
+        [real, interval, user, system],
+        &[Group::Times],
+    )
+}
+
+/// The limits of this machine, with which the rows are compared.
+fn yardsticks(page: &mut Page, result: &CopyResult) {
+    let yardsticks = &result.own.yardsticks;
+    if yardsticks.is_empty() {
+        return;
+    }
+    page.heading("limits", "limits, measured between the copies");
+    let each = || yardsticks.iter();
+    let sized = |one: &Yardstick| (one.size_bytes > 0).then_some(one.size_bytes);
+    let head = spread_head(each().map(|one| Some(&one.timing)));
+    let spreads = each().map(|one| {
+        let (low_s, high_s) = (one.timing.low_s, one.timing.high_s);
+        format!("{}–{}", milliseconds(low_s), milliseconds(high_s))
+    });
+    let rates = each()
+        .map(|one| Cell::applicable(one.bytes_per_s, |rate| number(rate / f64::from(1 << 20))));
+    let mut columns = vec![
+        Column::label("step", each().map(|one| one.measure.as_str())),
+        Column::label(
+            "on",
+            each().map(|one| {
+                Cell::applicable(one.target.as_deref(), |name| target_of(name).to_owned())
+            }),
+        ),
+        Column::label("of", each().map(|one| Cell::applicable(sized(one), exact))),
+        Column::number(
+            "real ms",
+            each().map(|one| milliseconds(one.timing.median_s)),
+        ),
+        Column::text(&head, spreads),
+        Column::number("MiB/s", rates),
+    ];
+    if let Some(machines) = machines(each().map(|one| one.machine.as_deref())) {
+        columns.insert(1, machines);
+    }
+    Table::new(0, columns)
+        .named("the machine's limits")
+        .draw(page);
+}
+
+/// Calls of a row that are named; the others only with every row.
+const MOST_CALLS: usize = 4;
+
+/// The system calls of the copies: how many, how many failed, and the time inside them.
+fn calls(page: &mut Page, view: &View<'_>) {
+    let rows: Vec<Numbered<'_>> = view
+        .shown()
+        .into_iter()
+        .filter(|row| row.row.row.evidence.syscalls.is_some())
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    if view.extent.compares() {
+        page.heading("system-calls", "slowest system calls of each copy");
+        slowest(page, &rows);
+    }
+    if view.extent.all_rows() {
+        page.heading("every-call", "system calls of each copy");
+        for row in rows {
+            every_call(page, &row);
+        }
+    }
+    let text = "times are from the observed run and include the overhead of observing; --all-rows \
+                shows every call";
+    page.blank();
+    page.styled(0, text, Tone::Quiet);
+}
+
+/// Calls of a row, the one that took longest first.
+fn by_time(calls: &CallCounts) -> Vec<(&String, &CallCount)> {
+    let mut calls: Vec<_> = calls.iter().collect();
+    calls.sort_by(|(_, one), (_, other)| other.time_s.total_cmp(&one.time_s));
+    calls
+}
+
+fn slowest(page: &mut Page, rows: &[Numbered<'_>]) {
+    let mut columns = names("method", rows);
+    columns.push(Column::text(
+        "calls, and the milliseconds spent in them",
+        rows.iter().map(line),
+    ));
+    Table::new(0, columns)
+        .named("slowest system calls, by copy")
+        .draw(page);
+}
+
+/// `1,601 read 12.3, 1,600 write 40.1, 3 others`.
+fn line(row: &Numbered<'_>) -> String {
+    let Some(calls) = &row.row.row.evidence.syscalls else {
+        return String::new();
+    };
+    let calls = by_time(calls);
+    let named = calls.iter().take(MOST_CALLS).map(|(name, call)| {
+        format!(
+            "{}{GLUE}{name}{GLUE}{}{}",
+            grouped(call.count),
+            number(call.time_s * 1e3),
+            failed(call)
+        )
+    });
+    let mut words: Vec<String> = named.collect();
+    if calls.len() > MOST_CALLS {
+        words.push(counted(calls.len() - MOST_CALLS, "more name").replace(' ', GLUE));
+    }
+    words.join(", ")
+}
+
+fn failed(call: &CallCount) -> String {
+    match call.errors {
+        0 => String::new(),
+        errors => format!("{GLUE}({}{GLUE}failed)", grouped(errors)),
+    }
+}
+
+fn every_call(page: &mut Page, row: &Numbered<'_>) {
+    let Some(calls) = &row.row.row.evidence.syscalls else {
+        return;
+    };
+    let case = &row.row.row.case;
+    let end = if case.durable { ", durable" } else { "" };
+    page.blank();
+    let name = format!(
+        "{} {}, {}{end}, on {}",
+        row.number,
+        row.name(),
+        case.source.as_str(),
+        row.where_at()
+    );
+    page.paragraph(0, &name);
+    let calls = by_time(calls);
+    let column = |head: &str, text: &dyn Fn(&CallCount) -> String| {
+        Column::number(head, calls.iter().map(|(_, call)| text(call)))
+    };
+    let columns = vec![
+        Column::label("call", calls.iter().map(|(name, _)| (*name).clone())),
+        column("ms", &|call| number(call.time_s * 1e3)),
+        column("calls", &|call| grouped(call.count)),
+        column("errors", &|call| grouped(call.errors)),
+        column("bytes", &|call| grouped(call.bytes)),
+    ];
+    let name = format!("system calls of {name}");
+    Table::new(2, columns).named(name).draw(page);
+}
+
+impl Named for CopyRow {
+    /// `read_write 64 KiB`, `read_write whole file`, `sendfile`.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let method = case.method.as_str();
+        match case.buffer_bytes {
+            Some(_) if case.has_whole_buffer() => format!("{method} whole file"),
+            Some(size) => format!("{method} {}", exact(size)),
+            None => method.to_owned(),
+        }
+    }
+
+    /// `100 MiB, warm source`.
+    fn title(&self) -> String {
+        let case = &self.row.case;
+        let (size, source) = (exact(case.size_bytes), case.source.as_str());
+        format!("{size}, {source} source")
+    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! `lab page-cache`: what could not be had, the answers, the tables they rest on, how they
 //! were made and what is missing.
 
-mod parsing;
-mod rows;
-mod series;
-mod unlike;
+use iostrata_core::bytes::exact;
+use iostrata_core::lab::{machine_of, target_of};
+use iostrata_core::page_cache::{
+    MATTERS_SHARE, PageCacheResult, PageCacheRow, Parse, ParseLine, Reader, SeriesRead,
+};
 
-use iostrata_core::page_cache::{PageCacheResult, PageCacheRow};
-
-use super::view::{self, distinct};
+use super::view::{self, RANGES, distinct, machines, medians, spread_head};
 use super::{Extent, Frame, notes};
-use crate::fields::lab;
-use crate::view::page::Page;
+use crate::fields::{Fields, Group, Quantity, lab};
+use crate::format::{self, mebibytes, microseconds, number, rate};
+use crate::lab::Named;
+use crate::view::page::{Page, Tone};
+use crate::view::table::{Cell, Column, Table};
 
 type View<'a> = view::View<'a, PageCacheRow>;
 type Numbered<'a> = view::Numbered<'a, PageCacheRow>;
@@ -23,7 +25,7 @@ pub(super) fn draw<'a>(
     result: &'a PageCacheResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache::rows(), extent);
+    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache(), extent);
     // The first file system is the one that was asked for first, also where it is an image.
     let mut targets = distinct(view.all().iter().map(Numbered::target));
     if !extent.all_rows() {
@@ -31,13 +33,221 @@ pub(super) fn draw<'a>(
     }
     let shown = view.which(|row| targets.contains(&row.target()));
     view.show(&shown);
-    unlike::draw(page, &view);
+    unlike(page, &view);
     frame.answers(page);
-    rows::draw(page, &mut view, &targets);
-    series::draw(page, &mut view);
-    parsing::draw(page, result, &mut view, &targets);
+    rows(page, &mut view, &targets);
+    series(page, &mut view);
+    parsing(page, result, &mut view, &targets);
     notes(page, &view);
     frame.made(page, &view);
+}
+
+/// Where the reasons stand.
+const REASONS: usize = 16;
+
+/// Rows that are not in the requested state: shown first.
+fn unlike(page: &mut Page, view: &View<'_>) {
+    let mut groups: Vec<(String, String, &str, Vec<usize>)> = Vec::new();
+    for row in view.all() {
+        let Some(why) = row.row.not_as_asked.as_deref() else {
+            continue;
+        };
+        let asked = row.row.asked_state.as_str().to_owned();
+        let found = row.row.row.case.state.as_str().to_owned();
+        match groups
+            .iter_mut()
+            .find(|(a, f, w, _)| (a.as_str(), f.as_str(), *w) == (&asked, &found, why))
+        {
+            Some((.., rows)) => rows.push(row.number),
+            None => groups.push((asked, found, why, vec![row.number])),
+        }
+    }
+    if groups.is_empty() {
+        return;
+    }
+    page.blank();
+    for (asked, found, why, rows) in groups {
+        page.entry(&format!("  not {asked}"), Tone::Warning, REASONS, why);
+        let what = if rows.len() == 1 {
+            "the row is"
+        } else {
+            "the rows are"
+        };
+        let rows = format::rows(&rows);
+        page.more(REASONS, &format!("{what} reported as {found} [{rows}]"));
+    }
+}
+
+/// Every row of a target: a table of times and of what the cache and the device did for each
+/// size, and one of where the time went.
+fn rows(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
+    page.part("rows", "every row");
+    for target in targets {
+        let of_target =
+            view.which(|row| row.target() == *target && row.row.row.case.parse == Parse::None);
+        if of_target.is_empty() {
+            continue;
+        }
+        if targets.len() > 1 {
+            page.section(&format!("on {target}"));
+        }
+        for size in distinct(of_target.iter().map(Numbered::title)) {
+            let rows = of_target.iter().copied();
+            let rows: Vec<Numbered<'_>> = rows.filter(|row| row.title() == size).collect();
+            page.blank();
+            let times = medians("real µs", rows.iter().map(Numbered::timing), microseconds);
+            let table = view.table(&size, &rows, times, &[Group::Times]);
+            let table = table.named(format!("times, {size} on {target}"));
+            view.draw(page, &format!("the rows of {target}"), table);
+            let name = format!("time breakdown, {size} on {target}");
+            let spent = view.counts("breakdown, µs", &rows).named(name);
+            view.draw_below(page, &format!("the times of {target}"), spent);
+        }
+        latencies(page, view, &of_target);
+        legend(page, view);
+    }
+}
+
+fn legend(page: &mut Page, view: &View<'_>) {
+    page.blank();
+    let text = "cached %: pages of the file in the cache before and after (cachestat); device: \
+                read requests and their bytes; waited, ahead: pages that a read waited for, and \
+                pages brought in by read-ahead; copy and faults are estimates: the time to copy \
+                as many bytes in memory, and the row's minor faults at the cost of one in a new \
+                buffer of this size; blocked and on CPU are from the observed run";
+    page.styled(0, text, Tone::Quiet);
+    if view.has_ranges() {
+        page.styled(0, RANGES, Tone::Quiet);
+    }
+}
+
+fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
+    let mut rows = rows.to_vec();
+    rows.retain(|row| {
+        row.row.row.case.reader == Reader::PreadRandom && row.row.latency_s.is_some()
+    });
+    if rows.is_empty() {
+        return;
+    }
+    page.heading("random-reads", "random 4 KiB reads, one at a time");
+    let of = Column::label("of", rows.iter().map(Numbered::title));
+    let table = view.table("µs", &rows, [of], &[Group::Latencies]);
+    let table = table.named("latencies of random reads");
+    view.draw(page, "the random reads", table);
+}
+
+/// The same file read again: the first read, the second, and so on.
+fn series(page: &mut Page, view: &mut View<'_>) {
+    let rows = view.shown();
+    let reads: Vec<(&Numbered<'_>, &SeriesRead)> = rows
+        .iter()
+        .flat_map(|row| row.row.series.iter().map(move |read| (row, read)))
+        .collect();
+    if reads.is_empty() {
+        return;
+    }
+    page.heading(
+        "again",
+        "the same file read repeatedly, with nothing done between the reads",
+    );
+    let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
+    let each = || reads.iter().map(|(_, read)| read);
+    let medians = each().map(|read| microseconds(read.timing.median_s));
+    let head = spread_head(each().map(|read| Some(&read.timing)));
+    let spreads = each().map(|read| {
+        let (low_s, high_s) = (read.timing.low_s, read.timing.high_s);
+        format!("{}–{}", microseconds(low_s), microseconds(high_s))
+    });
+    let fetched = each().map(|read| Cell::seen(read.storage_read_bytes, mebibytes));
+    let before = each().map(|read| mebibytes(read.resident_before_bytes));
+    let after = each().map(|read| mebibytes(read.resident_after_bytes));
+    let columns = vec![
+        Column::label("row", reads.iter().map(|(row, _)| row.number.to_string())).once(),
+        Column::label("state, size", reads.iter().map(|(row, _)| asked(row))).once(),
+        Column::label("read", each().map(|read| read.number.to_string())),
+        Column::number("real µs", medians),
+        Column::text(&head, spreads).rank(1),
+        Column::number("from storage MiB", fetched),
+        Column::number("resident before MiB", before),
+        Column::number("after MiB", after),
+    ];
+    let table = Table::new(0, columns).named("the individual reads");
+    view.draw(page, "the individual reads", table);
+}
+
+/// Parser against cache.
+fn parsing(page: &mut Page, result: &PageCacheResult, view: &mut View<'_>, targets: &[&str]) {
+    let lines = result.own.parsing.iter();
+    let lines: Vec<&ParseLine> = lines
+        .filter(|line| targets.contains(&target_of(&line.target)))
+        .collect();
+    if lines.is_empty() {
+        return;
+    }
+    page.heading("parsing", "reading and parsing");
+    let rows = lines.iter().map(|line| format::rows(&line.rows));
+    let rows = rows.map(|rows| rows.trim_start_matches("rows ").to_owned());
+    let mut columns = vec![Column::label("rows", rows)];
+    if targets.len() > 1 {
+        columns.push(Column::label(
+            "on",
+            lines.iter().map(|line| target_of(&line.target)),
+        ));
+    }
+    columns.extend(machines(lines.iter().map(|line| machine_of(&line.target))));
+    columns.extend(parsing_fields().columns(&[Group::Parsing], &lines));
+    let table = Table::new(0, columns).named("parser against cache");
+    view.draw(page, "reading and parsing", table);
+    page.blank();
+    let text = format!(
+        "reading %: share of the time to the left of it; saved %: share of the warm time saved by \
+         the cache; its MiB/s: throughput of the parser; matters MiB/s: throughput above which a \
+         parser of this file gains {} % or more from the cache",
+        rate(MATTERS_SHARE * 100.0)
+    );
+    page.styled(0, &text, Tone::Quiet);
+}
+
+fn parsing_fields<'a>() -> Fields<'a, &'a ParseLine> {
+    use Quantity::{MebibytesPerSecond, Microseconds, Percent};
+    Fields::<&'a ParseLine>::new()
+        .label(Group::Parsing, "parser, size", |line| {
+            format!("{} {}", line.parse.as_str(), exact(line.size_bytes))
+        })
+        .figure(Group::Parsing, "cold µs", Microseconds, |line| line.cold_s)
+        .figure(Group::Parsing, "reading %", Percent, |line| {
+            line.cold_reading_share
+        })
+        .figure(Group::Parsing, "warm µs", Microseconds, |line| line.warm_s)
+        .figure(Group::Parsing, "reading %", Percent, |line| {
+            line.warm_reading_share
+        })
+        .figure(Group::Parsing, "saved %", Percent, |line| line.saved_share)
+        .rank(1)
+        .figure(Group::Parsing, "its MiB/s", MebibytesPerSecond, |line| {
+            line.parser_bytes_per_s
+        })
+        .cell(Group::Parsing, "matters MiB/s", |line| {
+            Cell::applicable(line.break_even_bytes_per_s, |rate| {
+                number(rate / f64::from(1 << 20))
+            })
+        })
+}
+
+impl Named for PageCacheRow {
+    /// `cold read`, `warm read, json`.
+    fn name(&self) -> String {
+        let case = &self.row.case;
+        let (state, reader) = (case.state.as_str(), case.reader.as_str());
+        match case.parse {
+            Parse::None => format!("{state} {reader}"),
+            parse => format!("{state} {reader}, {}", parse.as_str()),
+        }
+    }
+
+    fn title(&self) -> String {
+        exact(self.row.case.size_bytes)
+    }
 }
 
 #[cfg(test)]

@@ -2,19 +2,21 @@
 //! what is missing.
 
 mod projection;
-mod series;
-mod storage;
 
 use iostrata_core::bytes::exact;
-use iostrata_core::sync::{SyncCall, SyncResult, SyncRow, Write};
+use iostrata_core::environment::Device;
+use iostrata_core::lab::machine_of;
+use iostrata_core::figures::percent;
+use iostrata_core::sync::{Second, SyncCall, SyncResult, SyncRow, Write};
 
-use super::comparison::{self, Compared};
-use super::rows::{self, Tables};
-use super::view::{self, RANGES};
+use super::rows::{self, Compared, Tables};
+use super::view::{self, RANGES, distinct};
 use super::{Extent, Frame, notes};
 use crate::fields::{Group, lab};
+use crate::format::number;
 use crate::lab::Named;
-use crate::view::page::{Page, Tone};
+use crate::view::page::{GLUE, Page, SEPARATOR, Tone};
+use crate::view::table::{Column, Table};
 
 type View<'a> = view::View<'a, SyncRow>;
 type Numbered<'a> = view::Numbered<'a, SyncRow>;
@@ -28,8 +30,8 @@ const COMPARED: [(SyncCall, Write); 3] = [
 
 /// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::sync::rows(), extent);
-    storage::draw(page, result);
+    let mut view = View::of(&frame.whole, &result.rows, lab::sync(), extent);
+    storage(page, result);
     frame.answers(page);
     let tables = Tables {
         names: ["rates and latencies", "device I/O"],
@@ -46,9 +48,9 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResul
         order: |_| 0,
         heads: |row| (row.title(), row.title()),
     };
-    comparison::draw(page, &mut view, &result.answers, &compared);
+    rows::compare(page, &mut view, &result.answers, &compared);
     legend(page, &view);
-    series::draw(page, &mut view);
+    series(page, &mut view);
     projection::draw(page, result, &mut view);
     notes(page, &view);
     frame.made(page, &view);
@@ -80,6 +82,118 @@ fn legend(page: &mut Page, view: &View<'_>) {
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);
     }
+}
+
+/// The disks under the measured file systems, and the settings that determine the work left for a
+/// sync.
+fn storage(page: &mut Page, result: &SyncResult) {
+    let disks = result.targets.iter().flat_map(|target| {
+        let devices = target.storage.devices.iter();
+        devices.map(|disk| (machine_of(&target.name), disk))
+    });
+    // Images made by iostrata say nothing about the machine.
+    let disks = disks.filter(|(_, disk)| !disk.name.starts_with("loop"));
+    for (machine, disk) in distinct(disks) {
+        let whose = machine.map(|machine| format!("{machine}: "));
+        page.paragraph(0, &(whose.unwrap_or_default() + &identity(disk)));
+    }
+    let settings: Vec<String> = result
+        .settings
+        .iter()
+        .flatten()
+        .filter(|setting| setting.name.starts_with("vm."))
+        .map(|setting| format!("{} {}", setting.name, setting.value).replace(' ', GLUE))
+        .collect();
+    if !settings.is_empty() {
+        page.paragraph(0, &settings.join(SEPARATOR));
+    }
+}
+
+/// `vda: no model · rotational · write cache write back · no FUA · scheduler mq-deadline`.
+fn identity(disk: &Device) -> String {
+    let known = |value: Option<bool>, yes: &str, no: &str, unknown: &str| {
+        value
+            .map_or(unknown, |is| if is { yes } else { no })
+            .to_owned()
+    };
+    let text = |name: &str, value: &Option<String>| match value {
+        Some(value) => format!("{name} {value}"),
+        None => format!("{name} unknown"),
+    };
+    let words = [
+        disk.model
+            .clone()
+            .unwrap_or_else(|| "model unknown".to_owned()),
+        known(
+            disk.rotational,
+            "reports rotational=1",
+            "reports rotational=0",
+            "rotation unknown",
+        ),
+        text("write cache", &disk.write_cache),
+        known(disk.fua, "FUA", "no FUA", "FUA unknown"),
+        text("scheduler", &disk.scheduler),
+    ];
+    format!("{}: {}", disk.name, words.join(SEPARATOR))
+}
+
+/// Fewer seconds than this are no series.
+const FEWEST: usize = 2;
+
+/// The series of the targets that are drawn in full; of the others, whether they are steady.
+fn series(page: &mut Page, view: &mut View<'_>) {
+    let in_full = view.in_full();
+    let series = view.which(|row| row.row.series.seconds.len() >= FEWEST);
+    if series.is_empty() {
+        return;
+    }
+    page.heading("seconds", "per second, observed");
+    let first = series
+        .iter()
+        .position(|row| in_full.contains(&row.target()));
+    for (position, row) in series.iter().enumerate() {
+        if first == Some(position) || (view.extent.all_rows() && in_full.contains(&row.target())) {
+            let table = seconds(row).named(format!("per second, {}", row.place()));
+            view.draw(page, &format!("the seconds of row {}", row.number), table);
+        }
+    }
+    for row in &series {
+        if let Some(text) = steadiness(row) {
+            page.paragraph(2, &text);
+        }
+    }
+}
+
+fn seconds(row: &Numbered<'_>) -> Table {
+    let seconds = &row.row.series.seconds;
+    let mut columns = vec![Column::label(
+        &row.place(),
+        (1..=seconds.len()).map(|second| format!("second {second}")),
+    )];
+    let seconds: Vec<&Second> = seconds.iter().collect();
+    columns.extend(lab::second().columns(&[Group::Seconds], &seconds));
+    Table::new(0, columns)
+}
+
+fn steadiness(row: &Numbered<'_>) -> Option<String> {
+    let series = &row.row.series;
+    let found = series.steadiness?;
+    let figures = format!(
+        "{} syncs/s, range {}, slope {}",
+        number(found.mean_per_s),
+        percent(found.range),
+        percent(found.slope)
+    );
+    let name = row.place();
+    let seconds = series.seconds.len();
+    Some(match (found.steady, found.warm_up_seconds) {
+        (true, 0) => format!("{name}: steady from the first of {seconds} seconds: {figures}"),
+        (true, warm_up) => format!(
+            "{name}: steady after {warm_up} of {seconds} seconds, which are excluded as warm-up: \
+             {figures}"
+        ),
+        (false, _) => format!("{name}: not steady in {seconds} seconds: {figures}"),
+    })
 }
 
 impl Named for SyncRow {

@@ -4,10 +4,9 @@ use iostrata_core::sync::{Figures, Projection, SyncResult, withheld};
 
 use super::{Numbered, View};
 use crate::format::{microseconds, number};
-use crate::view::cell::Cell;
 use crate::view::lab::view::distinct;
 use crate::view::page::{Page, Tone};
-use crate::view::table::{Column, Table};
+use crate::view::table::{Cell, Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let all = &result.own.projections;
