@@ -14,7 +14,7 @@ use iostrata_lab::target::Target;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
-use crate::ground::is_as_6_1;
+use crate::ground::{is_as_6_1, of_images};
 use crate::near;
 use crate::places::{self, launcher};
 use crate::undisturbed::undisturbed;
@@ -67,7 +67,10 @@ fn measured_for(
     writers: &[u64],
 ) -> SyncResult {
     let mounts = isolate().unwrap();
-    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let base = match kind {
+        Some(_) => of_images(),
+        None => tempfile::tempdir_in("/var/tmp").unwrap(),
+    };
     let made: Vec<ImageKind> = kind.into_iter().collect();
     let images = (!made.is_empty()).then_some(Images {
         kinds: &made,
