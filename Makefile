@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-kernels attack check bench install dist test-dist bpf bpf-check
+.PHONY: help lab test test-kernels soak check bench install dist test-dist bpf bpf-check
 
 help: ## List the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,11 +26,9 @@ test: ## Run every test; as root those of the real kernel too
 test-kernels: ## Run the tests on other kernels, in virtual machines; as root on a Debian
 	@scripts/kernels test
 
-attack: ## Attack it for an hour or two: scripts/attack has the variables, docs/reliability.md the table
+soak: ## Run what is too long for the tests, for MINUTES from SEED on; docs/reliability.md has the table
 	@scripts/deps test
-	@SEED="$(SEED)" KILLS="$(KILLS)" LIMITS="$(LIMITS)" NAMESPACES="$(NAMESPACES)" \
-		PROGRAMS="$(PROGRAMS)" INPUTS="$(INPUTS)" ONLY="$(ONLY)" PROFILE="$(PROFILE)" \
-		scripts/attack
+	@SEED="$(SEED)" MINUTES="$(MINUTES)" ONLY="$(ONLY)" scripts/soak
 
 check: ## Check format, lints, documentation, dependencies, packages, and the eBPF object
 	@scripts/deps check

@@ -213,7 +213,7 @@ pub(crate) fn limited(test: &str, work: impl FnOnce(&Watch)) {
     );
 }
 
-/// A row for the table of `scripts/attack`.
+/// A row for the table of `scripts/soak`.
 fn add_row(test: &str, said: &str, is_well: bool) {
     let counts = said.lines().filter_map(|line| line.strip_prefix(COUNTED));
     let inputs: u64 = counts.filter_map(|count| count.parse::<u64>().ok()).sum();

@@ -1,5 +1,5 @@
 //! The attack: kills at random moments, limits, namespaces and hostile programs, each trial by its
-//! seed. `make test` runs some of each; `make attack` many, and prints the table of
+//! seed. `make test` runs some of each; `make soak` many, and prints the table of
 //! `docs/reliability.md`.
 //!
 //! | variable | is |

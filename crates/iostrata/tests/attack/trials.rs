@@ -62,7 +62,7 @@ pub(crate) fn variable(name: &str) -> Option<u64> {
 }
 
 /// The seed of all: one for every test run, so that a change is judged by what it changes.
-/// `make attack` draws another each time.
+/// `make soak` draws another each time.
 fn seed() -> u64 {
     variable("SEED").unwrap_or(3085)
 }
@@ -132,7 +132,7 @@ impl Trials {
                     *faults.entry(failure.fault).or_default() += 1;
                     let seed = self.seed;
                     self.failures.push(format!(
-                        "{:?}: {}\n    again: make attack SEED={seed} ONLY='{name}/{number}'",
+                        "{:?}: {}\n    again: make soak SEED={seed} ONLY='{name}/{number}'",
                         failure.fault, failure.what
                     ));
                     eprintln!("{name}/{number}: {}", self.failures.last().unwrap());

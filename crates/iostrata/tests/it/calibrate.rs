@@ -79,9 +79,16 @@ fn known_outcomes_are_recovered_and_no_model_denies_one() {
     let moved = |filesystem| left(of("move-fsync-destination", filesystem), true);
     assert_eq!(moved("ext4"), BTreeSet::from(["B/f=a*10"]));
     assert_eq!(moved("xfs"), BTreeSet::from(["B/f=a*10"]));
+    // In both directories, unless a commit of the kernel's own comes between rename and fsync: a slow machine
+    // gives it time.
+    let in_both = "A/f=a*10 B/f=a*10";
+    let is_recovered_now = || {
+        let again = calibrated(&place, "move-fsync-destination");
+        left(row(&again, "move-fsync-destination", "btrfs"), true).contains(in_both)
+    };
     assert!(
-        moved("btrfs").contains("A/f=a*10 B/f=a*10"),
-        "in both directories: {:?}",
+        moved("btrfs").contains(in_both) || (0..3).any(|_| is_recovered_now()),
+        "{:?}",
         moved("btrfs")
     );
     place.assert_nothing_left();

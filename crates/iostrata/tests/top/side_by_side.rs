@@ -87,8 +87,10 @@ impl Seen {
                 assert_eq!((pages.missed_pages, device.reads.count), (0, 0));
             }
             "mapped" => {
-                let dirtied = (pages.dirtied_bytes, device.data.bytes);
-                assert_eq!(dirtied, (MAPPED * PAGE, MAPPED * PAGE));
+                // Another program's sync can write a page back between `page_mkwrite` and the store
+                // (`fault_dirty_shared_page`, mm/memory.c), which then dirties it again.
+                assert!(pages.dirtied_bytes >= MAPPED * PAGE, "{pages:?}");
+                assert_eq!(device.data.bytes, pages.dirtied_bytes);
             }
             "direct" => {
                 assert_eq!(read, (DIRECT, DIRECT * PAGE));

@@ -67,10 +67,17 @@ impl Counted {
     }
 }
 
+/// Where images are kept: in memory, so that what is counted does not depend on how fast this machine's disk is,
+/// nor on who else uses it. tmpfs takes no direct I/O before Linux 6.6.
+pub(crate) fn of_images() -> tempfile::TempDir {
+    let place = if is_as_6_1() { "/var/tmp" } else { "/dev/shm" };
+    tempfile::tempdir_in(place).unwrap()
+}
+
 /// Creates an image of `kind`, warms it up and counts `append` with `mode`.
 pub(crate) fn count(kind: ImageKind, mode: &[&str]) -> Counted {
     let mounts = isolate().unwrap();
-    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let base = of_images();
     let append = build(base.path());
     let images = Images {
         kinds: &[kind],

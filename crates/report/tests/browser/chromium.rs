@@ -1,10 +1,12 @@
 //! A headless Chromium, controlled by the `DevTools` protocol through a pair of pipes. The browser
-//! ends when they close, so it does not outlive a test that fails or is killed.
+//! ends when they close, so it does not outlive a test that fails or is killed. Starting it takes
+//! longer than most tests: a browser that is not in use is used again, with a new page.
 
 use std::collections::VecDeque;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -16,48 +18,55 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Names of Chromium in distributions.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The browser, and its only page.
-pub(crate) struct Chromium {
-    child: Child,
-    /// `None` once it is ending.
-    to: Option<ChildStdin>,
+/// Browsers that no test uses.
+static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
+
+/// The program, and the pipes to it.
+struct Process {
+    to: ChildStdin,
     from: Receiver<Value>,
     last: u64,
+}
+
+/// A page of its own in a browser.
+pub(crate) struct Chromium {
+    /// `None` when it was given back.
+    process: Option<Process>,
+    target: Value,
     session: Option<String>,
     /// Events that arrived while waiting for an answer.
     events: VecDeque<Value>,
     /// Errors on the page: of scripts, of the policy, of the network.
     complaints: Vec<String>,
-    // Removed after the browser has ended.
-    _profile: tempfile::TempDir,
 }
 
-impl Chromium {
+impl Process {
     /// Starts it; `None`, with the reason on standard error, if there is none.
-    pub(crate) fn start() -> Option<Self> {
+    fn start() -> Option<Self> {
         let Some(program) = NAMES.into_iter().find(|name| is_installed(name)) else {
             eprintln!("not tested: no Chromium in PATH (scripts/deps test installs it)");
             return None;
         };
-        let profile = tempfile::tempdir().unwrap();
+        // The shell removes it when the browser has ended, which may be after this program.
+        let profile = tempfile::tempdir().unwrap().keep();
         // The pipes of the protocol are descriptors 3 and 4.
         let mut child = Command::new("sh")
             .args([
                 "-c",
-                "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
+                "\"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1; rm -rf \"$HOME\"",
                 program,
             ])
-            .args(flags(profile.path()))
+            .args(flags(&profile))
             // Other files besides its profile go there too.
             .envs(
                 ["HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"]
-                    .map(|name| (name, profile.path())),
+                    .map(|name| (name, &profile)),
             )
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let to = child.stdin.take();
+        let to = child.stdin.take().unwrap();
         let mut answers = BufReader::new(child.stdout.take().unwrap());
         let (sender, from) = channel();
         std::thread::spawn(move || {
@@ -73,44 +82,54 @@ impl Chromium {
                     break;
                 }
             }
+            drop(child.wait());
         });
+        Some(Self { to, from, last: 0 })
+    }
+}
+
+impl Chromium {
+    /// A new page; `None`, with the reason on standard error, if there is no browser.
+    pub(crate) fn start() -> Option<Self> {
+        let idle = IDLE.lock().unwrap().pop();
         let mut browser = Self {
-            child,
-            to,
-            from,
-            last: 0,
+            process: Some(idle.or_else(Process::start)?),
+            target: Value::Null,
             session: None,
             events: VecDeque::new(),
             complaints: Vec::new(),
-            _profile: profile,
         };
-        browser.attach();
+        let target = browser.call("Target.createTarget", &json!({"url": "about:blank"}));
+        browser.target = target["targetId"].clone();
+        let attach = json!({"targetId": browser.target, "flatten": true});
+        let session = browser.call("Target.attachToTarget", &attach);
+        browser.session = Some(session["sessionId"].as_str().unwrap().to_owned());
+        for domain in ["Page", "Runtime", "Log", "Audits", "Network"] {
+            browser.call(&format!("{domain}.enable"), &json!({}));
+        }
         Some(browser)
     }
 
-    fn attach(&mut self) {
-        let target = self.call("Target.createTarget", &json!({"url": "about:blank"}));
-        let attach = json!({"targetId": target["targetId"], "flatten": true});
-        let session = self.call("Target.attachToTarget", &attach);
-        self.session = Some(session["sessionId"].as_str().unwrap().to_owned());
-        for domain in ["Page", "Runtime", "Log", "Audits", "Network"] {
-            self.call(&format!("{domain}.enable"), &json!({}));
-        }
+    fn process(&mut self) -> &mut Process {
+        self.process.as_mut().expect("it is given back last")
     }
 
     /// Calls a method of the protocol and waits for its result.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
-        self.last += 1;
-        let mut message = json!({"id": self.last, "method": method, "params": parameters});
-        if let Some(session) = &self.session {
+        let session = self.session.clone();
+        let process = self.process();
+        process.last += 1;
+        let last = process.last;
+        let mut message = json!({"id": last, "method": method, "params": parameters});
+        if let Some(session) = session {
             message["sessionId"] = json!(session);
         }
-        let to = self.to.as_mut().expect("the browser runs");
-        to.write_all(format!("{message}\0").as_bytes()).unwrap();
-        to.flush().unwrap();
+        let message = format!("{message}\0");
+        process.to.write_all(message.as_bytes()).unwrap();
+        process.to.flush().unwrap();
         loop {
             let answer = self.receive();
-            if answer["id"] == self.last {
+            if answer["id"] == last {
                 assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
                 return answer["result"].clone();
             }
@@ -134,12 +153,18 @@ impl Chromium {
     }
 
     fn receive(&mut self) -> Value {
-        let message = self.from.recv_timeout(PATIENCE);
-        let message = message.expect("the browser answers");
-        if let Some(words) = complaint(&message) {
-            self.complaints.push(words);
+        loop {
+            let message = self.process().from.recv_timeout(PATIENCE);
+            let message = message.expect("the browser answers");
+            // The page before may have had more to say.
+            if message["sessionId"].as_str() != self.session.as_deref() {
+                continue;
+            }
+            if let Some(words) = complaint(&message) {
+                self.complaints.push(words);
+            }
+            return message;
         }
-        message
     }
 
     /// Errors since the last call.
@@ -151,11 +176,15 @@ impl Chromium {
 }
 
 impl Drop for Chromium {
+    /// A test that failed does not say in which state it leaves the browser, which ends then.
     fn drop(&mut self) {
-        drop(self.to.take());
-        // It may hang; its helpers end with it.
-        let _ended = self.child.kill();
-        let _status = self.child.wait();
+        if std::thread::panicking() {
+            return;
+        }
+        self.session = None;
+        let page = json!({"targetId": self.target});
+        self.call("Target.closeTarget", &page);
+        IDLE.lock().unwrap().extend(self.process.take());
     }
 }
 
