@@ -23,11 +23,12 @@ fn touch(operation: &str, filesystem: &str, cells: [(&str, bool, bool); 2]) -> V
 }
 
 fn evidence(sectors: Option<u64>) -> Value {
-    let none = json!({"count": 0, "bytes": 0});
+    let none = json!({"count": 0, "bytes": 0, "time_s": 0.0});
     let device = |bytes: u64| {
-        let metadata = json!({"count": 1, "bytes": bytes});
+        let metadata = json!({"count": 1, "bytes": bytes, "time_s": 0.0});
         json!({"reads": none, "data": none, "journal": none, "commit": none,
-               "metadata": metadata, "unknown": none, "flushes": 0})
+               "metadata": metadata, "unknown": none, "flushes": 0, "flush_time_s": 0.0,
+               "discards": 0})
     };
     json!({
         "syscalls": {}, "cache": {"lookups_pages": null, "missed_pages": null,
@@ -86,14 +87,14 @@ fn result() -> LabResult {
     let value = json!({
         "schema": "iostrata.lab/1",
         "environment": {"kernel": "6.18.0", "cpus": 2, "memory_bytes": 8_589_934_592_u64,
-            "virtualization": null, "target": target, "backend": "ebpf", "iostrata_version": "0"},
+            "virtualization": null, "target": target, "backend": "ebpf", "iostrata_version": "0", "machine": ""},
         "experiments": [{
             "id": "atime", "question": "who moves it?",
             "targets": [storage("ext4"), storage("xfs")],
             "rows": rows,
             "relatime": [probe("before_mtime", true), probe("day_old", true), probe("not_day_old", false)],
             "comparisons": [comparison("one_file", 0.5, [17, 18]), comparison("many_files", 40.0, [19, 20])],
-            "answers": [{"claim": "find reads only metadata", "verdict": "holds", "because": "not by find"}],
+            "answers": [{"claim": "find reads only metadata", "verdict": "holds", "because": "not by find", "rows": []}],
             "caveats": ["no seeks"],
             "missing": [{"what": "git_status on ext4", "why": "not installed: no git in PATH"}],
             "method": {"timing_runs": [2, 2], "warm_up_runs": 4, "interrupted": false, "planned_rows": 20},

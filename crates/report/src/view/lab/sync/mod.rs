@@ -5,8 +5,8 @@ mod projection;
 
 use iostrata_core::bytes::exact;
 use iostrata_core::environment::Device;
-use iostrata_core::lab::machine_of;
 use iostrata_core::figures::percent;
+use iostrata_core::lab::machine_of;
 use iostrata_core::sync::{Second, SyncCall, SyncResult, SyncRow, Write};
 
 use super::rows::{self, Compared, Tables};
