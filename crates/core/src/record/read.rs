@@ -1,6 +1,5 @@
 //! Reads a log, operation by operation.
 
-use crate::noun::counted;
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +12,7 @@ use super::{
     Begin, Change, Completeness, Contents, End, Exceeded, Extent, Limits, Operation, Payload,
     Piece, Position, Source,
 };
-use crate::op::Gap;
+use crate::gap::{Countable, Gap, Missing, Reason};
 
 /// Number of chunks kept decompressed: at most 8 MiB each, usually 1 MiB.
 const KEPT_CHUNKS: usize = 16;
@@ -255,12 +254,8 @@ impl<R: Read + Seek> Reader<R> {
         if self.open {
             gaps.push(cut_off());
         }
-        if self.later > 0 {
-            gaps.push(Gap::new(
-                counted(self.later, "operation"),
-                "only a newer iostrata knows their kinds",
-            ));
-        }
+        let why = Reason::NewerOperations;
+        gaps.extend(Gap::counted(self.later, Countable::Operations, why));
         Completeness::from_gaps(gaps)
     }
 
@@ -412,8 +407,5 @@ fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
 
 /// The gap of a recording without an end.
 pub fn cut_off() -> Gap {
-    Gap::new(
-        "the end of a recording",
-        "it has no end mark: the recorder was killed, or the disk was full",
-    )
+    Gap::new(Missing::RecordingEnd, Reason::NoEndMark)
 }

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::environment::{Environment, Storage};
+use iostrata_core::gap::Gap;
 use iostrata_core::lab::LabResult;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::TraceResult;
 
 use super::log::Recorded;
 use super::table::Table;
 use crate::fields::{Fields, json_name};
 use crate::lab::Whole;
+use crate::words;
 
 /// The contents of an input file.
 #[derive(Debug, Clone, Copy)]
@@ -115,8 +116,10 @@ pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
         .count("row", |row| row.row)
         .count("file", |row| row.file)
         .count("recording", |row| row.recording)
-        .text("what", |row| &row.gap.what)
-        .text("why", |row| &row.gap.why);
+        .made_text("what", |row| {
+            Some(words::missing(&row.gap.what).to_string())
+        })
+        .made_text("why", |row| Some(words::reason(&row.gap.why).to_string()));
     Table::new("missing", columns, sources.iter().flat_map(gaps))
 }
 

@@ -102,8 +102,8 @@ impl Drawn {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let text = (!entry.text.is_empty()).then(|| prose(&entry.text));
-        let row = (prose(entry.lead.trim()), text.into_iter().collect());
+        let text = (!entry.text.is_empty()).then(|| prose(entry.text.open()));
+        let row = (prose(entry.lead.open().trim()), text.into_iter().collect());
         if let Rows::Entries(rows) = &mut self.rows {
             rows.push(row);
             return;

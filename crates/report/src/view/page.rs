@@ -3,6 +3,7 @@
 use iostrata_core::bytes::grouped;
 
 use super::table::Table;
+use crate::words::Words;
 
 /// A space at which lines are not broken.
 pub(crate) const GLUE: &str = "\u{a0}";
@@ -83,13 +84,13 @@ pub(crate) enum Block {
 pub(crate) struct Entry {
     /// Shown by a terminal before the lead; elsewhere the heading has it.
     pub(crate) label: String,
-    pub(crate) lead: String,
+    pub(crate) lead: Words,
     pub(crate) tone: Tone,
     pub(crate) column: usize,
     /// Characters that show shares, before the text, which repeats them.
     pub(crate) bar: Option<String>,
     /// Empty if the next entry's text applies.
-    pub(crate) text: String,
+    pub(crate) text: Words,
 }
 
 /// A question, its answer from `column` on, and additional sentences.
@@ -290,14 +291,20 @@ impl Page {
     }
 
     /// `lead`, then `text` from `column` on. An entry without a text shares the next one's.
-    pub(crate) fn entry(&mut self, lead: &str, tone: Tone, column: usize, text: &str) {
+    pub(crate) fn entry(
+        &mut self,
+        lead: impl Into<Words>,
+        tone: Tone,
+        column: usize,
+        text: impl Into<Words>,
+    ) {
         self.blocks.push(Block::Entry(Entry {
             label: String::new(),
-            lead: lead.to_owned(),
+            lead: lead.into(),
             tone,
             column,
             bar: None,
-            text: text.to_owned(),
+            text: text.into(),
         }));
     }
 

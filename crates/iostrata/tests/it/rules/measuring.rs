@@ -1,5 +1,6 @@
 //! When savings are measured by doing the same work both ways.
 
+use iostrata_report::words;
 use std::path::Path;
 use std::process::Command;
 
@@ -34,13 +35,19 @@ fn read(result: &Path) -> TraceResult {
 }
 
 /// What the saving of the syncs is by, and why it was not measured.
-fn basis(result: &TraceResult) -> (Option<Basis>, Option<&str>) {
+fn basis(result: &TraceResult) -> (Option<Basis>, Option<String>) {
     let findings = &result.findings;
     let finding = findings.iter().find(|finding| finding.rule == RULE);
     let finding = finding.unwrap_or_else(|| panic!("{findings:?}, {:?}", result.missing));
     let measured = format!("measured saving of {RULE}");
-    let gap = result.missing.iter().find(|gap| gap.what == measured);
-    (finding.saving_basis, gap.map(|gap| gap.why.as_str()))
+    let gap = result
+        .missing
+        .iter()
+        .find(|gap| words::missing(&gap.what).to_string() == measured);
+    (
+        finding.saving_basis,
+        gap.map(|gap| words::reason(&gap.why).to_string()),
+    )
 }
 
 /// The summary of so many files takes long enough.

@@ -8,7 +8,7 @@ mod reasons;
 use iostrata_core::cache::CacheResult;
 
 use super::page::Page;
-use super::unseen;
+use super::unseen::{self, Line};
 use crate::format::counted;
 
 /// Maximum rows drawn, unless all are requested.
@@ -27,9 +27,7 @@ pub(crate) fn show(page: &mut Page, result: &CacheResult, all: bool) {
 
 fn missing(page: &mut Page, result: &CacheResult, most: usize) {
     let gaps = result.missing.iter().take(most);
-    let gaps: Vec<(String, String)> = gaps
-        .map(|gap| (gap.what.clone(), gap.why.clone()))
-        .collect();
+    let gaps: Vec<Line> = gaps.map(Line::of).collect();
     if gaps.is_empty() {
         return;
     }

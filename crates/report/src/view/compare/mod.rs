@@ -4,7 +4,7 @@ mod lab;
 mod trace;
 
 use iostrata_core::compare::{
-    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, TIMES, Verdict, Weight,
+    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, Verdict, Weight,
 };
 
 use crate::compared::lead::{because, headline};
@@ -13,6 +13,8 @@ use crate::fields::{Group, compare};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
+use crate::words;
+use iostrata_core::gap::Missing;
 
 /// Column of text next to a name.
 const TEXT_COLUMN: usize = 18;
@@ -137,7 +139,7 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
 /// page.
 fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let gaps = comparison.missing.iter();
-    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES);
+    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != Missing::Times);
     let listed = Listed::of(gaps, extent.most());
     if listed.shown.is_empty() {
         return;
@@ -145,10 +147,10 @@ fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     page.heading("not-judged", "not judged");
     for gap in listed.shown {
         page.entry(
-            &format!("  {}", gap.what),
+            format!("  {}", words::missing(&gap.what)),
             Tone::Strong,
             TEXT_COLUMN,
-            &gap.why,
+            words::reason(&gap.why),
         );
     }
     more(page, listed.more);

@@ -5,12 +5,13 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow,
-    RecoveredRow, Verdict,
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
+use crate::words;
+use iostrata_core::gap::Missing;
 
 mod alike;
 mod formats;
@@ -121,7 +122,7 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
         .flat_map(|mode| &mode.incomplete_because)
     {
         if !told.contains(&gap) {
-            page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+            page.bullet(2, &format!("not recorded: {}", words::gap(gap)));
             told.push(gap);
         }
     }
@@ -156,7 +157,7 @@ fn lacks_only_what_failed(result: &CrashResult) -> bool {
     let mut gaps = modes.flat_map(|mode| &mode.incomplete_because);
     result.verdict == Verdict::Incomplete
         && result.interrupted_by.is_none()
-        && gaps.all(|gap| gap.what == AFTER_FAILURE)
+        && gaps.all(|gap| gap.what == Missing::AfterFailure)
 }
 
 fn until_then(result: &CrashResult) -> String {

@@ -9,6 +9,8 @@ use super::View;
 use super::names::distinct;
 use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::words::{self, Words};
+use iostrata_core::gap::Missing;
 
 /// Text column of a finding: after the longest severity.
 const COLUMN: usize = 10;
@@ -101,10 +103,10 @@ fn proof(page: &mut Page, command: &str) {
 }
 
 /// Why the rules did not judge the run, if so.
-fn not_given<'v>(view: &'v View<'_>) -> Option<&'v str> {
+fn not_given(view: &View<'_>) -> Option<Words> {
     let mut missing = view.result.missing.iter();
-    let gap = missing.find(|gap| gap.what == "findings");
-    gap.map(|gap| gap.why.as_str())
+    let gap = missing.find(|gap| gap.what == Missing::Findings);
+    gap.map(|gap| words::reason(&gap.why))
 }
 
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {

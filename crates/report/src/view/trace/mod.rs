@@ -17,7 +17,7 @@ mod wall;
 
 use std::cell::OnceCell;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::{FileGroup, Selection, Together, TraceResult};
 
 use super::page::Page;
