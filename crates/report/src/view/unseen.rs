@@ -3,6 +3,7 @@
 use iostrata_core::Gap;
 
 use super::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::words::{self, Words};
 
 /// Longer names are on a separate line.
@@ -27,11 +28,11 @@ impl Line {
 /// Each gap with its reason; a reason shared by several is shown once, next to the last of them.
 pub(super) fn draw(page: &mut Page, entries: &[Line]) {
     if entries.is_empty() {
-        page.part("missing", "not measured");
+        page.part(SectionId::Missing, "not measured");
         page.paragraph(0, "not measured: nothing");
         return;
     }
-    page.heading("missing", "not measured");
+    page.heading(SectionId::Missing, "not measured");
     let names = entries.iter().map(|line| line.what.width());
     let column = names
         .filter(|name| *name <= LONGEST_NAME)

@@ -25,6 +25,7 @@ use self::flame::Weight;
 use self::strips::Strip;
 use super::markup::Markup;
 use crate::view;
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 /// Widths of the two drawings of a chart: for a page, and for a telephone.
@@ -55,8 +56,8 @@ pub(super) struct Chart {
 pub(super) struct Place {
     /// Position of the experiment in a lab result; `None` in other results.
     pub(super) experiment: Option<usize>,
-    /// Anchor of the heading, such as `answers`, `rows` or `files`; [`NAMED`] where the page has a place for the chart.
-    pub(super) part: &'static str,
+    /// The part; [`NAMED`] where the page has a place for the chart.
+    pub(super) part: SectionId,
 }
 
 /// An axis that can be zoomed.
@@ -115,7 +116,7 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
              logarithmic axis.{ends}"
         );
         let draw = |class: &str, width| drawing.draw(class, width);
-        Chart::new(id, place("rows"), (title, summary), draw)
+        Chart::new(id, place(SectionId::Rows), (title, summary), draw)
     };
     match experiment {
         Experiment::Buffering(result) => {
@@ -138,12 +139,13 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
                 lab::sync_rates(result),
             ));
             charts.extend(latencies(
-                place("rows"),
+                place(SectionId::Rows),
                 ("Times of single syncs", &lab::sync_latencies(result)),
             ));
             let seconds = lab::sync_seconds(result).into_iter();
-            charts
-                .extend(seconds.filter_map(|seconds| second_by_second(place("seconds"), &seconds)));
+            charts.extend(
+                seconds.filter_map(|seconds| second_by_second(place(SectionId::Seconds), &seconds)),
+            );
             charts
         }
         // Its answers are yes and no; the matrix of the page shows them.
@@ -181,9 +183,6 @@ fn second_by_second(after: Place, seconds: &lab::Seconds) -> Option<Chart> {
     over_time(&id, after, (title, summary), &seconds.lanes)
 }
 
-/// Anchor of the part that has everything over time.
-pub(super) const OVER_TIME: &str = "over-time";
-
 /// The charts of a trace.
 pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let place = |part| Place {
@@ -201,26 +200,31 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     charts.extend(
         Chart::new(
             "strata",
-            place("bytes"),
+            place(SectionId::Bytes),
             ("Bytes at each stratum", summary),
             |class, width| flow::draw(&ways, class, width),
         )
         .map(|chart| chart.with_table(flow::table(&ways))),
     );
     let drawing = trace::latencies(result);
-    charts.extend(heat_map(place("calls"), &drawing));
+    charts.extend(heat_map(place(SectionId::Calls), &drawing));
     let lanes = trace::over_time(result);
     let title = "Calls, device requests, processes and files over time";
     let words = (title, trace::words(result, &lanes));
-    charts.extend(over_time("timeline", place(OVER_TIME), words, &lanes));
+    charts.extend(over_time(
+        "timeline",
+        place(SectionId::OverTime),
+        words,
+        &lanes,
+    ));
     let weight = Weight::of(result);
     charts.extend(flame::frames(result, weight).and_then(|root| {
         let words = (weight.title(), flame::words(&root, weight));
         let draw = |class: &str, width| Some(flame::draw(&root, class, width));
-        Chart::new("flame", place("sites"), words, draw)
+        Chart::new("flame", place(SectionId::Sites), words, draw)
     }));
     charts.extend(residency(
-        place("files"),
+        place(SectionId::Files),
         ("Files in the page cache", "as at the end"),
         &trace::residency(result),
     ));
@@ -265,15 +269,15 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
     let strips: Vec<Strip> = result.files.iter().filter_map(strip).take(STRIPS).collect();
     let place = Place {
         experiment: None,
-        part: "files",
+        part: SectionId::Files,
     };
     let when = "of the files with most cached bytes";
     let words = ("Cached parts of each file", when);
     residency(place, words, &strips).into_iter().collect()
 }
 
-/// Of charts that stand where the page names them; no heading has this anchor.
-const NAMED: &str = "";
+/// Of charts that stand where the page names them: no heading begins it.
+const NAMED: SectionId = SectionId::Head;
 
 /// The charts of a result of `crash`: the operations of its first findings.
 pub(super) fn of_crash(result: &CrashResult) -> Vec<Chart> {

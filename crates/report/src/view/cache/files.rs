@@ -5,6 +5,7 @@ use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Outcome};
 use crate::format::{number, size};
 use crate::view::cell::Cell;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// Paths get this share of the width.
@@ -12,7 +13,7 @@ const SHARE: usize = 3;
 
 pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     page.blank();
-    page.part("files", "files");
+    page.part(SectionId::Files, "files");
     if result.files.is_empty() {
         page.paragraph(0, "files: none");
         return;

@@ -4,6 +4,7 @@ use iostrata_core::cache::{CacheFile, CacheResult, Hold};
 
 use crate::format::{ending, size};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 
 /// Paths get this share of the width.
 const SHARE: usize = 3;
@@ -14,7 +15,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     if files.is_empty() {
         return;
     }
-    page.heading("reasons", "why");
+    page.heading(SectionId::Reasons, "why");
     let room = page.width() / SHARE;
     let paths: Vec<String> = files
         .iter()

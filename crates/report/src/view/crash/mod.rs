@@ -10,6 +10,7 @@ use iostrata_core::crash::{
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 use crate::words;
 use iostrata_core::gap::Missing;
 
@@ -55,7 +56,7 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
 pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
     show_verdict(page, result);
     show_fix(page, result);
-    page.part("findings", "findings");
+    page.part(SectionId::Findings, "findings");
     for (place, finding) in result.findings.iter().enumerate() {
         show_whole(page, finding, place);
     }
@@ -87,7 +88,7 @@ fn show_kind(page: &mut Page, result: &CrashResult) {
 
 /// What was looked at, and what was not.
 fn show_explored(page: &mut Page, result: &CrashResult) {
-    page.heading("explored", "explored");
+    page.heading(SectionId::Explored, "explored");
     if let Some(partition) = &result.partition {
         page.bullet(
             2,
@@ -333,7 +334,7 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
         page.paragraph(0, &format!("No fix was looked for: {why}."));
     }
     let Some(fix) = &result.fix else { return };
-    page.heading("fix", "enough to pass all explored states");
+    page.heading(SectionId::Fix, "enough to pass all explored states");
     for row in fix {
         page.bullet(2, &fixed(row));
     }

@@ -6,6 +6,7 @@ use super::view::{Numbered, View, distinct, names_on};
 use crate::fields::Group;
 use crate::lab::Named;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 /// The differences between experiments.
@@ -40,7 +41,7 @@ pub(super) fn draw<R: Named>(
         return;
     }
     let heading = format!("each file system, {}", compared.per);
-    page.heading("file-systems", &heading);
+    page.heading(SectionId::FileSystems, &heading);
     for (position, rows) in tables.into_iter().enumerate() {
         if position > 0 {
             page.blank();

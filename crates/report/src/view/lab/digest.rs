@@ -14,6 +14,7 @@ use super::view::HOST;
 use crate::format::counted;
 use crate::view::page::{Answered, GLUE, Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system};
+use crate::view::section::SectionId;
 use crate::words;
 
 /// Lines that the answers of several experiments may take, and those of one.
@@ -131,7 +132,7 @@ fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
     for (experiment, answers) in experiments.iter().zip(all) {
         let shared = experiment.shared();
         let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
-        page.heading(shared.id, &heading);
+        page.heading(SectionId::Experiment(shared.id), &heading);
         if answers.is_empty() {
             page.paragraph(0, "No question has the rows it needs.");
         }

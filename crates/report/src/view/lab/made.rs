@@ -8,6 +8,7 @@ use super::view::{Unshown, distinct};
 use crate::format::{self, counted};
 use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR};
+use crate::view::section::SectionId;
 use crate::view::unseen::{self, Line};
 use iostrata_core::Gap;
 
@@ -22,7 +23,7 @@ pub(super) struct Made<'a> {
 }
 
 pub(super) fn draw(page: &mut Page, result: &LabResult, made: &Made<'_>) {
-    page.part("method", "method");
+    page.part(SectionId::Method, "method");
     page.blank();
     let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
@@ -37,7 +38,7 @@ pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
     if !made.whole.caveats.is_empty() {
-        page.heading("caveats", "caveats");
+        page.heading(SectionId::Caveats, "caveats");
         for caveat in made.whole.caveats {
             page.bullet(2, caveat);
         }

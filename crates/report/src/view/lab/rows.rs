@@ -3,6 +3,7 @@
 use super::view::{Numbered, View, distinct};
 use crate::lab::Named;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 /// The differences between experiments.
@@ -23,7 +24,7 @@ pub(super) fn draw<'a, R: Named>(
     let several = view.targets().len() > 1;
     let titles = distinct(view.all().iter().map(Numbered::title));
     let mut counted = false;
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for target in view.in_full() {
         if several {
             page.section(&format!("on {target}"));

@@ -9,6 +9,7 @@ use super::View;
 use super::names::distinct;
 use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 use crate::words::{self, Words};
 use iostrata_core::gap::Missing;
 
@@ -74,7 +75,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         Some(why) => format!("none, {why}"),
         None => bytes::grouped(view.result.findings.len() as u64),
     };
-    page.heading("findings", &format!("all findings: {count}"));
+    page.heading(SectionId::Findings, &format!("all findings: {count}"));
     let names = Names::of(page, view, view.result.findings.iter());
     for finding in &view.result.findings {
         page.blank();

@@ -9,6 +9,7 @@ use super::names::distinct;
 use crate::fields::Group;
 use crate::fields::trace::file;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, LeftOut, Table};
 
 /// Names get this share of the width.
@@ -26,7 +27,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
         .iter()
         .take(view.selection.limit(groups.len()))
         .collect();
-    page.heading("groups", &heading(noun, shown.len(), groups.len()));
+    page.heading(SectionId::Groups, &heading(noun, shown.len(), groups.len()));
     let names: Vec<&str> = shown.iter().map(|group| view.path(group.name)).collect();
     let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
     let mut columns = vec![

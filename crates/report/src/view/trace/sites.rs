@@ -5,6 +5,7 @@ use iostrata_core::trace::{Site, call_sites};
 use super::View;
 use crate::format::{number, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 
 /// Column of stacks: after the share.
 const COLUMN: usize = 11;
@@ -19,7 +20,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.heading(
-        "sites",
+        SectionId::Sites,
         "call sites: share of time, and functions, innermost first",
     );
     for group in all {

@@ -7,30 +7,46 @@ use super::View;
 use crate::fields::Group;
 use crate::fields::trace::task;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{LeftOut, Table};
 
 /// Every process.
 pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = by_process(&view.result.tasks);
     let parts = [Group::Process, Group::Name, Group::Task];
-    draw(page, view, rows, "processes", view.result.processes, &parts)
+    draw(
+        page,
+        view,
+        rows,
+        SectionId::Processes,
+        view.result.processes,
+        &parts,
+    )
 }
 
 /// Every thread.
 pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = view.result.tasks.clone();
     let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];
-    draw(page, view, rows, "threads", view.result.threads, &parts)
+    draw(
+        page,
+        view,
+        rows,
+        SectionId::Threads,
+        view.result.threads,
+        &parts,
+    )
 }
 
 fn draw(
     page: &mut Page,
     view: &View<'_>,
     mut rows: Vec<TaskRow>,
-    noun: &'static str,
+    id: SectionId,
     all: u64,
     parts: &[Group],
 ) -> LeftOut {
+    let noun = id.as_str();
     view.selection.sort_tasks(&mut rows);
     rows.truncate(view.selection.limit(rows.len()));
     let listed = rows.len() as u64;
@@ -39,7 +55,7 @@ fn draw(
     } else {
         format!("all {noun}: {}", grouped(listed))
     };
-    page.heading(noun, &text);
+    page.heading(id, &text);
     let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
     let columns = parts
         .iter()

@@ -8,6 +8,7 @@ use crate::format::{milliseconds, number};
 use crate::view::cell::Cell;
 use crate::view::lab::view::{Unshown, distinct, machines};
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 type Numbered<'a> = (usize, &'a LoopRow);
@@ -20,7 +21,7 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
         return;
     }
     page.heading(
-        "loops",
+        SectionId::Loops,
         "cost of reading: open, read and close of cached 4 KiB files",
     );
     for (position, (files, reading)) in loops.into_iter().enumerate() {

@@ -5,6 +5,7 @@ use iostrata_core::atime::{AtimeResult, Mount, Moved, Operation, Subject, TouchR
 use crate::view::cell::Cell;
 use crate::view::lab::view::{Unshown, distinct, on};
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// One line: an operation on file systems that agree about it.
@@ -26,7 +27,7 @@ pub(super) fn draw(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown)
     if lines.is_empty() {
         return;
     }
-    page.heading("operations", "does it update the access time?");
+    page.heading(SectionId::Operations, "does it update the access time?");
     let all = distinct(result.touches().map(|(_, row)| row.row.target.as_str())).len();
     let on = |line: &Line| {
         if all > 1 && line.filesystems.len() == all {
@@ -163,7 +164,7 @@ pub(super) fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshow
         return;
     }
     page.heading(
-        "relatime",
+        SectionId::Relatime,
         "relatime: does a read update an access time that is …",
     );
     let which = |moved: bool| {

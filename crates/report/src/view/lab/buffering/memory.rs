@@ -7,6 +7,7 @@ use crate::format::mebibytes;
 use crate::view::cell::Cell;
 use crate::view::lab::view::{distinct, names_on};
 use crate::view::page::{GLUE, Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// The modes shown of every file system: what is left to write-back, and what is not.
@@ -38,7 +39,10 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         if drawn {
             page.blank();
         } else {
-            page.heading("memory", "memory before → after the observed run, MiB");
+            page.heading(
+                SectionId::Memory,
+                "memory before → after the observed run, MiB",
+            );
         }
         drawn = true;
         let table = table(&rows, &title).named(format!("memory, {title}"));

@@ -7,6 +7,7 @@ use super::View;
 use crate::view::cell::Cell;
 use crate::view::lab::view::machines;
 use crate::view::page::{GLUE, Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
@@ -15,7 +16,7 @@ pub(super) fn draw(page: &mut Page, result: &BufferingResult, view: &mut View<'_
         return;
     }
     page.heading(
-        "runtimes",
+        SectionId::Runtimes,
         "what the installed runtimes pass to the kernel, and when",
     );
     let names = runtimes

@@ -7,6 +7,7 @@ use super::{Numbered, View};
 use crate::format::{counted, number};
 use crate::view::lab::view::names;
 use crate::view::page::{GLUE, Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// Calls of a row that are named; the others only with every row.
@@ -22,11 +23,11 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     }
     if view.extent.compares() {
-        page.heading("system-calls", "slowest system calls of each copy");
+        page.heading(SectionId::SystemCalls, "slowest system calls of each copy");
         brief(page, &rows);
     }
     if view.extent.all_rows() {
-        page.heading("every-call", "system calls of each copy");
+        page.heading(SectionId::EveryCall, "system calls of each copy");
         for row in rows {
             whole(page, &row);
         }

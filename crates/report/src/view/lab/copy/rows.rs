@@ -11,6 +11,7 @@ use crate::lab::Named;
 use crate::view::cell::Cell;
 use crate::view::lab::view::{RANGES, distinct, medians};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// The rows that are drawn, by file system, size and state.
@@ -26,7 +27,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     };
     let several = view.targets().len() > 1;
     let shown = view.shown();
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for wanted in distinct(shown.iter().map(group)) {
         let rows = shown.iter().copied();
         let rows: Vec<Numbered<'_>> = rows.filter(|row| group(row) == wanted).collect();

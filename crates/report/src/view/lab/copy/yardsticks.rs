@@ -8,6 +8,7 @@ use crate::format::{milliseconds, number};
 use crate::view::cell::Cell;
 use crate::view::lab::view::{machines, spread_head};
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &CopyResult) {
@@ -15,7 +16,7 @@ pub(super) fn draw(page: &mut Page, result: &CopyResult) {
     if yardsticks.is_empty() {
         return;
     }
-    page.heading("limits", "limits, measured between the copies");
+    page.heading(SectionId::Limits, "limits, measured between the copies");
     let each = || yardsticks.iter();
     let sized = |one: &Yardstick| (one.size_bytes > 0).then_some(one.size_bytes);
     let head = spread_head(each().map(|one| Some(&one.timing)));

@@ -10,6 +10,7 @@ use crate::format::{self, number, rate};
 use crate::view::cell::Cell;
 use crate::view::lab::view::machines;
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 fn fields<'a>() -> Fields<'a, &'a ParseLine> {
@@ -51,7 +52,7 @@ pub(super) fn draw(
     if lines.is_empty() {
         return;
     }
-    page.heading("parsing", "reading and parsing");
+    page.heading(SectionId::Parsing, "reading and parsing");
     let rows = lines.iter().map(|line| format::rows(&line.rows));
     let rows = rows.map(|rows| rows.trim_start_matches("rows ").to_owned());
     let mut columns = vec![Column::label("rows", rows)];

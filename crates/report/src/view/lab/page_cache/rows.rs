@@ -10,10 +10,11 @@ use crate::format::microseconds;
 use crate::lab::Named;
 use crate::view::lab::view::{RANGES, distinct, medians};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::Column;
 
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for target in targets {
         let of_target =
             view.which(|row| row.target() == *target && row.row.row.case.parse == Parse::None);
@@ -61,7 +62,7 @@ fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
     if rows.is_empty() {
         return;
     }
-    page.heading("random-reads", "random 4 KiB reads, one at a time");
+    page.heading(SectionId::RandomReads, "random 4 KiB reads, one at a time");
     let of = Column::label("of", rows.iter().map(Numbered::title));
     let table = view.table("µs", &rows, [of], &[Group::Latencies]);
     let table = table.named("latencies of random reads");

@@ -7,6 +7,7 @@ use crate::format::{mebibytes, microseconds};
 use crate::view::cell::Cell;
 use crate::view::lab::view::spread_head;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
@@ -19,7 +20,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
         return;
     }
     page.heading(
-        "again",
+        SectionId::Again,
         "the same file read repeatedly, with nothing done between the reads",
     );
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());

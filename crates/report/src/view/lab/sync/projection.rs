@@ -7,6 +7,7 @@ use crate::format::{microseconds, number};
 use crate::view::cell::Cell;
 use crate::view::lab::view::distinct;
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
@@ -18,7 +19,7 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
         .collect();
     if !others.is_empty() {
         page.heading(
-            "projection",
+            SectionId::Projection,
             "projection, not measured: syncs per second of one writer on other devices",
         );
         let table = devices(view, &others).named("projected syncs per second");

@@ -6,6 +6,7 @@ use super::{Numbered, View};
 use crate::fields::{Group, lab};
 use crate::format::number;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 /// Fewer seconds than this are no series.
@@ -18,7 +19,7 @@ pub(super) fn draw(page: &mut Page, view: &mut View<'_>) {
     if series.is_empty() {
         return;
     }
-    page.heading("seconds", "per second, observed");
+    page.heading(SectionId::Seconds, "per second, observed");
     let first = series
         .iter()
         .position(|row| in_full.contains(&row.target()));
