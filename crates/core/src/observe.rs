@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::environment::Backend;
 use crate::evidence::{BlockRow, Cause, Phase, RawEvidence};
-use crate::op::{FileId, Gap, Op};
+use crate::gap::Gap;
+use crate::op::{FileId, Op};
 use crate::trace::Seen;
 
 /// Events that are streamed in addition to the aggregates.

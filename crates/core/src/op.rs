@@ -90,32 +90,6 @@ impl FileKind {
     }
 }
 
-/// A part that was not observed completely, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct Gap {
-    /// The missing part.
-    pub what: String,
-    /// The reason.
-    pub why: String,
-}
-
-impl Gap {
-    /// A gap with its two texts.
-    pub fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            why: why.into(),
-        }
-    }
-
-    /// A count of missing items, with the noun for one and for several.
-    pub fn counted(count: u64, one: &str, several: &str, why: impl Into<String>) -> Self {
-        let things = if count == 1 { one } else { several };
-        Self::new(format!("{count} {things}"), why)
-    }
-}
-
 /// One observed system call, or one operation of io_uring or libaio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {

@@ -7,10 +7,10 @@ use iostrata_core::buffering::{
 };
 use iostrata_core::environment::{Backend, Device, Environment, Storage};
 use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::lab::{
     Experiment, Interference, LabResult, MeasuredTarget, Method, OwnCost, Row, SCHEMA,
 };
-use iostrata_core::op::Gap;
 use iostrata_core::timing::{Sample, Timing};
 use serde_json::{Value, json};
 
@@ -80,7 +80,10 @@ fn evidence() -> Evidence {
         on_cpu_s: Some(0.25),
         blocked_s: None,
         lost_events: 3,
-        missing: vec![Gap::new("blocked time", "not permitted")],
+        missing: vec![Gap::new(
+            Missing::Stratum(Stratum::Blocked),
+            Reason::Error("not permitted".into()),
+        )],
     }
 }
 
@@ -188,7 +191,12 @@ fn result() -> LabResult {
             }],
             settings: None,
             caveats: vec!["a caveat".into()],
-            missing: vec![Gap::new("Java", "not installed")],
+            missing: vec![Gap::new(
+                Missing::Language {
+                    name: "Java".into(),
+                },
+                Reason::NotInstalled("java".into()),
+            )],
             method: Method {
                 timing_runs: (5, 9),
                 warm_up_runs: 1,

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+use iostrata_core::gap::{Gap, Missing, Reason};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -284,8 +285,16 @@ fn what_the_machines_do_not_share_is_named() {
     assert_eq!(names, ["buffering", "sync", "atime", "copy", "page-cache"]);
     let gap = &merged.experiments[4].shared().missing[0];
     assert_eq!(
-        (gap.what.as_str(), gap.why.as_str()),
-        ("rows of web1", "a.json has no page-cache")
+        *gap,
+        Gap::new(
+            Missing::RowsOf {
+                machine: "web1".to_owned()
+            },
+            Reason::NotInFile {
+                file: "a.json".to_owned(),
+                experiment: "page-cache".to_owned()
+            }
+        )
     );
     let Experiment::Buffering(buffering) = &merged.experiments[0] else {
         panic!("not buffering")

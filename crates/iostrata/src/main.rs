@@ -43,6 +43,7 @@ const DEVICE: &str = "__device";
 const CHECK: &str = "__check";
 
 fn main() -> ExitCode {
+    iostrata_report::words::install();
     let first = std::env::args_os().nth(1).unwrap_or_default();
     if first == WORKLOAD {
         return u8::try_from(iostrata_lab::child_main()).map_or(ExitCode::FAILURE, ExitCode::from);

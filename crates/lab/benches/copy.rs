@@ -8,6 +8,7 @@
     reason = "a benchmark prints its figures and stops at the first error"
 )]
 
+use iostrata_core::gap::Reason;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::copy::{CopyMethod, CopyRow, Source};
@@ -49,7 +50,7 @@ fn main() {
         scratch: dir.path().to_owned(),
         launcher: Launcher::program(workload(), [""; 0]),
         virtualization: None,
-        unobserved_because: "a benchmark is not observed".to_owned(),
+        unobserved_because: Reason::Error("a benchmark is not observed".to_owned()),
     };
     let cases = selection.plan().unwrap();
     let target = target(dir.path());

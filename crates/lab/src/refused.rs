@@ -1,6 +1,6 @@
 //! Cases that a target or this kernel refuses, found before anything is timed.
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
 
 use crate::target::Target;
 
@@ -10,8 +10,8 @@ pub(crate) struct Refused<C> {
 }
 
 struct Part<C> {
-    what: &'static str,
-    why: String,
+    what: TargetPart,
+    why: Reason,
     is_in: Box<dyn Fn(&C) -> bool>,
 }
 
@@ -24,21 +24,21 @@ impl<C> Refused<C> {
     /// Adds a refused feature, and the cases that need it.
     pub(crate) fn add(
         &mut self,
-        what: &'static str,
-        why: impl Into<String>,
+        what: TargetPart,
+        why: Reason,
         is_in: impl Fn(&C) -> bool + 'static,
     ) {
         self.parts.push(Part {
             what,
-            why: why.into(),
+            why,
             is_in: Box::new(is_in),
         });
     }
 
     /// Why the case cannot be measured; `None` when it can.
-    pub(crate) fn why(&self, case: &C) -> Option<&str> {
+    pub(crate) fn why(&self, case: &C) -> Option<&Reason> {
         let part = self.parts.iter().find(|part| (part.is_in)(case));
-        part.map(|part| part.why.as_str())
+        part.map(|part| &part.why)
     }
 
     /// The cases that can be measured.
@@ -53,7 +53,13 @@ impl<C> Refused<C> {
             .iter()
             .filter(|part| cases.iter().any(&part.is_in));
         asked
-            .map(|part| Gap::new(format!("{} on {}", part.what, target.name), &*part.why))
+            .map(|part| {
+                let what = Missing::OnTarget {
+                    what: part.what.clone(),
+                    target: target.name.clone(),
+                };
+                Gap::new(what, part.why.clone())
+            })
             .collect()
     }
 }

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use iostrata_core::environment;
+use iostrata_core::gap::Reason;
 use iostrata_core::lab::MeasuredTarget;
 use rustix::fs::{Access, access, statvfs};
 
 use crate::error::LabError;
-
-const PASSED_ON: &str = "overlayfs passes the data to files on another file system";
 
 /// A directory to measure, and its storage.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,18 +52,18 @@ impl Target {
     }
 
     /// Why the page cache of its files is unknown; `None` if it is known.
-    pub fn unknown_cache(&self) -> Option<&'static str> {
-        self.is_overlay().then_some(PASSED_ON)
+    pub fn unknown_cache(&self) -> Option<Reason> {
+        self.is_overlay().then_some(Reason::OverlayPasses)
     }
 
     /// Why its block requests cannot be attributed to it; `None` if they can.
-    pub fn unchargeable(&self) -> Option<&'static str> {
+    pub fn unchargeable(&self) -> Option<Reason> {
         if self.is_memory() {
             None
         } else if self.is_overlay() {
-            Some(PASSED_ON)
+            Some(Reason::OverlayPasses)
         } else if self.disks.is_empty() {
-            Some("the disks under this directory are unknown")
+            Some(Reason::DisksUnknown)
         } else {
             None
         }

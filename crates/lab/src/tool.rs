@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::engine::{EngineError, Process};
@@ -15,11 +15,18 @@ use crate::error::LabError;
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// It is not possible here; the reason is for the user.
-    Unusable(String),
+    Unusable(Reason),
     /// The program with this name does not exist.
     NotInstalled(String),
     /// The run must end.
     Stop(LabError),
+}
+
+impl Trouble {
+    /// Of an error, or of what a program said.
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self::Unusable(Reason::Error(text.into()))
+    }
 }
 
 impl From<LabError> for Trouble {
@@ -37,15 +44,12 @@ impl From<EngineError> for Trouble {
 /// The result of a part, or that `what` is missing and why.
 pub(crate) fn or_gap<T>(
     outcome: Result<T, Trouble>,
-    what: impl Into<String>,
+    what: Missing,
 ) -> Result<Result<T, Gap>, LabError> {
     match outcome {
         Ok(done) => Ok(Ok(done)),
         Err(Trouble::Unusable(why)) => Ok(Err(Gap::new(what, why))),
-        Err(Trouble::NotInstalled(name)) => {
-            let why = format!("not installed: no {name} in PATH");
-            Ok(Err(Gap::new(what, why)))
-        }
+        Err(Trouble::NotInstalled(name)) => Ok(Err(Gap::new(what, Reason::NotInstalled(name)))),
         Err(Trouble::Stop(error)) => Err(error),
     }
 }
@@ -56,7 +60,7 @@ pub(crate) const BUILDS: Duration = Duration::from_mins(10);
 /// A program that did not end in time.
 pub(crate) fn hangs(name: &str, longest: Duration) -> Trouble {
     let seconds = longest.as_secs_f64();
-    Trouble::Unusable(format!(
+    Trouble::said(format!(
         "{name} did not end within {seconds} s; it was killed"
     ))
 }
@@ -69,7 +73,7 @@ pub(crate) fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<String, Trouble> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let unusable = |error: io::Error| Trouble::Unusable(format!("cannot run {name}: {error}"));
+    let unusable = |error: io::Error| Trouble::said(format!("cannot run {name}: {error}"));
     // Files, not pipes: nothing has to read while the program runs.
     let file = || memfd_create(&*name, MemfdFlags::CLOEXEC).map(File::from);
     let opened = file().and_then(|output| Ok((output, file()?)));
@@ -91,7 +95,7 @@ pub(crate) fn run(
     if !status.success() {
         let said = first_line(&text(&mut errors).unwrap_or_default());
         let why = format!("{name} failed ({status}){said}");
-        return Err(Trouble::Unusable(why));
+        return Err(Trouble::said(why));
     }
     text(&mut output).map_err(unusable)
 }
@@ -117,8 +121,13 @@ mod tests {
         run(Command::new("sh").args(["-c", script]), BUILDS, &|| false)
     }
 
-    fn why(outcome: Result<String, Trouble>) -> String {
-        or_gap(outcome, "it").unwrap().unwrap_err().why
+    fn why(outcome: Result<String, Trouble>) -> Reason {
+        let gap = or_gap(outcome, Missing::Findings).unwrap();
+        gap.unwrap_err().why
+    }
+
+    fn said(text: &str) -> Reason {
+        Reason::Error(text.to_owned())
     }
 
     #[test]
@@ -128,10 +137,11 @@ mod tests {
 
     #[test]
     fn a_program_that_fails_is_named_with_what_it_said_first() {
-        let said = why(shell("echo broken >&2; echo more >&2; exit 3"));
-        assert_eq!(said, "sh failed (exit status: 3): broken");
+        let broken = why(shell("echo broken >&2; echo more >&2; exit 3"));
+        assert_eq!(broken, said("sh failed (exit status: 3): broken"));
         let none = why(run(&mut Command::new("no-such-program"), BUILDS, &|| false));
-        assert_eq!(none, "not installed: no no-such-program in PATH");
+        let name = "no-such-program".to_owned();
+        assert_eq!(none, Reason::NotInstalled(name));
     }
 
     #[test]
@@ -139,6 +149,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000"]);
         let outcome = run(&mut command, Duration::from_millis(100), &|| false);
-        assert_eq!(why(outcome), "sh did not end within 0.1 s; it was killed");
+        let killed = said("sh did not end within 0.1 s; it was killed");
+        assert_eq!(why(outcome), killed);
     }
 }

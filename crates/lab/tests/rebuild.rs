@@ -4,6 +4,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::fs;
 use std::io::BufWriter;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
@@ -131,7 +132,7 @@ impl Ground {
             stops: 0,
             completeness: Completeness::Complete,
             check: Check::Skipped {
-                because: String::new(),
+                because: iostrata_core::gap::Reason::StillRunning,
             },
         };
         self.log.finish(end).unwrap();
@@ -173,10 +174,10 @@ fn a_tree_is_made_with_its_kinds_links_and_holes() {
     let (dir, result) = ground.rebuild();
     let rebuilt = result.unwrap();
     assert_eq!(rebuilt.missing, []);
-    let what: Vec<&str> = rebuilt
+    let what: Vec<String> = rebuilt
         .left_out
         .iter()
-        .map(|gap| gap.what.as_str())
+        .map(|gap| words::missing(&gap.what).to_string())
         .collect();
     assert_eq!(
         what,
@@ -232,7 +233,11 @@ fn nothing_is_made_outside() {
         ])
         .wrote(4, 0, b"inside");
     let (dir, result) = planted.rebuild();
-    assert!(result.unwrap().missing[0].what.contains("do not"));
+    assert!(
+        words::missing(&result.unwrap().missing[0].what)
+            .to_string()
+            .contains("do not")
+    );
     assert_eq!(text(dir.path().join("into/door/file")), "inside");
     // A file is created in a symbolic link.
     let through = Ground::new().with([
@@ -344,10 +349,10 @@ fn a_log_that_was_cut_off_gives_what_is_before() {
     fs::write(&log, &whole[..whole.len() - 1]).unwrap();
     let into = dir.path().join("into");
     let rebuilt = rebuild(&log, &into, Limits::default(), &Interrupt::never()).unwrap();
-    let what: Vec<&str> = rebuilt
+    let what: Vec<String> = rebuilt
         .missing
         .iter()
-        .map(|gap| gap.what.as_str())
+        .map(|gap| words::missing(&gap.what).to_string())
         .collect();
     assert_eq!(
         what,

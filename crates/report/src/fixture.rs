@@ -2,8 +2,15 @@
 
 use iostrata_core::environment::{Backend, Device, Environment, Storage};
 use iostrata_core::evidence::{DeviceCounts, RequestCount};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::lab::{Experiment, Interference, LabResult, MeasuredTarget, Row, SCHEMA};
 use iostrata_core::timing::{Sample, Timing};
+
+/// A gap with any words: only those that come from elsewhere can be any.
+pub(crate) fn gap(what: impl Into<String>, why: impl Into<String>) -> Gap {
+    let what = Missing::File { path: what.into() };
+    Gap::new(what, Reason::Error(why.into()))
+}
 
 /// A disk of which only the name is known.
 pub(crate) fn disk(name: &str) -> Device {

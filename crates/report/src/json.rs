@@ -4,6 +4,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::words;
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
 use iostrata_core::crash::{CalibrateResult, CrashResult};
@@ -37,6 +38,7 @@ macro_rules! json {
     ($($result:ty: $write:path;)*) => {
         $(impl Json for $result {
             fn write_json(&self, to: &mut dyn Write) -> io::Result<()> {
+                words::install();
                 let mut buffered = BufWriter::with_capacity(PIECE_BYTES, to);
                 $write(self, &mut buffered)?;
                 buffered.write_all(b"\n")?;

@@ -13,6 +13,7 @@ mod lab;
 pub mod markdown;
 pub mod terminal;
 mod view;
+pub mod words;
 
 pub use format::printable;
 pub use json::Json;

@@ -119,6 +119,8 @@ fn without_the_kernel_there_are_times_only() {
 }
 
 /// The output for an ordinary user: no evidence in any row.
+const REFUSED: &str = "not permitted: eBPF needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG; run as root";
+
 fn unobserved(value: &mut serde_json::Value) {
     use serde_json::Value;
     if let Value::Object(fields) = value {
@@ -127,7 +129,8 @@ fn unobserved(value: &mut serde_json::Value) {
             evidence["device_after_exit"] = Value::Null;
             evidence["missing"] = serde_json::json!([{
                 "what": "device requests",
-                "why": "not permitted: eBPF needs CAP_BPF, CAP_PERFMON and CAP_SYSLOG; run as root"
+                "why": REFUSED,
+                "code": {"what": {"stratum": "device"}, "why": {"error": REFUSED}}
             }]);
         }
         if fields.contains_key("sectors") {

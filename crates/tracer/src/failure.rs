@@ -4,22 +4,27 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 
 /// Does one part of the work. If it panics, the resulting gap is added to `failed`.
-pub fn survive<T>(missing: &str, failed: &mut Vec<Gap>, work: impl FnOnce() -> T) -> Option<T> {
+pub fn survive<T>(missing: Missing, failed: &mut Vec<Gap>, work: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.map_err(|panic| failed.push(Gap::new(missing, words(&*panic))))
+    done.map_err(|panic| failed.push(Gap::new(missing, Reason::Defect(message(&*panic)))))
         .ok()
 }
 
 /// The message of a panic.
-pub fn words(panic: &(dyn Any + Send)) -> String {
+pub fn message(panic: &(dyn Any + Send)) -> String {
     let said = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("a defect of iostrata: {}", said.unwrap_or("a panic"))
+    said.unwrap_or("a panic").to_owned()
+}
+
+/// The same as a reason.
+pub fn words(panic: &(dyn Any + Send)) -> String {
+    format!("a defect of iostrata: {}", message(panic))
 }
 
 /// A stage at which a test may make this part fail. Does nothing in a release build.
@@ -90,11 +95,11 @@ mod tests {
     #[test]
     fn a_part_that_panics_is_missing() {
         let mut failed = Vec::new();
-        assert_eq!(survive("one", &mut failed, || 1), Some(1));
+        assert_eq!(survive(Missing::Findings, &mut failed, || 1), Some(1));
         assert_eq!(failed, []);
-        let none: Option<()> = survive("two", &mut failed, || panic!("said {}", 2));
+        let none: Option<()> = survive(Missing::Signal, &mut failed, || panic!("said {}", 2));
         assert_eq!(none, None);
-        let gap = Gap::new("two", "a defect of iostrata: said 2");
+        let gap = Gap::new(Missing::Signal, Reason::Defect("said 2".into()));
         assert_eq!(failed, [gap]);
     }
 }

@@ -9,6 +9,7 @@
 #[path = "../../core/tests/skip/mod.rs"]
 mod skip;
 
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use std::ffi::{CString, OsStr};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd as _;
@@ -17,9 +18,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use iostrata_core::FileId;
 use iostrata_core::doctor::{Layer, LayerKind, Stack};
 use iostrata_core::environment::Backend;
-use iostrata_core::{FileId, Gap};
 use iostrata_tracer::kernel::{LoopDevice, private_mounts};
 use iostrata_tracer::machine::{doctor, environment};
 use iostrata_tracer::permission::Known;
@@ -330,7 +331,10 @@ fn any_byte_may_be_in_a_path() {
 /// The schema is the promise; this is the actual output.
 #[test]
 fn the_result_is_what_its_schema_says() {
-    let gaps = [Gap::new("page cache", "refused")];
+    let gaps = [Gap::new(
+        Missing::Stratum(Stratum::PageCache),
+        Reason::Error("refused".into()),
+    )];
     let known = Known {
         seen: &[iostrata_core::environment::Way {
             what: "syscalls".to_owned(),

@@ -1,6 +1,7 @@
 //! The parts of a merged result that belong to one machine.
 
 use super::{AtimeRow, Rules};
+use crate::gap::Missing;
 use crate::lab::{Joined, Stamp, Stamped};
 
 impl Stamped for AtimeRow {
@@ -27,7 +28,7 @@ impl Stamped for Rules {
 }
 
 impl Joined for Rules {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.relatime.extend(other.relatime);
         self.comparisons.extend(other.comparisons);
         None

@@ -1,6 +1,7 @@
 //! The parts of a merged result that belong to one machine.
 
 use super::{BufferingRow, Seen};
+use crate::gap::Missing;
 use crate::lab::{Joined, Stamp, Stamped};
 
 impl Stamped for BufferingRow {
@@ -21,7 +22,7 @@ impl Stamped for Seen {
 }
 
 impl Joined for Seen {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.timelines.extend(other.timelines);
         self.runtimes.extend(other.runtimes);
         None

@@ -7,7 +7,7 @@ mod totals;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::Environment;
-use crate::op::Gap;
+use crate::gap::Gap;
 
 pub use held::{
     Absent, Hold, HoldKind, Process, Stayed, is_in_memory, named, why_absent, why_resident,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Sides;
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 use crate::trace::{Finding, Severity, TraceResult};
 
 /// Findings of two runs, most severe first.
@@ -50,9 +50,12 @@ impl Found {
 pub(super) fn findings(base: &TraceResult, new: &TraceResult) -> Result<Findings, Gap> {
     for (side, result) in [("base", base), ("new", new)] {
         let mut gaps = result.missing.iter();
-        if let Some(gap) = gaps.find(|gap| gap.what == "findings") {
-            let why = format!("those of {side} are incomplete: {}", gap.why);
-            return Err(Gap::new("findings that went or came", why));
+        if let Some(gap) = gaps.find(|gap| gap.what == Missing::Findings) {
+            let why = Reason::IncompleteSide {
+                side: side.to_owned(),
+                why: Box::new(gap.why.clone()),
+            };
+            return Err(Gap::new(Missing::ChangedFindings, why));
         }
     }
     let mut theirs: Vec<&Finding> = new.findings.iter().collect();

@@ -21,7 +21,7 @@ mod verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::CallCount;
-use crate::op::Gap;
+use crate::gap::Gap;
 
 pub use changed::{ChangedFile, FileWork};
 pub use condition::{Condition, Weight};
@@ -31,7 +31,7 @@ pub use lab::{Pair, lab};
 pub use limit::{Exceeded, FailOn, Limit, LimitError, Undecided};
 pub use strata::Measure;
 pub use time::TimeRatio;
-pub use timed::{TIMES, Timed};
+pub use timed::Timed;
 pub use trace::{PAGE_CACHE, trace};
 pub use verdict::{USUAL_LIMIT, Verdict};
 

@@ -5,11 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::time::{Among, Basis, Estimate, FALSE_ALARM, Load, rounds};
 use super::{Judgement, Limit, Sides, TimeRatio, Verdict};
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 use crate::trace::{Spread, TimedRuns, TraceResult};
-
-/// The gap that states why the times of two traces are not judged.
-pub const TIMES: &str = "times";
 
 /// The timed runs of two traces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,17 +38,13 @@ impl Timed {
 /// The times of two traces, or why they are not judged; both if only the number of runs is too
 /// small.
 pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Option<Gap>) {
-    let gap = |why: &str| Some(Gap::new(TIMES, why));
-    let one_run = "the noise is unknown with one run each; measure with --runs";
+    let gap = |why| Some(Gap::new(Missing::Times, why));
     let with = |result: &'_ TraceResult| result.runs.clone().filter(|runs| !runs.each.is_empty());
     let (base_runs, new_runs) = match (with(base), with(new)) {
-        (None, None) => return (None, gap(one_run)),
+        (None, None) => return (None, gap(Reason::OneRunEach { remedy: true })),
         (Some(base), Some(new)) => (base, new),
         _ => {
-            return (
-                None,
-                gap("only one of the two has timed runs (trace --runs)"),
-            );
+            return (None, gap(Reason::OneTimed));
         }
     };
     let cpus = base.environment.cpus.max(new.environment.cpus).max(1);
@@ -74,7 +67,7 @@ pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Op
         judgement: time.map_or(Judgement::NotJudged, |time| time.judgement()),
         time,
     };
-    let too_few = || gap("two runs of each are the least to judge by; trace --runs 10 times more");
+    let too_few = || gap(Reason::TwoRunsEach);
     let missing = time.map_or_else(too_few, |_| None);
     (Some(found), missing)
 }

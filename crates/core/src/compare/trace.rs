@@ -12,7 +12,7 @@ use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMI
 use crate::bytes;
 use crate::environment::Backend;
 use crate::evidence::CallCounts;
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
 /// Compares two results. `names` are the names of their files.
@@ -81,15 +81,11 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
 /// Gaps of two traces besides their findings.
 fn missing(base: &TraceResult, new: &TraceResult) -> impl Iterator<Item = Gap> {
     let lost = base.lost_events.saturating_add(new.lost_events);
-    let lost = (lost > 0).then(|| {
-        let why = format!("{lost} events were lost: counts may be too low by as many");
-        Gap::new("counts", why)
-    });
+    let why = Reason::CountsTooLow { events: lost };
+    let lost = (lost > 0).then(|| Gap::new(Missing::Counts, why));
     let others = base.other_calls.saturating_add(new.other_calls);
-    let others = (others > 0).then(|| {
-        let why = format!("{others} calls were on files that found no room in the tables");
-        Gap::new("bytes of all files", why)
-    });
+    let why = Reason::NoRoomInTables { calls: others };
+    let others = (others > 0).then(|| Gap::new(Missing::AllBytes, why));
     lost.into_iter().chain(others)
 }
 

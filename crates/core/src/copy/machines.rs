@@ -1,6 +1,7 @@
 //! The parts of a merged result that belong to one machine.
 
 use super::{CopyRow, Verified, Yardsticks};
+use crate::gap::Missing;
 use crate::lab::{Joined, Stamp, Stamped};
 
 impl Stamped for CopyRow {
@@ -21,14 +22,14 @@ impl Stamped for Yardsticks {
 }
 
 impl Joined for Yardsticks {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.yardsticks.extend(other.yardsticks);
         None
     }
 }
 
 impl Joined for Verified {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.verified_copies = self.verified_copies.saturating_add(other.verified_copies);
         None
     }

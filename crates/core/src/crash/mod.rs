@@ -45,8 +45,8 @@ pub use mapped::RebuiltRow;
 pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
-    AFTER_FAILURE, BlockRow, CrashResult, Finding, FixRow, FormatRow, ModeRow, OperationRow,
-    Recording, RecoveredRow, SCHEMA, Said, Settings, States, Verdict,
+    BlockRow, CrashResult, Finding, FixRow, FormatRow, ModeRow, OperationRow, Recording,
+    RecoveredRow, SCHEMA, Said, Settings, States, Verdict,
 };
 pub use search::{Check, Fault, FaultKind, Found, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};

@@ -9,13 +9,10 @@ use super::parts::PartRow;
 use super::search::FaultKind;
 use super::told::{FileRow, Moment};
 use crate::Environment;
-use crate::op::Gap;
+use crate::gap::Gap;
 
 /// Name and version of the format.
 pub const SCHEMA: &str = "iostrata.crash/1";
-
-/// What is missing of a program that failed, as a [`Gap`] names it.
-pub const AFTER_FAILURE: &str = "the program after its failure";
 
 /// The states that a crash of one program could leave, and which of them break its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

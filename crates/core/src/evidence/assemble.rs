@@ -6,7 +6,8 @@ use super::{
     BlockRow, Cache, CallCounts, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
     RawEvidence, RequestCount,
 };
-use crate::op::{FileId, Gap};
+use crate::gap::Gap;
+use crate::op::FileId;
 use crate::trace::direction;
 
 /// The scope of a case.
@@ -207,8 +208,8 @@ pub fn foreign_requests(raw: &RawEvidence, charge: &Charge) -> Option<u64> {
 fn missing(raw: &RawEvidence, charge: &Charge) -> Vec<Gap> {
     let mut lost = raw.losses;
     lost.unattributed_calls = lost.unattributed_calls.saturating_add(summed(raw, charge));
-    let lost = lost.kinds().into_iter().filter(|(count, ..)| *count > 0);
-    let lost = lost.map(|(count, what, why)| Gap::new(format!("{count} {what}"), why));
+    let lost = lost.kinds().into_iter();
+    let lost = lost.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     raw.missing.iter().cloned().chain(lost).collect()
 }
 
@@ -220,6 +221,7 @@ fn seconds(ns: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::evidence::{CacheRow, Losses, SyscallRow};
+    use crate::gap::{Countable, Missing};
 
     const FILE: FileId = FileId {
         device: 7,
@@ -392,6 +394,10 @@ mod tests {
         };
         let evidence = assemble(&raw, &charge());
         assert_eq!(evidence.lost_events, 4);
-        assert_eq!(evidence.missing[0].what, "4 streamed events");
+        let streamed = Missing::Count {
+            count: 4,
+            of: Countable::StreamedEvents,
+        };
+        assert_eq!(evidence.missing[0].what, streamed);
     }
 }

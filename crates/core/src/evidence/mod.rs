@@ -9,7 +9,7 @@ mod raw;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::op::Gap;
+use crate::gap::Gap;
 pub use assemble::{Charge, Claim, assemble, device_range, foreign_requests};
 pub use range::DeviceRange;
 pub use raw::{

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
-use crate::op::Gap;
+use crate::gap::Gap;
 
 /// Requests of a run on disks that other programs used meanwhile. Causes known exactly are equal in
 /// both.

@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::{FileId, Gap};
+use crate::gap::{Countable, Gap, Reason};
+use crate::op::FileId;
 use crate::trace::Shape;
 
 /// When a request was issued, relative to the observed program.
@@ -158,43 +159,30 @@ impl Losses {
     }
 
     /// Each kind except `uncounted`: how many, of what, and why they were lost.
-    pub(super) fn kinds(&self) -> [(u64, &'static str, &'static str); 10] {
-        const NO_ROOM: &str = "the ring buffer was full";
+    pub(super) fn kinds(&self) -> [(u64, Countable, Reason); 10] {
         [
             (
                 self.unattributed_calls,
-                "system calls without their file",
-                "the table of files was full; they are counted by name only",
+                Countable::SystemCallsWithoutFile,
+                Reason::FileTableFullByName,
             ),
-            (
-                self.cache,
-                "page-cache events",
-                "the table of files was full",
-            ),
+            (self.cache, Countable::CacheEvents, Reason::FileTableFull),
             (
                 self.block,
-                "block requests",
-                "the table of requests was full",
+                Countable::BlockRequests,
+                Reason::RequestTableFull,
             ),
-            (self.stream, "streamed events", NO_ROOM),
-            (self.names, "names of files", NO_ROOM),
-            (self.history, "steps of the history", NO_ROOM),
-            (
-                self.tasks,
-                "tasks",
-                "out of memory for their state; their calls are not counted",
-            ),
+            (self.stream, Countable::StreamedEvents, Reason::RingFull),
+            (self.names, Countable::FileNames, Reason::RingFull),
+            (self.history, Countable::HistorySteps, Reason::RingFull),
+            (self.tasks, Countable::Tasks, Reason::MemoryFull),
             (
                 self.foreign_calls,
-                "system calls of 32-bit programs",
-                "their numbers mean other calls; they are not decoded",
+                Countable::ForeignCalls,
+                Reason::ForeignNumbers,
             ),
-            (self.unread, "events", "their reader had failed"),
-            (
-                self.skipped,
-                "events",
-                "one arrived while another of the same kind was being counted",
-            ),
+            (self.unread, Countable::Events, Reason::ReaderFailed),
+            (self.skipped, Countable::Events, Reason::Overtaken),
         ]
     }
 

@@ -3,8 +3,8 @@
 use super::{Claim, Finding, Judged, Missing, TargetRows};
 use crate::environment::{Device, Storage};
 use crate::evidence::{DeviceCounts, Evidence, RequestCount};
+use crate::gap::{self, Gap, Reason, Stratum};
 use crate::lab::{ExperimentResult, Interference, MeasuredTarget, Method, Row};
-use crate::op::Gap;
 use crate::timing::{Sample, Timing};
 
 pub(crate) const FAST: [f64; 5] = [1.0, 1.1, 1.2, 1.3, 1.4];
@@ -50,7 +50,10 @@ pub(crate) fn row<C>(case: C) -> Row<C> {
         target: "host".to_owned(),
         timing: None,
         evidence: Evidence {
-            missing: vec![Gap::new("device requests", "not permitted")],
+            missing: vec![Gap::new(
+                gap::Missing::Stratum(Stratum::Device),
+                Reason::Error("not permitted".into()),
+            )],
             ..Evidence::default()
         },
         interference: Interference::default(),

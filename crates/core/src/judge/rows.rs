@@ -4,6 +4,7 @@ use super::{Compared, Missing, Requests};
 use crate::bytes;
 use crate::environment::Device;
 use crate::evidence::{DeviceCounts, Evidence};
+use crate::gap::{self, Stratum};
 use crate::lab::{Case, MeasuredTarget, Row, machine_of, target_of};
 use crate::noun::counted;
 
@@ -281,11 +282,14 @@ impl<'a, R: Judged> Numbered<'a, R> {
 
     /// Why its requests are unknown.
     pub(crate) fn unseen(&self) -> Missing {
+        const DEVICE: gap::Missing = gap::Missing::Stratum(Stratum::Device);
         // Without an observer, every stratum has a gap with the same reason.
         let gaps = &self.evidence().missing;
-        let mut of_device = gaps.iter().filter(|gap| gap.what == "device requests");
+        let mut of_device = gaps.iter().filter(|gap| gap.what == DEVICE);
         let gap = of_device.next().or(gaps.first());
-        let gap = gap.map_or_else(String::new, |gap| format!(" ({}: {})", gap.what, gap.why));
+        let gap = gap.map_or_else(String::new, |gap| {
+            format!(" ({}: {})", gap.what.text(), gap.why.text())
+        });
         Missing::Evidence(format!(
             "the device requests of row {} were not observed{gap}",
             self.number

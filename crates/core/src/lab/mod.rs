@@ -31,7 +31,7 @@ use crate::copy::{self, CopyResult};
 use crate::doctor::Setting;
 use crate::environment::{Environment, Storage};
 use crate::evidence::Evidence;
-use crate::op::Gap;
+use crate::gap::Gap;
 use crate::page_cache::{self, PageCacheResult};
 use crate::reply::Reply;
 use crate::sync::{self, SyncResult};

@@ -1,6 +1,7 @@
 //! The parts of a merged result that belong to one machine.
 
 use super::{PageCacheRow, Parsing};
+use crate::gap::Missing;
 use crate::lab::{Joined, Stamp, Stamped};
 
 impl Stamped for PageCacheRow {
@@ -21,7 +22,7 @@ impl Stamped for Parsing {
 }
 
 impl Joined for Parsing {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.parsing.extend(other.parsing);
         None
     }

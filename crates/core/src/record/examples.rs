@@ -1,8 +1,6 @@
 //! A count of items, with the names of the first few.
 
-use std::fmt::Write as _;
-
-use crate::op::Gap;
+use crate::gap::{Gap, Listed, Missing, Reason};
 
 /// Number of paths that are named.
 const NAMED: usize = 10;
@@ -24,17 +22,15 @@ impl Examples {
     }
 
     /// The resulting gap; `None` when the count is 0.
-    pub fn gap(&self, what: &str, why: &str) -> Option<Gap> {
-        if self.count == 0 {
-            return None;
-        }
-        let mut named = format!("{what}: {}", self.first.join(", "));
-        let more = self.count - self.first.len() as u64;
-        if more > 0 {
-            // Writing to a string cannot fail.
-            let _ = write!(named, " and {more} more");
-        }
-        Some(Gap::new(named, why))
+    pub fn gap(&self, of: Listed, why: Reason) -> Option<Gap> {
+        (self.count > 0).then(|| {
+            let what = Missing::Listed {
+                of,
+                first: self.first.clone(),
+                more: self.count - self.first.len() as u64,
+            };
+            Gap::new(what, why)
+        })
     }
 }
 
@@ -45,14 +41,14 @@ mod tests {
     #[test]
     fn ten_are_named_and_the_rest_is_counted() {
         let mut examples = Examples::default();
-        assert_eq!(examples.gap("files", "why"), None);
+        assert_eq!(examples.gap(Listed::Devices, Reason::Late), None);
         for number in 0..12 {
             examples.add(|| format!("/{number}"));
         }
-        let gap = examples.gap("files", "why").unwrap();
-        assert_eq!(
-            gap.what,
-            "files: /0, /1, /2, /3, /4, /5, /6, /7, /8, /9 and 2 more"
-        );
+        let gap = examples.gap(Listed::Devices, Reason::Late).unwrap();
+        let Missing::Listed { first, more, .. } = gap.what else {
+            panic!("{gap:?}")
+        };
+        assert_eq!((first.len(), more), (10, 2));
     }
 }

@@ -38,7 +38,7 @@ pub use operation::{Change, Description, Durability, Operation};
 pub use paths::Paths;
 pub use payload::{Payload, Piece};
 pub use read::{Entry, ReadError, Reader, cut_off};
-pub use recording::{Begin, Check, Completeness, End, NOT_IN_ORDER, NOT_KNOWN, NOT_STORED};
+pub use recording::{Begin, Check, Completeness, End};
 pub use tree::{Attributes, Body, Impossible, Node, Refused, Tree};
 pub use write::Writer;
 

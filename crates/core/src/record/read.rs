@@ -11,7 +11,7 @@ use super::{
     Begin, Completeness, Contents, End, Exceeded, Extent, Limits, Operation, Payload, Piece,
     Position, Source,
 };
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 
 /// Number of chunks kept decompressed: at most 8 MiB each, usually 1 MiB.
 const KEPT_CHUNKS: usize = 16;
@@ -364,8 +364,5 @@ fn decoded(encoded: &[u8]) -> Option<(Operation, usize)> {
 
 /// The gap of a recording without an end.
 pub fn cut_off() -> Gap {
-    Gap::new(
-        "the end of a recording",
-        "it has no end mark: the recorder was killed, or the disk was full",
-    )
+    Gap::new(Missing::RecordingEnd, Reason::NoEndMark)
 }

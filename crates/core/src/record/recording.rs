@@ -2,19 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::Gap;
-
-/// Why the earlier contents of a file are not in a log that has those of some directories.
-pub const NOT_STORED: &str = "before: not stored, as they are in none of the requested directories; also name \
-     their directory with --record-before";
-
-/// The same where it is not even known whether there was a file.
-pub const NOT_KNOWN: &str = "before: not stored, and it is unknown whether a file existed; also name the \
-     directory with --record-before";
-
-/// Why writable shared mappings leave a gap in a log.
-pub const NOT_IN_ORDER: &str =
-    "stores are seen only in their state at msync and at the end, not in order";
+use crate::gap::{Gap, Reason};
 
 /// How a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +46,8 @@ pub enum Check {
     /// They were not compared.
     Skipped {
         /// The reason.
-        because: String,
+        #[serde(with = "crate::gap::as_text")]
+        because: Reason,
     },
 }
 

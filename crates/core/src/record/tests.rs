@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::frame::Kind as Frame;
 use super::*;
-use crate::op::{FileId, Gap};
+use crate::gap::{Gap, Missing, Reason};
+use crate::op::FileId;
 
 const FILE: FileId = FileId {
     device: 0x80_0001,
@@ -25,6 +26,14 @@ fn begin() -> Begin {
         started_ns: 1_000,
         reads: true,
     }
+}
+
+fn unseen_write() -> Gap {
+    let what = Missing::Calls {
+        count: 1,
+        name: "write".to_owned(),
+    };
+    Gap::new(what, Reason::RingUnseen)
 }
 
 fn end(gaps: Vec<Gap>) -> End {
@@ -237,8 +246,7 @@ fn sample() -> (Vec<u8>, Vec<Operation>) {
     for one in &mut operations {
         log.operation(one).unwrap();
     }
-    let gap = Gap::new("1 write", "by io_uring");
-    (log.finish(end(vec![gap])).unwrap(), operations)
+    (log.finish(end(vec![unseen_write()])).unwrap(), operations)
 }
 
 fn read_all(log: &[u8]) -> Result<(Vec<Entry>, Completeness), ReadError> {
@@ -257,7 +265,7 @@ fn read_all(log: &[u8]) -> Result<(Vec<Entry>, Completeness), ReadError> {
 
 fn check_sample(log: &[u8], operations: &[Operation]) {
     let (entries, completeness) = read_all(log).unwrap();
-    let because = vec![Gap::new("1 write", "by io_uring")];
+    let because = vec![unseen_write()];
     assert_eq!(completeness, Completeness::Incomplete { because });
     assert_eq!(entries[0], Entry::Begin(begin()));
     let read: Vec<&Operation> = entries
@@ -530,7 +538,7 @@ fn a_recording_is_appended_behind_a_cut_one() {
     let Completeness::Incomplete { because } = completeness else {
         panic!("the first recording has no end");
     };
-    assert_eq!(because[0].what, "the end of a recording");
+    assert_eq!(because[0].what, Missing::RecordingEnd);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use super::draft::{LISTED, more_files};
 use super::rebuilt::{is_rebuilt, is_temporary};
 use super::rule::Rule;
 use crate::bytes::grouped;
+use crate::gap::Missing;
 use crate::trace::{
-    Cited, Confidence, Draft, FileHistory, FileRow, Finding, HISTORY, Happened, Severity,
-    TraceResult,
+    Cited, Confidence, Draft, FileHistory, FileRow, Finding, Happened, Severity, TraceResult,
 };
 
 /// File systems whose contents do not survive a crash, whatever was synced.
@@ -143,7 +143,7 @@ pub(super) fn directory_of(file: &FileRow) -> &str {
 pub(super) fn sureness(is_proven: bool, run: &TraceResult) -> Confidence {
     let is_whole = run.lost_events == 0
         && !run.is_attached()
-        && run.missing.iter().all(|gap| gap.what != HISTORY);
+        && run.missing.iter().all(|gap| gap.what != Missing::History);
     if is_proven && is_whole {
         Confidence::Certain
     } else {
@@ -211,7 +211,7 @@ impl<'a> SyncHabits<'a> {
 mod tests {
     use super::super::fixture::{self, changed, file, happened, run, the_only};
     use super::*;
-    use crate::op::Gap;
+    use crate::gap::{Gap, Reason};
 
     fn together(run: &TraceResult, faults: Vec<Fault<'_>>) -> Vec<Draft> {
         let rule = fixture::rule();
@@ -278,7 +278,8 @@ mod tests {
         adopted.adopted = Some(7);
         assert_eq!(sure(&adopted), Confidence::Likely);
         let mut full = whole;
-        full.missing.push(Gap::new(HISTORY, "no room"));
+        full.missing
+            .push(Gap::new(Missing::History, Reason::NoNameKept));
         assert_eq!(sure(&full), Confidence::Likely);
     }
 

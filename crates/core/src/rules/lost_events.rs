@@ -28,7 +28,7 @@ fn look(run: &TraceResult) -> Option<Found> {
     evidence.extend(
         run.missing
             .iter()
-            .map(|gap| said(format!("{}: {}", gap.what, gap.why))),
+            .map(|gap| said(format!("{}: {}", gap.what.text(), gap.why.text()))),
     );
     Some(Found {
         title: format!("{} lost", counted(run.lost_events, "event")),
@@ -41,17 +41,14 @@ fn look(run: &TraceResult) -> Option<Found> {
 mod tests {
     use super::super::fixture::{run, the_only};
     use super::*;
-    use crate::op::Gap;
+    use crate::gap::{Gap, Missing, Reason};
 
     #[test]
     fn losses_are_said_and_none_are_not() {
         let mut lossy = run(vec![]);
         assert_eq!(RULE.look(&lossy), vec![]);
         lossy.lost_events = 1234;
-        lossy.missing = vec![Gap::new(
-            "1234 system calls without their file",
-            "a full table",
-        )];
+        lossy.missing = vec![Gap::new(Missing::History, Reason::FileTableFull)];
         let draft = the_only(RULE.look(&lossy));
         assert!(draft.is_fault);
         assert_eq!(draft.finding.title, "1,234 events lost");

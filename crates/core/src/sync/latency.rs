@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 
 /// Samples that must lie beyond a percentile before it is given: with fewer it
 /// is the value of a handful of syncs and another run would give another.
@@ -75,16 +75,17 @@ impl Latency {
     /// Percentiles that are not given, and why.
     pub fn missing(&self) -> Vec<Gap> {
         [
-            ("p50", self.p50, "20"),
-            ("p90", self.p90, "100"),
-            ("p99", self.p99, "1,000"),
-            ("p99.9", self.p999, "10,000"),
+            ("p50", self.p50, 20),
+            ("p90", self.p90, 100),
+            ("p99", self.p99, 1_000),
+            ("p99.9", self.p999, 10_000),
         ]
         .into_iter()
         .filter(|(_, value, _)| value.is_none())
         .map(|(name, _, needed)| {
-            let why = format!("fewer than {needed} syncs were timed");
-            Gap::new(format!("latency {name}"), why)
+            let percentile = name.to_owned();
+            let why = Reason::FewSyncs { needed };
+            Gap::new(Missing::Latency { percentile }, why)
         })
         .collect()
     }
@@ -139,15 +140,11 @@ mod tests {
         assert_eq!(given(&of(1000)), [true, true, true, false]);
         assert_eq!(given(&of(9999)), [true, true, true, false]);
         assert!(of(1).max.is_some(), "the longest needs no second one");
-        let missing = |samples| -> Vec<String> {
-            let gaps = of(samples).missing().into_iter();
-            gaps.map(|gap| format!("{}: {}", gap.what, gap.why))
-                .collect()
-        };
-        let needs = [
-            "latency p99: fewer than 1,000 syncs were timed",
-            "latency p99.9: fewer than 10,000 syncs were timed",
-        ];
+        let missing = |samples| of(samples).missing();
+        let needs = [("p99", 1_000), ("p99.9", 10_000)].map(|(name, needed)| {
+            let percentile = name.to_owned();
+            Gap::new(Missing::Latency { percentile }, Reason::FewSyncs { needed })
+        });
         assert_eq!(missing(999), needs);
         assert_eq!(missing(1000), needs[1..]);
         assert!(missing(10_000).is_empty());

@@ -1,6 +1,7 @@
 //! The parts of a merged result that belong to one machine.
 
 use super::{Projected, SyncRow};
+use crate::gap::Missing;
 use crate::lab::{Joined, Stamp, Stamped};
 
 impl Stamped for SyncRow {
@@ -21,7 +22,7 @@ impl Stamped for Projected {
 }
 
 impl Joined for Projected {
-    fn join(&mut self, other: Self) -> Option<&'static str> {
+    fn join(&mut self, other: Self) -> Option<Missing> {
         self.calibrations.extend(other.calibrations);
         self.projections.extend(other.projections);
         None

@@ -9,6 +9,7 @@ mod series;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::gap::Reason;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Row};
 pub use answers::{answers, replies};
@@ -223,16 +224,11 @@ impl SyncRow {
     /// Why the counts of requests may include those of others; `None` if they are
     /// the case's. Requests without a file cannot be told from those of others, who
     /// made requests for other files on the same disk.
-    pub fn disturbed(&self) -> Option<String> {
-        let others = self.row.interference.other_requests?;
-        (others as f64 > self.observed_syncs as f64 * DISTURBED).then(|| {
-            format!(
-                "other programs made {} requests on the same disk during {} syncs, and metadata, \
-                 journal and flush requests cannot be told apart from theirs",
-                bytes::grouped(others),
-                bytes::grouped(self.observed_syncs)
-            )
-        })
+    pub fn disturbance(&self) -> Option<Reason> {
+        let requests = self.row.interference.other_requests?;
+        let syncs = self.observed_syncs;
+        let is_much = requests as f64 > syncs as f64 * DISTURBED;
+        is_much.then_some(Reason::Disturbed { requests, syncs })
     }
 
     /// Seconds per sync of every timing run; with several writers, of all of them
@@ -276,7 +272,7 @@ impl Judged for SyncRow {
     }
 
     fn disturbed(&self) -> Option<String> {
-        self.disturbed()
+        self.disturbance().map(|why| why.text())
     }
 }
 

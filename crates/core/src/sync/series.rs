@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 
 /// Fewest seconds that a rate can be called steady of.
 const FEWEST_SECONDS: usize = 3;
@@ -84,9 +84,9 @@ pub struct Steadiness {
 impl Series {
     /// Why there is no steadiness; `None` if there is.
     pub fn missing(&self) -> Option<Gap> {
-        let why = format!("observed for fewer than {FEWEST_SECONDS} seconds");
+        let fewest = FEWEST_SECONDS as u64;
         let none = self.steadiness.is_none();
-        none.then(|| Gap::new("steadiness of the rate", why))
+        none.then(|| Gap::new(Missing::Steadiness, Reason::FewSeconds { fewest }))
     }
 
     /// Judges the seconds of a run.
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(series(&[5, 5]).steadiness, None);
         assert_eq!(series(&[]).steadiness, None);
         let why = series(&[5, 5]).missing().map(|gap| gap.why);
-        assert_eq!(why.as_deref(), Some("observed for fewer than 3 seconds"));
+        assert_eq!(why, Some(Reason::FewSeconds { fewest: 3 }));
         assert_eq!(series(&[5, 5, 5]).missing(), None);
         assert!(!series(&[0, 0, 0]).steadiness.unwrap().steady);
     }

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::bytes;
 use crate::environment::Backend;
-use crate::noun;
-use crate::op::{FileId, Gap};
+use crate::gap::{Countable, Gap, Reason};
+use crate::op::FileId;
 
 /// The rows of an interval.
 pub fn assemble(counted: &Counted) -> Interval {
@@ -279,10 +279,5 @@ fn unnamed(by_file: &ByFile, counted: &Counted) -> Option<Gap> {
     let count = files
         .filter(|file| !counted.names.contains_key(file))
         .count();
-    (count > 0).then(|| {
-        Gap::new(
-            format!("paths of {}", noun::counted(count as u64, "file")),
-            "the kernel had no name for them when they were used, or no room to hand it over",
-        )
-    })
+    Gap::counted(count as u64, Countable::FilePaths, Reason::NoNameKept)
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::{Commits, Dirty};
 use crate::environment::Way;
 use crate::evidence::Cause;
-use crate::op::{FileId, Gap};
+use crate::gap::Gap;
+use crate::op::FileId;
 
 /// Calls of one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -19,7 +19,7 @@ pub(crate) mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Backend, Way};
-use crate::op::Gap;
+use crate::gap::Gap;
 
 pub use assemble::assemble;
 pub use causes::{CAUSES, Causes, Latencies, Latency, Requests};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::figures::seconds;
 use super::{Dirty, Interval, Own, OwnCost, Process, SCHEMA, Sort, Totals, Work};
 use crate::environment::Backend;
-use crate::op::Gap;
+use crate::gap::{Countable, Gap, Missing, Reason};
 
 /// What a process did in an interval, as `/proc/PID/io` counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -142,18 +142,14 @@ pub fn of_samples(before: &Samples, now: &Samples, why: &str) -> Interval {
     let mut processes: Vec<Process> = now.processes.iter().filter_map(row).collect();
     let weight = |row: &Process| row.io.map_or(0.0, |io| io.weight(Sort::Device));
     processes.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
-    let mut missing = vec![Gap::new(
-        "files, requests, syncs and the page cache",
-        why.to_owned(),
-    )];
-    if now.refused > 0 {
-        missing.push(Gap::counted(
-            now.refused,
-            "process of another user",
-            "processes of other users",
-            "the kernel does not show their /proc/PID/io to this user",
-        ));
-    }
+    let why = Reason::Error(why.to_owned());
+    let mut missing = vec![Gap::new(Missing::StrataOfTop, why)];
+    let others = Gap::counted(
+        now.refused,
+        Countable::OthersProcesses,
+        Reason::ProcessIoDenied,
+    );
+    missing.extend(others);
     Interval {
         schema: SCHEMA.to_owned(),
         backend: Backend::None,

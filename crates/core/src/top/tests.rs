@@ -1,6 +1,7 @@
 use super::*;
 use crate::environment::TRACEPOINTS;
 use crate::evidence::Cause;
+use crate::gap::{Countable, Missing};
 use crate::op::FileId;
 
 const DISK: u32 = 7 << 20;
@@ -320,7 +321,13 @@ fn what_is_not_observed_is_null_and_a_file_without_a_name_is_told() {
         (&None, &None, &None)
     );
     assert!(interval.totals.cache.is_none() && interval.totals.requests.is_none());
-    assert_eq!(interval.missing[0].what, "paths of 2 files");
+    assert_eq!(
+        interval.missing[0].what,
+        Missing::Count {
+            count: 2,
+            of: Countable::FilePaths
+        }
+    );
     assert_eq!(interval.directories[0].path, None);
 }
 
@@ -428,18 +435,12 @@ fn an_interval_of_proc_is_a_difference() {
     assert_eq!(told, [(1, 15), (3, 40)]);
     assert!((interval.interval_s - 2.0).abs() < 1e-12);
     assert_eq!(interval.processes[0].work, Work::default());
-    let gaps: Vec<_> = interval
-        .missing
-        .iter()
-        .map(|gap| gap.what.as_str())
-        .collect();
-    assert_eq!(
-        gaps,
-        [
-            "files, requests, syncs and the page cache",
-            "2 processes of other users"
-        ]
-    );
+    let gaps: Vec<_> = interval.missing.iter().map(|gap| &gap.what).collect();
+    let others = Missing::Count {
+        count: 2,
+        of: Countable::OthersProcesses,
+    };
+    assert_eq!(gaps, [&Missing::StrataOfTop, &others]);
 }
 
 #[test]

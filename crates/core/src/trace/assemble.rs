@@ -1,6 +1,5 @@
 //! Builds the result from a back end's observation.
 
-use crate::noun::counted;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -19,8 +18,9 @@ use crate::environment::Environment;
 use crate::evidence::{
     Charge, Evidence, RawEvidence, Summed, SyscallRow, assemble as charge, foreign_requests,
 };
+use crate::gap::{Countable, Gap, Missing, Reason};
 use crate::halves::at_once;
-use crate::op::{FileId, Gap};
+use crate::op::FileId;
 
 /// Facts about a run besides the observation.
 #[derive(Debug, Clone)]
@@ -121,15 +121,11 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
 /// Files without a row of their own in the result.
 fn summed(raw: &RawEvidence) -> Option<Gap> {
     let Summed { files, calls } = &raw.summed;
-    (*calls > 0).then(|| {
-        let what = format!("{} listed separately", counted(files.len() as u64, "file"));
-        let why = format!(
-            "their {} are summed: of so many files, iostrata keeps those that were changed and those \
-             that took most time",
-            counted(*calls, "call")
-        );
-        Gap::new(what, why)
-    })
+    let what = Missing::Count {
+        count: files.len() as u64,
+        of: Countable::FilesWithoutRow,
+    };
+    (*calls > 0).then(|| Gap::new(what, Reason::CallsSummed { calls: *calls }))
 }
 
 /// Calls and pages of all files belong to the tree; requests belong to it by their file, and

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::ResidencyMap;
 use crate::environment::{Backend, Environment};
 use crate::evidence::Evidence;
-use crate::op::Gap;
+use crate::gap::Gap;
 
 pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble};
@@ -43,7 +43,7 @@ pub use attached::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
 pub use direction::{Direction, direction, is_open, is_sync};
 pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
 pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
-pub use follow::{Followed, Follower, HISTORY, LeftOut};
+pub use follow::{Followed, Follower, LeftOut};
 pub use group::CallGroup;
 pub use headline::{AllSyncs, Costs, Headline, Part, Saving, Split, headline};
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use super::timeline::Moments;
 use super::{Followed, SiteRow};
-use crate::op::{FileId, FileKind, Gap};
+use crate::gap::Gap;
+use crate::op::{FileId, FileKind};
 
 /// Whether the kernel generates the files of this file-system type: a write to one of them stores
 /// nothing. The kernel side knows them by number (`is_answer`, `bpf/offsets.h`).

@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::FileRow;
-use crate::bytes::grouped;
-use crate::op::Gap;
+use crate::gap::{Countable, Gap, Reason};
 
 /// Buckets of [`Shape::sizes`]: bucket `n` has the transfers of `2^n` to `2^(n+1) - 1`
 /// bytes, the last one also all larger ones. Transfers of 0 bytes are in none.
@@ -90,14 +89,7 @@ pub(super) fn without_order(files: &[FileRow]) -> Option<Gap> {
     let calls = files.iter().flat_map(|file| &file.calls);
     let unknown = calls.filter_map(|call| call.shape.as_ref()?.without_order());
     let transfers = unknown.fold(0, u64::saturating_add);
-    (transfers > 0).then(|| {
-        Gap::new(
-            format!("the order of {} transfers", grouped(transfers)),
-            "the one before, by the same thread with the same call on the same file, is not known: a \
-             thread's last 8 pairs of call and file are remembered; findings about small or \
-             scattered transfers may be missing",
-        )
-    })
+    Gap::counted(transfers, Countable::Transfers, Reason::OrderForgotten)
 }
 
 #[cfg(test)]

@@ -1,12 +1,9 @@
 //! The threads of a run, as they end: their number, and those that are shown.
 
-use crate::noun::counted;
 use std::collections::HashMap;
 
 use super::{Lived, Task};
-use crate::bytes::{exact, grouped};
-use crate::figures::duration;
-use crate::op::Gap;
+use crate::gap::{Countable, Gap, Missing, Others, Reason};
 
 /// Maximum number of threads with a row: those with the most time in calls on files.
 const ROWS: usize = 1 << 14;
@@ -90,19 +87,19 @@ impl Threads {
 
 impl Summed {
     fn gap(&self) -> Gap {
-        let time = |ns: u64| duration(ns as f64 / 1e9);
-        Gap::new(
-            format!("rows of {}", counted(self.threads, "thread")),
-            format!(
-                "the {} that spent the most time in calls on files have one; the others made {}, were {} on the CPU and {} in calls on files, read {} and wrote {}",
-                grouped(ROWS as u64),
-                counted(self.calls, "call"),
-                time(self.on_cpu_ns),
-                time(self.time_ns),
-                exact(self.read_bytes),
-                exact(self.written_bytes),
-            ),
-        )
+        let what = Missing::Count {
+            count: self.threads,
+            of: Countable::ThreadRows,
+        };
+        let others = Others {
+            rows: ROWS as u64,
+            calls: self.calls,
+            on_cpu_ns: self.on_cpu_ns,
+            time_ns: self.time_ns,
+            read_bytes: self.read_bytes,
+            written_bytes: self.written_bytes,
+        };
+        Gap::new(what, Reason::ThreadsSummed(Box::new(others)))
     }
 }
 
@@ -170,10 +167,15 @@ mod tests {
         assert!(kept.iter().all(|task| task.time_ns >= all - ROWS as u64));
         let gap = gap.unwrap();
         let without = all - ROWS as u64;
-        assert_eq!(gap.what, format!("rows of {} threads", grouped(without)));
-        let calls = format!("{} calls", grouped(2 * without));
-        assert!(gap.why.contains(&calls), "{}", gap.why);
-        let wrote = exact(1000 * without);
-        assert!(gap.why.ends_with(&format!("wrote {wrote}")), "{}", gap.why);
+        let rows = Missing::Count {
+            count: without,
+            of: Countable::ThreadRows,
+        };
+        assert_eq!(gap.what, rows);
+        let Reason::ThreadsSummed(others) = gap.why else {
+            panic!("{gap:?}")
+        };
+        assert_eq!(others.calls, 2 * without);
+        assert_eq!(others.written_bytes, 1000 * without);
     }
 }

@@ -332,7 +332,7 @@ pub(crate) fn write<W: Write>(
         stops: 0,
         completeness: Completeness::Complete,
         check: Check::Skipped {
-            because: String::new(),
+            because: iostrata_core::gap::Reason::StillRunning,
         },
     };
     log.finish(end).unwrap()

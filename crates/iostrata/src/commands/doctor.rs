@@ -1,10 +1,10 @@
 //! `iostrata doctor`.
 
-use iostrata_core::Gap;
 use iostrata_core::environment::Backend;
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::observe::Observer as _;
 use iostrata_report::terminal;
-use iostrata_tracer::ebpf::{EbpfObserver, Limits, Stratum};
+use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::Known;
 
@@ -21,8 +21,8 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let (backend, seen, missing) = match EbpfObserver::with_limits(limits()) {
         Ok(observer) => (Backend::Ebpf, observer.ways(), observer.missing()),
         Err(error) => {
-            let why = error.to_string();
-            let gap = |stratum: Stratum| Gap::new(stratum.as_str(), why.clone());
+            let why = Reason::Error(error.to_string());
+            let gap = |stratum: Stratum| Gap::new(Missing::Stratum(stratum), why.clone());
             (Backend::None, Vec::new(), Stratum::ALL.map(gap).to_vec())
         }
     };

@@ -1,6 +1,5 @@
 //! `iostrata rebuild`: the files of an operation log, rebuilt under a directory.
 
-use iostrata_core::Gap;
 use iostrata_core::noun::counted;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{self, RebuildError, Rebuilt};
@@ -9,6 +8,7 @@ use super::report::log::remedy;
 use crate::cli::Rebuild;
 use crate::error::Failure;
 use crate::ui;
+use iostrata_report::words;
 
 /// Rebuilds, and prints what is missing first.
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
@@ -26,16 +26,12 @@ pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
         ));
     }
     for gap in &rebuilt.missing {
-        ui::say(&told("missing", gap));
+        ui::say(&format!("missing: {}", words::gap(gap)));
     }
     for gap in &rebuilt.left_out {
-        ui::say(&told("not made", gap));
+        ui::say(&format!("not made: {}", words::gap(gap)));
     }
     ui::print(&made(&rebuilt))
-}
-
-fn told(which: &str, gap: &Gap) -> String {
-    format!("{which}: {}: {}", gap.what, gap.why)
 }
 
 fn made(rebuilt: &Rebuilt) -> String {

@@ -1,5 +1,6 @@
 //! A user without privilege.
 
+use iostrata_report::words;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -83,7 +84,7 @@ fn capabilities_of_the_user_are_enough() {
     let missing: Vec<_> = interval
         .missing
         .iter()
-        .map(|gap| gap.what.as_str())
+        .map(|gap| words::missing(&gap.what).to_string())
         .collect();
     assert!(interval.totals.requests.is_some(), "{missing:?}");
 }

@@ -1,7 +1,8 @@
 //! More files than are kept one by one.
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::TraceResult;
+use iostrata_report::words;
 
 use crate::traced::{calls, iostrata};
 
@@ -54,7 +55,7 @@ fn the_calls_on_the_lesser_of_too_many_files_are_summed() {
     // What opened, wrote, cut and closed them.
     assert!(result.other_calls >= 4 * (FILES - kept));
     let gap = " files listed separately";
-    let is_told = |missing: &Gap| missing.what.ends_with(gap);
+    let is_told = |missing: &Gap| words::missing(&missing.what).to_string().ends_with(gap);
     assert!(result.missing.iter().any(is_told), "{:?}", result.missing);
     let drawn = String::from_utf8(output.stderr).unwrap();
     for said in ["application at least ", " more files, summed: "] {

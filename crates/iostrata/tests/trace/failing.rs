@@ -2,6 +2,7 @@
 //! and what was seen is saved with what is missing.
 #![cfg(debug_assertions)]
 
+use iostrata_report::words;
 use std::process::Output;
 
 use iostrata_core::trace::TraceResult;
@@ -38,9 +39,15 @@ fn assert_incomplete(stage: &str, options: &[&str]) -> TraceResult {
     let result = result.unwrap_or_else(|| panic!("{stage} {options:?}: {text}"));
     let name = stage.split('@').next().unwrap();
     let why = format!("injected at {name}");
-    let is_told = result.missing.iter().any(|gap| gap.why.contains(&why));
+    let is_told = result
+        .missing
+        .iter()
+        .any(|gap| words::reason(&gap.why).to_string().contains(&why));
     assert!(is_told, "{stage} {options:?}: {:?}", result.missing);
-    let concluded = result.missing.iter().all(|gap| gap.what != "findings");
+    let concluded = result
+        .missing
+        .iter()
+        .all(|gap| words::missing(&gap.what).to_string() != "findings");
     assert!(concluded || text.contains("findings: none"), "{text}");
     let last = text.lines().last().unwrap();
     assert!(last.contains(&why) && last.contains("report"), "{last}");
@@ -52,7 +59,12 @@ fn assert_incomplete(stage: &str, options: &[&str]) -> TraceResult {
 fn assert_nothing_is_concluded(result: &TraceResult) {
     assert_eq!(result.findings, []);
     assert!(result.lost_events > 0, "no figure is taken for certain");
-    assert!(result.missing.iter().any(|gap| gap.what == "findings"));
+    assert!(
+        result
+            .missing
+            .iter()
+            .any(|gap| words::missing(&gap.what).to_string() == "findings")
+    );
 }
 
 #[test]
@@ -102,7 +114,11 @@ fn the_thread_that_reads_addresses() {
     assert_eq!(output.unwrap().status.code(), Some(0));
     let result = marked.result().unwrap();
     marked.assert_right(&result, "symbols.read");
-    let told = |gap: &iostrata_core::Gap| gap.why.contains("injected at symbols.read");
+    let told = |gap: &iostrata_core::Gap| {
+        words::reason(&gap.why)
+            .to_string()
+            .contains("injected at symbols.read")
+    };
     assert!(result.missing.iter().any(told), "{:?}", result.missing);
 }
 

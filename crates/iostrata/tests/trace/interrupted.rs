@@ -1,5 +1,6 @@
 //! Ctrl-C ends an observation, or the measuring of savings, and no finding is lost by that.
 
+use iostrata_report::words;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::{Basis, Finding, TraceResult};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -96,7 +97,8 @@ fn what_ends_the_observation_of_an_adopted_process() {
         assert!(text.contains("small-writes"), "{text}");
         assert!(text.contains(", computed"), "{text}");
         let why = result.missing.iter().find(|gap| {
-            gap.what == "measured saving of small-writes" && gap.why == "it was interrupted"
+            words::missing(&gap.what).to_string() == "measured saving of small-writes"
+                && words::reason(&gap.why).to_string() == "it was interrupted"
         });
         assert!(why.is_some(), "{:?}", result.missing);
     }
@@ -166,7 +168,11 @@ fn savings_that_are_not_to_be_measured_are_computed() {
     let result = saved(&json);
     assert_computed(small_writes(&result));
     // Others may use the disk meanwhile; that nothing was measured is as it was asked for.
-    let unmeasured = |gap: &&Gap| gap.what.starts_with("measured saving");
+    let unmeasured = |gap: &&Gap| {
+        words::missing(&gap.what)
+            .to_string()
+            .starts_with("measured saving")
+    };
     assert_eq!(result.missing.iter().find(unmeasured), None);
     let (_, measured) = trace_any(dir.path(), &words);
     let finding = small_writes(&measured);

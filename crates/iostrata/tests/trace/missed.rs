@@ -2,6 +2,7 @@
 //! observation ends with them, and says what is missing.
 #![cfg(debug_assertions)]
 
+use iostrata_report::words;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,7 +77,15 @@ fn adopted(script: &str, is_whole: impl Fn(&TraceResult) -> bool) -> TraceResult
 fn missing(result: &TraceResult, what: &str) -> u64 {
     let of = format!("{what} of ");
     let mut gaps = result.missing.iter();
-    let count = gaps.find_map(|gap| gap.what.strip_prefix(&of)?.split(' ').next()?.parse().ok());
+    let count = gaps.find_map(|gap| {
+        words::missing(&gap.what)
+            .to_string()
+            .strip_prefix(&of)?
+            .split(' ')
+            .next()?
+            .parse()
+            .ok()
+    });
     count.unwrap_or(0)
 }
 

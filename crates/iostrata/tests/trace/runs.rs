@@ -1,5 +1,6 @@
 //! Several runs of a program: those that nothing observes are timed, the last one is observed.
 
+use iostrata_report::words;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -8,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::{TimedRuns, TraceResult};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
@@ -154,7 +155,7 @@ fn each_run_reads_the_same_standard_input() {
         // Each begins where the file stood, which is not its start.
         let mut input = fs::File::open(dir.path().join("in")).unwrap();
         input.read_exact(&mut [0; 8]).unwrap();
-        let has = |gap: &Gap| gap.what == "standard input";
+        let has = |gap: &Gap| words::missing(&gap.what).to_string() == "standard input";
         assert!(!with(input.into()).iter().any(has), "{backend}");
         let read = fs::read_to_string(dir.path().join("read")).unwrap();
         assert_eq!(read, "one\ntwo\n".repeat(3), "{backend}");
@@ -334,6 +335,6 @@ fn memory_is_the_programs_or_not_known() {
     let is_said = small
         .missing
         .iter()
-        .any(|gap| gap.what == "most memory of the timed runs");
+        .any(|gap| words::missing(&gap.what).to_string() == "most memory of the timed runs");
     assert_eq!(runs(&small).each[0].max_resident_bytes.is_none(), is_said);
 }

@@ -43,7 +43,7 @@ pub(super) fn probes(
             || before.modified.tv_sec != image.changed_s
         {
             let why = "debugfs did not set the requested times";
-            return Err(Trouble::Unusable(why.to_owned()));
+            return Err(Trouble::said(why.to_owned()));
         }
         fs::read(&path).map_err(failed)?;
         let after = Times::of(&path).map_err(failed)?;
@@ -99,7 +99,7 @@ impl Aged {
         let found = current(&image.point)?;
         if found != Mount::Relatime {
             let why = format!("the image is mounted {}", found.as_str());
-            return Err(Trouble::Unusable(why));
+            return Err(Trouble::said(why));
         }
         Ok(image)
     }
@@ -187,7 +187,7 @@ fn run(
             outcome => return outcome.map(drop),
         }
     }
-    Err(Trouble::Unusable(format!(
+    Err(Trouble::said(format!(
         "{program} was not found in PATH or {SYSTEM_DIRECTORY}; install it (Debian package e2fsprogs)"
     )))
 }

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use iostrata_core::Gap;
 use iostrata_core::atime::{ClockState, Mount, Moved, Operation, TouchCase, TouchRow};
 use iostrata_core::evidence::Evidence;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::lab::{Interference, Row};
 
 use rustix::io::Errno;
@@ -73,7 +73,7 @@ fn look(
         perform(operation, tree, stop)?;
     } else if let Err(error) = call(operation, tree) {
         return Err(match refused(&error) {
-            Some(why) => Trouble::Unusable(why),
+            Some(why) => Trouble::said(why),
             None => failed(error).into(),
         });
     }
@@ -96,14 +96,15 @@ fn refused(error: &io::Error) -> Option<String> {
 
 /// A row without times and requests.
 fn untimed(case: TouchCase, target: &Target) -> Row<TouchCase> {
-    let why = "single operations are neither timed nor observed: stat(2) shows whether they \
-               update the access time";
     Row {
         case,
         target: target.name.clone(),
         timing: None,
         evidence: Evidence {
-            missing: vec![Gap::new("times and kernel evidence", why)],
+            missing: vec![Gap::new(
+                Missing::TimesAndEvidence,
+                Reason::SingleOperations,
+            )],
             ..Evidence::default()
         },
         interference: Interference::default(),

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Loop, LoopCase, LoopRow, Mount, Reading};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::Stream;
 use iostrata_core::timing::{Sample, Timing};
 
@@ -141,9 +141,7 @@ impl session::Item for Item<'_> {
         let (work, observation) = (&report.reading, observation.as_ref());
         let mut observed: Observed =
             Observed::of(session, self.target, &identities, work, observation);
-        let why = "the files are many and small; since none was read from the device, they were \
-                   resident";
-        let gap = Gap::new("resident bytes", why);
+        let gap = Gap::new(Missing::ResidentBytes, Reason::ManySmallFiles);
         observed.evidence.missing.push(gap);
         let (_, reads) = self.size;
         let expected = [
@@ -168,9 +166,8 @@ impl session::Item for Item<'_> {
         let with_sync = Timing::from_samples(with_sync.get(1..).unwrap_or_default());
         let mut row = LoopRow::new(row, with_sync);
         if !self.target.image && row.sectors.take().is_some() {
-            let why =
-                "inode writes do not name their file, and other programs write to the same disk";
-            row.row.evidence.missing.push(Gap::new("sectors", why));
+            let gap = Gap::new(Missing::Sectors, Reason::InodeWritesUnnamed);
+            row.row.evidence.missing.push(gap);
         }
         AtimeRow::Loop(Box::new(row))
     }

@@ -1,7 +1,7 @@
 //! Every operation under every mount option on every target, and relatime's rule.
 
-use iostrata_core::Gap;
 use iostrata_core::atime::{AtimeRow, Mount, Operation, Probe, RelatimeProbe};
+use iostrata_core::gap::{Gap, Missing, TargetPart};
 
 use super::moments::{Times, now_s, set_times};
 use super::mounts::{current, remount};
@@ -40,7 +40,7 @@ pub(super) fn matrix(session: &mut Session<'_>, plan: &Plan) -> Result<Matrix, L
         session.ledger.step("relatime's rule of a day");
         session.unless_failed(|session| {
             let probes = aged::probes(&session.run.scratch, session.stop);
-            match or_gap(probes, "relatime's rule of a day")? {
+            match or_gap(probes, Missing::DayRule)? {
                 Ok(probes) => matrix.relatime.extend(probes),
                 Err(gap) => matrix.missing.push(gap),
             }
@@ -107,8 +107,11 @@ fn of_target(
     Ok(())
 }
 
-fn name_of(operation: Operation, target: &Target) -> String {
-    format!("{} on {}", operation.as_str(), target.name)
+fn name_of(operation: Operation, target: &Target) -> Missing {
+    Missing::OnTarget {
+        what: TargetPart::Case(operation.as_str().to_owned()),
+        target: target.name.clone(),
+    }
 }
 
 /// Reads under relatime after the times were changed.

@@ -113,8 +113,8 @@ fn copy_program(tree: &Tree) -> Result<(), Trouble> {
     let places = ["/usr/bin/true", "/bin/true"].map(PathBuf::from);
     let Some(program) = places.iter().find(|place| place.is_file()) else {
         let why = "no program to execute: neither /usr/bin/true nor /bin/true";
-        return Err(Trouble::Unusable(why.to_owned()));
+        return Err(Trouble::said(why.to_owned()));
     };
     let copied = fs::copy(program, tree.subject(Operation::Exec)).map(drop);
-    copied.map_err(|error| Trouble::Unusable(format!("cannot copy {}: {error}", program.display())))
+    copied.map_err(|error| Trouble::said(format!("cannot copy {}: {error}", program.display())))
 }

@@ -1,7 +1,8 @@
 //! The experiment from end to end.
 
 use iostrata_core::atime::{self, AtimeRow, LoopRow, Mount, Rules};
-use iostrata_core::{Gap, lab};
+use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
+use iostrata_core::lab;
 
 use super::loops::{Item, loops};
 use super::matrix::{matrix, options};
@@ -95,11 +96,12 @@ fn timed_alone<'a>(plan: &Plan, targets: &'a [Target]) -> Option<&'a Target> {
 /// Loops that are not timed when only one target has loops.
 fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
     let others = targets.iter().filter(|target| target.name != alone.name);
-    let others: Vec<&str> = others.map(|target| target.name.as_str()).collect();
+    let others: Vec<String> = others.map(|target| target.name.clone()).collect();
     (!others.is_empty() && !plan.loops.is_empty()).then(|| {
+        let target = alone.name.clone();
         Gap::new(
-            format!("loops on {}", others.join(", ")),
-            format!("--quick times them on {} only", alone.name),
+            Missing::Loops { targets: others },
+            Reason::QuickOnly { target },
         )
     })
 }
@@ -107,12 +109,13 @@ fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
 /// Options that the user's own file systems are not mounted with.
 fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> {
     let others = plan.mounts.iter().filter(|mount| !mounts.contains(mount));
-    let names: Vec<&str> = others.map(|mount| mount.as_str()).collect();
+    let names: Vec<String> = others.map(|mount| mount.as_str().to_owned()).collect();
     (!names.is_empty()).then(|| {
-        let what = format!("{} on {}", names.join(", "), target.name);
-        let why = "iostrata remounts only file systems that it creates (as root); this one keeps \
-                   its options";
-        Gap::new(what, why)
+        let what = Missing::OnTarget {
+            what: TargetPart::Mounts(names),
+            target: target.name.clone(),
+        };
+        Gap::new(what, Reason::RemountsOwnOnly)
     })
 }
 

@@ -1,10 +1,10 @@
 //! When bytes become visible to another process, and when they are durable.
 
+use iostrata_core::FileId;
 use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
-use iostrata_core::noun::counted;
+use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::trace::{Direction, direction};
-use iostrata_core::{FileId, Gap};
 
 use super::settings::{TIMELINE_RECORDS, TIMELINE_SIZE_BYTES};
 use super::steps::{ReadJob, StepReport, StepsJob};
@@ -64,10 +64,11 @@ pub(super) fn timeline(
         steps: steps.collect(),
     };
     let gap = durability.err().map(|why| {
-        Gap::new(
-            format!("durable bytes of the timelines on {}", target.name),
-            why,
-        )
+        let what = Missing::OnTarget {
+            what: TargetPart::DurableBytes,
+            target: target.name.clone(),
+        };
+        Gap::new(what, why)
     });
     Ok((timeline, gap))
 }
@@ -108,16 +109,16 @@ impl<'a> Durability<'a> {
         target: &Target,
         mode: Mode,
         identity: KernelFile,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Reason> {
         if let Some(why) = target.unchargeable().or_else(|| silent(target)) {
-            return Err(why.to_owned());
+            return Err(why);
         }
         if observation.raw.block.is_none() {
-            return Err("block requests could not be observed".to_owned());
+            return Err(Reason::RequestsUnseen);
         }
         let lost = observation.raw.losses.total();
         if lost > 0 {
-            return Err(format!("{} lost", counted(lost, "event")));
+            return Err(Reason::EventsLost { events: lost });
         }
         let is_file =
             |file: &FileId| (file.device, file.inode) == (identity.device, identity.inode);
@@ -172,14 +173,14 @@ fn writes(
 }
 
 /// Why requests of this target do not show what is durable.
-fn silent(target: &Target) -> Option<&'static str> {
+fn silent(target: &Target) -> Option<Reason> {
     let storage = &target.storage;
     if storage
         .mount_options
         .split(',')
         .any(|option| option == "data=journal")
     {
-        return Some("with data=journal the contents go to the journal, not to their final place");
+        return Some(Reason::DataJournaled);
     }
     // A partition has no setting of its own.
     let caches = || {
@@ -189,7 +190,7 @@ fn silent(target: &Target) -> Option<&'static str> {
             .filter_map(|device| device.write_cache.as_deref())
     };
     if caches().next().is_some() && caches().all(|cache| cache == "write through") {
-        return Some("the devices have no volatile cache and receive no flushes");
+        return Some(Reason::NoVolatileCache);
     }
     None
 }
@@ -297,7 +298,7 @@ mod tests {
         assert_eq!(why(&plain, &good), None);
         let mut journalled = plain.clone();
         journalled.storage.mount_options = "rw,data=journal".to_owned();
-        assert!(why(&journalled, &good).is_some_and(|why| why.contains("data=journal")));
+        assert!(why(&journalled, &good).is_some_and(|why| why == Reason::DataJournaled));
         let mut through = plain.clone();
         through.storage.devices = vec![Device {
             name: "d".to_owned(),
@@ -307,11 +308,11 @@ mod tests {
             fua: None,
             scheduler: None,
         }];
-        assert!(why(&through, &good).is_some_and(|why| why.contains("no volatile cache")));
+        assert!(why(&through, &good).is_some_and(|why| why == Reason::NoVolatileCache));
         assert!(why(&target("overlay", false, &[7]), &good).is_some());
         assert!(why(&plain, &Observation::default()).is_some());
         let mut lossy = good;
         lossy.raw.losses.stream = 2;
-        assert!(why(&plain, &lossy).is_some_and(|why| why.starts_with("2 events")));
+        assert!(why(&plain, &lossy).is_some_and(|why| why == Reason::EventsLost { events: 2 }));
     }
 }

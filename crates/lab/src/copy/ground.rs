@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use iostrata_core::Gap;
 use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
+use iostrata_core::gap::{Gap, Missing, TargetPart};
 
 use super::item::{Item, YardstickItem};
 use super::probe::Abilities;
@@ -41,8 +41,11 @@ impl<'a> Ground<'a> {
             let cases: Vec<Case> = refused.possible(wanted).copied().collect();
             ground.missing.extend(refused.gaps(target, wanted));
             if let Some(why) = &no_device {
-                let what = format!("device limit on {}", target.name);
-                ground.missing.push(Gap::new(what, why));
+                let what = Missing::OnTarget {
+                    what: TargetPart::DeviceLimit,
+                    target: target.name.clone(),
+                };
+                ground.missing.push(Gap::new(what, why.clone()));
             }
             ground.left_out += wanted.len() - cases.len();
             let mut sources = Vec::new();

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 
 use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
+use iostrata_core::gap::{Reason, TargetPart};
 
 use super::item::{Item, YardstickItem};
 use super::source::SourceFile;
@@ -25,7 +26,7 @@ pub(super) struct Abilities {
     /// Cases that are not possible here.
     pub(super) refused: Refused<Case>,
     /// Why the device does not support writes and reads that bypass the page cache.
-    pub(super) no_device: Option<String>,
+    pub(super) no_device: Option<Reason>,
 }
 
 impl Abilities {
@@ -56,16 +57,15 @@ impl Abilities {
             };
             let tried = item.run(session, &mut States::default());
             if let Some(why) = refusal(tried.map(drop))? {
-                refused.add(method.as_str(), why, move |case: &Case| {
-                    case.method == method
-                });
+                let part = TargetPart::Case(method.as_str().to_owned());
+                refused.add(part, why, move |case: &Case| case.method == method);
             }
         }
         let is_cold = |case: &Case| case.source == Source::Cold;
         if cases.iter().any(is_cold)
             && let Some(why) = why_not_cold(&source, target)?
         {
-            refused.add("cold source", why, is_cold);
+            refused.add(TargetPart::ColdSource, why, is_cold);
         }
         let device = YardstickItem {
             measure: Measure::DeviceWrite,
@@ -73,7 +73,9 @@ impl Abilities {
             place: Some((target, &source)),
         };
         let no_device = if target.is_memory() {
-            Some(format!("{} has no device", target.storage.filesystem))
+            Some(Reason::NoDevice {
+                filesystem: target.storage.filesystem.clone(),
+            })
         } else {
             refusal(device.run(session).map(drop))?
         };
@@ -82,38 +84,35 @@ impl Abilities {
 }
 
 /// Why a method cannot be used here; other failures are errors.
-fn refusal(outcome: Result<(), LabError>) -> Result<Option<String>, LabError> {
+fn refusal(outcome: Result<(), LabError>) -> Result<Option<Reason>, LabError> {
     match outcome {
         Err(LabError::Engine(EngineError::Failed(failure)))
             if failure.kind == FailureKind::Unsupported =>
         {
             // The kernel's own answer is enough; the message names a probe file.
             let why = failure.errno.map(std::io::Error::from_raw_os_error);
-            Ok(Some(why.map_or(failure.message, |error| {
-                format!("the kernel or the file system does not support it: {error}")
-            })))
+            Ok(Some(match why {
+                Some(error) => Reason::Unsupported {
+                    error: error.to_string(),
+                },
+                None => Reason::Error(failure.message),
+            }))
         }
         other => other.map(|()| None),
     }
 }
 
-fn why_not_cold(source: &SourceFile, target: &Target) -> Result<Option<String>, LabError> {
+fn why_not_cold(source: &SourceFile, target: &Target) -> Result<Option<Reason>, LabError> {
     let seen = source.prepare(Source::Cold, target)?;
     Ok(match seen {
         Some(seen) if seen.is_cold() => None,
-        Some(_) if target.is_memory() => Some(format!(
-            "{} keeps its files only in memory",
-            target.storage.filesystem
-        )),
-        Some(seen) => Some(format!(
-            "asked to evict a file, but {} of {} pages stayed resident",
-            seen.resident_pages, seen.pages
-        )),
-        None => Some(
-            target
-                .unknown_cache()
-                .unwrap_or("this kernel does not report residency (cachestat, Linux 6.5)")
-                .to_owned(),
-        ),
+        Some(_) if target.is_memory() => Some(Reason::KeptInMemory {
+            filesystem: target.storage.filesystem.clone(),
+        }),
+        Some(seen) => Some(Reason::StayedResident {
+            resident_pages: seen.resident_pages,
+            pages: seen.pages,
+        }),
+        None => Some(target.unknown_cache().unwrap_or(Reason::NoCachestat)),
     })
 }

@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use iostrata_core::Gap;
-use iostrata_core::crash::{AFTER_FAILURE, Builder, Digest, Format, History, Stacks};
+use iostrata_core::crash::{Builder, Digest, Format, History, Stacks};
+use iostrata_core::gap::{Countable, Gap, Listed, Missing, Reason};
 use iostrata_core::record::{
-    Begin, Body, Check, Completeness, Contents, Entry, Limits, NOT_IN_ORDER, NOT_KNOWN, NOT_STORED,
-    ReadError, Reader, Refused, Tree,
+    Begin, Body, Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
 };
 
 use crate::interrupt::{Interrupt, Interrupted};
@@ -88,10 +87,10 @@ fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) -> Vec<u8> {
 /// Of stores that are not known in their order, names the files. Those of other directories are in no state.
 fn name_mapped(gaps: &mut Vec<Gap>, history: &History) {
     let all = gaps.len();
-    gaps.retain(|gap| gap.why != NOT_IN_ORDER);
+    gaps.retain(|gap| gap.why != Reason::NotInOrder);
     if gaps.len() < all {
-        let what = "stores through shared mappings of files";
-        gaps.extend(history.mapped().gap(what, NOT_IN_ORDER));
+        let mapped = history.mapped();
+        gaps.extend(mapped.gap(Listed::MappedStores, Reason::NotInOrder));
     }
 }
 
@@ -145,28 +144,28 @@ impl Log {
             Completeness::Incomplete { because } => because,
         };
         // What other directories held is in no state.
-        incomplete_because.retain(|gap| gap.why != NOT_STORED && gap.why != NOT_KNOWN);
+        incomplete_because
+            .retain(|gap| !matches!(gap.why, Reason::BeforeNotStored | Reason::BeforeNotKnown));
         if let Some(Check::Skipped { because }) = end.map(|end| end.check) {
-            let what = "a comparison of the log with the files";
-            incomplete_because.push(Gap::new(what, because));
+            incomplete_because.push(Gap::new(Missing::LogComparison, because));
         }
         let (Some(builder), Some(begun)) = (builder, begun) else {
             return Err(LogError::NoDirectory);
         };
         let (misfits, first) = builder.end().misfits();
         if let Some(first) = first.first() {
-            let what = format!("operations that match the earlier state: {misfits} do not");
-            incomplete_because.push(Gap::new(what, first.clone()));
+            let why = Reason::Misfit(first.clone());
+            let gap = Gap::counted(misfits, Countable::UnmatchedOperations, why);
+            incomplete_because.extend(gap);
         }
         let history = builder.finish(|contents| head(&mut reader, contents));
         let history = history.ok_or(LogError::NoDirectory)?;
         if !history.is_whole {
-            let why = "all operations together do not make the files at the end, so some are not understood";
-            incomplete_because.push(Gap::new("states", why));
+            incomplete_because.push(Gap::new(Missing::States, Reason::NotUnderstood));
         }
         name_mapped(&mut incomplete_because, &history);
-        let why = "the log does not have them, so no state shows them";
-        incomplete_because.extend(history.unknown().gap("bytes of files", why));
+        let unknown = history.unknown();
+        incomplete_because.extend(unknown.gap(Listed::FileBytes, Reason::NotInLog));
         Ok(Self {
             reader,
             interrupt,
@@ -185,10 +184,9 @@ impl Log {
     pub fn ended(&mut self, exit_code: Option<i32>) {
         self.exit_code = exit_code;
         if let Some(code) = exit_code.filter(|code| *code != 0) {
-            let why = format!(
-                "it ended with exit code {code}, so what it would have done otherwise is in no state"
-            );
-            self.incomplete_because.push(Gap::new(AFTER_FAILURE, why));
+            let why = Reason::EndedWith { exit_code: code };
+            self.incomplete_because
+                .push(Gap::new(Missing::AfterFailure, why));
         }
     }
 

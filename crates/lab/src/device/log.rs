@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 
 use iostrata_core::crash::block::{Action, Request};
+use iostrata_core::gap::Reason;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Before the bytes of each request: when it was done, what it asked for, where, how much. The first one of a log is none
@@ -130,11 +131,11 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// In words.
-    pub fn as_str(self) -> &'static str {
+    /// As the reason for what is missing.
+    pub fn reason(self) -> Reason {
         match self {
-            Self::NoRoom => "the log of the device had no room for more",
-            Self::NoServer => "the process that served the device ended before the program",
+            Self::NoRoom => Reason::DeviceLogFull,
+            Self::NoServer => Reason::DeviceServerEnded,
         }
     }
 }

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use iostrata_core::bytes;
 use iostrata_core::evidence::Cache;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::Stream;
 use iostrata_core::page_cache::{Case, PageCacheRow, Parse, Reader, State};
 use iostrata_core::timing::Sample;
-use iostrata_core::{Gap, bytes};
 
 use super::job::{FileStep, ReadFileJob, ReadFileReport};
 use super::rows::{brought_pages, row};
@@ -17,10 +18,6 @@ use crate::engine::{EngineError, Residency, evict, residency, warm};
 use crate::error::LabError;
 use crate::session::{self, Item as _, Observed, Session, Timed, identity};
 use crate::target::Target;
-
-/// `create_io_thread` (`kernel/fork.c`) creates workers without a tracepoint event.
-const RING: &str =
-    "reads that wait are passed to io_uring's kernel workers, which are not observed";
 
 /// Maximum number of observations of a warm read whose pages were evicted before it.
 const TRIES: usize = 3;
@@ -211,7 +208,9 @@ impl Item<'_> {
         let evidence = &mut observed.evidence;
         if self.case.reader == Reader::IoUring && evidence.cache.lookups_pages.is_some() {
             evidence.cache = Cache::default();
-            evidence.missing.push(Gap::new("page-cache events", RING));
+            evidence
+                .missing
+                .push(Gap::new(Missing::CacheEvents, Reason::RingWorkers));
         }
         evidence.cache.resident_before_bytes = Some(found.resident_bytes);
         evidence.cache.resident_after_bytes = Some(after);

@@ -5,6 +5,7 @@ use std::io::{self, IoSliceMut};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use iostrata_core::gap::{Reason, TargetPart};
 use iostrata_core::page_cache::{Case, Reader, State};
 use iostrata_tracer::kernel::Ring;
 use nix::fcntl::OFlag;
@@ -19,7 +20,8 @@ use crate::target::Target;
 pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
     let mut refused = Refused::nothing();
     let mut state = |state: State, why| {
-        refused.add(state.as_str(), why, move |case: &Case| case.state == state);
+        let part = TargetPart::Case(state.as_str().to_owned());
+        refused.add(part, why, move |case: &Case| case.state == state);
     };
     if let Some(why) = unverifiable(target, file) {
         for one in State::ASKED {
@@ -28,35 +30,30 @@ pub(super) fn refused(target: &Target, file: &Path) -> Refused<Case> {
         return refused;
     }
     if target.is_memory() {
-        let why = format!(
-            "{} is {}: its files exist only in the page cache, so they cannot be evicted, and no \
-             device is read",
-            target.name, target.storage.filesystem
-        );
+        let why = Reason::CachedNoDevice {
+            target: target.name.clone(),
+            filesystem: target.storage.filesystem.clone(),
+        };
         for uncached in [State::Cold, State::Direct, State::Dontcache] {
             state(uncached, why.clone());
         }
     } else {
         if let Err(error) = open_direct(file) {
-            let why = format!("the file system refuses O_DIRECT: {error}");
-            state(State::Direct, why);
+            state(State::Direct, Reason::DirectRefused(error.to_string()));
         }
         if let Err(error) = read_uncached(file) {
-            let unknown = error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error());
-            let since = if unknown {
-                "; it needs Linux 6.14 and a file system that supports it"
-            } else {
-                ""
+            let why = Reason::DontcacheRefused {
+                error: error.to_string(),
+                needs_kernel: error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()),
             };
-            let why = format!("RWF_DONTCACHE is not supported: {error}{since}");
             state(State::Dontcache, why);
         }
     }
     if let Err(error) = Ring::open(1) {
         let ring = Reader::IoUring;
-        refused.add(ring.as_str(), error.to_string(), move |case| {
-            case.reader == ring
-        });
+        let part = TargetPart::Case(ring.as_str().to_owned());
+        let why = Reason::Error(error.to_string());
+        refused.add(part, why, move |case| case.reader == ring);
     }
     refused
 }
@@ -76,21 +73,20 @@ fn read_uncached(file: &Path) -> io::Result<()> {
 }
 
 /// Why the residency of a file is unknown; without it no state can be verified.
-fn unverifiable(target: &Target, file: &Path) -> Option<String> {
+fn unverifiable(target: &Target, file: &Path) -> Option<Reason> {
     if let Some(why) = target.unknown_cache() {
-        return Some(format!("residency cannot be verified: {why}"));
+        return Some(Reason::NotVerified(Box::new(why)));
     }
-    residency(file).err().map(|error| {
-        format!(
-            "residency cannot be verified: cachestat(2), which needs Linux 6.5, failed: {error}"
-        )
-    })
+    let error = residency(file).err()?;
+    let failed = Reason::CachestatFailed(error.to_string());
+    Some(Reason::NotVerified(Box::new(failed)))
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
+    use iostrata_core::gap::Missing;
     use iostrata_core::page_cache::Parse;
 
     use super::*;
@@ -124,16 +120,17 @@ mod tests {
     fn memory_has_no_cold_files_and_says_so() {
         let refused = asked("tmpfs", "/dev/shm");
         let cold = case(State::Cold, Reader::Read);
+        let why = refused.why(&cold);
         assert!(
-            refused
-                .why(&cold)
-                .unwrap()
-                .contains("only in the page cache")
+            matches!(why, Some(Reason::CachedNoDevice { .. })),
+            "{why:?}"
         );
         assert_eq!(refused.why(&case(State::Warm, Reader::Read)), None);
         let gaps = refused.gaps(&target("tmpfs", false, &[]), &[cold]);
         assert_eq!(gaps.len(), 1, "only what was asked for");
-        assert_eq!(gaps[0].what, "cold on t");
+        assert!(
+            matches!(&gaps[0].what, Missing::OnTarget { what: TargetPart::Case(case), .. } if case == "cold")
+        );
     }
 
     #[test]
@@ -141,7 +138,7 @@ mod tests {
         let refused = asked("overlay", "/var/tmp");
         for state in State::ASKED {
             let why = refused.why(&case(state, Reader::Read)).unwrap();
-            assert!(why.contains("cannot be verified"), "{why}");
+            assert!(matches!(why, Reason::NotVerified(_)), "{why:?}");
         }
     }
 }

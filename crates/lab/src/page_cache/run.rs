@@ -132,7 +132,8 @@ impl Plan {
         match session.missing.first() {
             Some(gap) if items.is_empty() => Err(LabError::Impossible(format!(
                 "nothing can be measured: {}: {}; choose another --dir, --fs or --state",
-                gap.what, gap.why
+                gap.what.text(),
+                gap.why.text()
             ))),
             _ => Ok(items),
         }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Countable, Gap, Listed, Reason};
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
     Attributes, Body, Contents, Examples, FileKind, Node, ReadError, Reader, Time, Tree,
@@ -335,43 +335,30 @@ impl<'a, R: Read + Seek> Build<'a, R> {
             .saturating_sub(self.placed);
         let lacking = &self.lacking;
         let missing = [
-            lacking.unknown.gap(
-                "bytes of files",
-                "they could not be captured and read as zeros",
+            lacking
+                .unknown
+                .gap(Listed::FileBytes, Reason::UnknownAsZeros),
+            lacking
+                .before
+                .gap(Listed::EarlierContents, Reason::BeforeAsZeros),
+            lacking
+                .no_target
+                .gap(Listed::SymbolicLinks, Reason::TargetsUnknown),
+            Gap::counted(
+                out_of_place,
+                Countable::NamesWithoutDirectory,
+                Reason::DirectoryUnknown,
             ),
-            lacking.before.gap(
-                "earlier contents of files",
-                "the log lacks their earlier contents; ranges that the program did not write read \
-                 as zeros",
-            ),
-            lacking.no_target.gap(
-                "symbolic links",
-                "they existed before, and the log lacks their targets",
-            ),
-            (out_of_place > 0).then(|| {
-                let what = format!("{out_of_place} names");
-                Gap::new(
-                    what,
-                    "the log does not record the location of their directory",
-                )
-            }),
         ];
         let left_out = [
+            lacking.devices.gap(Listed::Devices, Reason::ForeignDevices),
             lacking
-                .devices
-                .gap("devices", "a log of unknown origin could create any device"),
-            lacking.special_bits.gap(
-                "set-user-ID and set-group-ID bits",
-                "a log of unknown origin could grant privileges through them",
-            ),
-            lacking.owners.gap(
-                "owners",
-                "rebuilt files belong to the user who runs rebuild",
-            ),
-            lacking.extended.gap(
-                "extended attributes",
-                "only user.* attributes are set, if the file system supports them",
-            ),
+                .special_bits
+                .gap(Listed::SpecialBits, Reason::ForeignPrivileges),
+            lacking.owners.gap(Listed::Owners, Reason::OwnersAreCallers),
+            lacking
+                .extended
+                .gap(Listed::ExtendedAttributes, Reason::UserAttributesOnly),
         ];
         self.rebuilt.missing = missing.into_iter().flatten().collect();
         self.rebuilt.left_out = left_out.into_iter().flatten().collect();

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Countable, Gap, Missing, Reason};
 use iostrata_core::op::FileId;
 use iostrata_core::record::{
     Completeness, Entry, Impossible, Limits, ReadError, Reader, Refused, Tree,
@@ -190,7 +190,10 @@ fn apply_all<R: Read + Seek>(
             Ok(Some(Entry::Begin(_) | Entry::End(_))) => {}
             // The part before the cut is intact.
             Err(error @ ReadError::Truncated { .. }) => {
-                cut = Some(Gap::new("the rest of the operation log", error.to_string()));
+                cut = Some(Gap::new(
+                    Missing::RestOfLog,
+                    Reason::Error(error.to_string()),
+                ));
                 break;
             }
             Err(source) => {
@@ -206,8 +209,8 @@ fn apply_all<R: Read + Seek>(
     missing.extend(cut);
     let (count, first) = tree.misfits();
     if let Some(first) = first.first() {
-        let what = format!("operations that match the earlier state: {count} do not");
-        missing.push(Gap::new(what, first.clone()));
+        let why = Reason::Misfit(first.clone());
+        missing.extend(Gap::counted(count, Countable::UnmatchedOperations, why));
     }
     Ok(missing)
 }

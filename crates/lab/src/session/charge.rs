@@ -1,7 +1,7 @@
 //! Which of the observed events belong to the case.
 
-use iostrata_core::Gap;
 use iostrata_core::evidence::{Cache, Charge, Evidence, RawEvidence, assemble, foreign_requests};
+use iostrata_core::gap::{Gap, Missing, Stratum};
 
 use crate::engine::KernelFile;
 use crate::target::Target;
@@ -36,11 +36,13 @@ pub(crate) fn evidence(
     let mut foreign = foreign_requests(raw, requests);
     if let Some(why) = target.unchargeable() {
         (evidence.device, evidence.device_after_exit, foreign) = (None, None, None);
-        evidence.missing.push(Gap::new("device requests", why));
+        evidence
+            .missing
+            .push(Gap::new(Missing::Stratum(Stratum::Device), why));
     }
     if let Some(why) = target.unknown_cache() {
         evidence.cache = Cache::default();
-        evidence.missing.push(Gap::new("page-cache events", why));
+        evidence.missing.push(Gap::new(Missing::CacheEvents, why));
     }
     (evidence, foreign)
 }
@@ -189,7 +191,8 @@ pub(crate) mod tests {
         for (filesystem, disks) in [("ext4", &[][..]), ("overlay", &[7])] {
             let (evidence, foreign) = charged(&target(filesystem, false, disks));
             assert_eq!((evidence.device, foreign), (None, None), "{filesystem}");
-            assert_eq!(evidence.missing[0].what, "device requests");
+            let device = Missing::Stratum(Stratum::Device);
+            assert_eq!(evidence.missing[0].what, device);
         }
         let (evidence, _) = charged(&target("overlay", false, &[7]));
         assert_eq!(

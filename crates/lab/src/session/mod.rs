@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::lab::{ExperimentResult, Method};
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream};
 
@@ -72,7 +72,7 @@ pub struct RunSettings {
     /// Hypervisor or container, as in the environment block.
     pub virtualization: Option<String>,
     /// Why there is no observer; shown only if there is none.
-    pub unobserved_because: String,
+    pub unobserved_because: Reason,
 }
 
 /// How long requests are still counted after `syncfs` returned: for the completion of the last
@@ -102,13 +102,13 @@ impl Session<'_> {
     pub(crate) fn lack_what_is_unseen(&mut self) {
         let missing = match &self.observer {
             Some(observer) => observer.missing(),
-            None => vec![self.unseen("kernel evidence")],
+            None => vec![self.unseen(Missing::KernelEvidence)],
         };
         self.missing.extend(missing);
     }
 
     /// Parts that need an observer.
-    pub(crate) fn unseen(&self, what: &str) -> Gap {
+    pub(crate) fn unseen(&self, what: Missing) -> Gap {
         Gap::new(what, self.run.unobserved_because.clone())
     }
 
@@ -187,7 +187,7 @@ impl Session<'_> {
             None => Ok((done, Some(observation))),
             Some(gap) => Err(LabError::from(ObserveError {
                 doing: "observe the workload to its end".to_owned(),
-                cause: gap.why,
+                cause: gap.why.text(),
             })),
         }
     }

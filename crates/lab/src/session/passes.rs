@@ -1,7 +1,7 @@
 //! The passes over every experiment's cases: times all of them, then observes each.
 
-use iostrata_core::Gap;
 use iostrata_core::evidence::Evidence;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observation;
 use iostrata_core::timing::Sample;
@@ -96,10 +96,10 @@ impl<F: Default> Observed<F> {
     }
 
     /// For an item that was not observed.
-    fn missing(why: &str) -> Self {
+    fn missing(why: Reason) -> Self {
         Self {
             evidence: Evidence {
-                missing: vec![Gap::new("kernel evidence", why)],
+                missing: vec![Gap::new(Missing::KernelEvidence, why)],
                 ..Evidence::default()
             },
             ..Self::default()
@@ -145,7 +145,7 @@ pub(crate) fn observe_all<I: Item>(
     timed: Vec<Timed>,
     gathered: Vec<I::Gathered>,
 ) -> Result<Vec<I::Row>, LabError> {
-    let mut why = "the run was interrupted before this row was observed".to_owned();
+    let mut why = Reason::RunInterrupted;
     let mut rows = Vec::new();
     let timed = items.iter().zip(timed).zip(gathered);
     for ((item, timed), gathered) in timed.filter(|((_, timed), _)| timed.enough) {
@@ -157,13 +157,13 @@ pub(crate) fn observe_all<I: Item>(
             Ok(observed) => observed,
             Err(error) if error.spoils_all() => return Err(error),
             Err(error) => {
-                why = format!("observing it, or a row before it, failed: {error}");
+                why = Reason::ObservingFailed(error.to_string());
                 session.ledger.failed(error);
                 session.interrupted = true;
                 None
             }
         };
-        let observed = observed.unwrap_or_else(|| Observed::missing(&why));
+        let observed = observed.unwrap_or_else(|| Observed::missing(why.clone()));
         rows.push(item.row(timed, gathered, observed));
     }
     Ok(rows)

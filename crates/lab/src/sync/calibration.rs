@@ -134,7 +134,7 @@ pub(super) fn calibrate(
         writes,
     };
     let report = session.work(&job).map_err(|error| match error {
-        EngineError::Failed(failure) => Trouble::Unusable(failure.message),
+        EngineError::Failed(failure) => Trouble::said(failure.message),
         error => error.into(),
     })?;
     file.remove()?;

@@ -1,10 +1,11 @@
 //! The experiment from end to end.
 
 use iostrata_core::doctor::Setting;
+use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
+use iostrata_core::lab;
 use iostrata_core::sync::{
     self, Calibration, Case, Projected, SyncCall, SyncResult, SyncRow, Write,
 };
-use iostrata_core::{Gap, lab};
 use iostrata_tracer::machine;
 use rustix::io::Errno;
 
@@ -75,7 +76,8 @@ impl Plan {
         for target in session.targets {
             let mut refused = Refused::nothing();
             if wanted && let Some(why) = settings::no_preallocation(target)? {
-                refused.add(Write::Preallocated.as_str(), why, is_preallocated);
+                let part = TargetPart::Case(Write::Preallocated.as_str().to_owned());
+                refused.add(part, why, is_preallocated);
             }
             let shows = shows(self.effort, items.is_empty());
             items.extend(
@@ -92,7 +94,7 @@ impl Plan {
         }
         match session.missing.as_slice() {
             [gap, ..] if items.is_empty() => Err(LabError::io(
-                format!("measure {} ({})", gap.what, gap.why),
+                format!("measure {} ({})", gap.what.text(), gap.why.text()),
                 Errno::OPNOTSUPP,
             )),
             _ => Ok(items),
@@ -113,9 +115,14 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
             .rows
             .iter()
             .filter(on_target)
-            .find_map(SyncRow::disturbed);
+            .find_map(SyncRow::disturbance);
         if let (false, Some(why)) = (projected, disturbed) {
-            gaps.push(Gap::new(format!("projections of {}", target.name), why));
+            gaps.push(Gap::new(
+                Missing::Projections {
+                    target: target.name.clone(),
+                },
+                why,
+            ));
         }
     }
     gaps
@@ -124,7 +131,10 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
 fn calibrations(session: &mut Session<'_>) -> Result<Vec<Calibration>, LabError> {
     let mut calibrations = Vec::new();
     for target in session.targets {
-        let what = format!("latency of direct writes on {}", target.name);
+        let what = Missing::OnTarget {
+            what: TargetPart::DirectLatency,
+            target: target.name.clone(),
+        };
         match session.unless_failed(|session| or_gap(calibrate(session, target), what))? {
             Some(Ok(calibration)) => calibrations.push(calibration),
             Some(Err(gap)) => session.missing.push(gap),
@@ -140,7 +150,7 @@ fn machine_settings(session: &mut Session<'_>) -> Vec<Setting> {
     match read.map(|target| machine::settings(&target.dir)) {
         Some(Ok(settings)) => settings,
         Some(Err(error)) => {
-            let gap = Gap::new("settings of the storage", error.to_string());
+            let gap = Gap::new(Missing::StorageSettings, Reason::Error(error.to_string()));
             session.missing.push(gap);
             Vec::new()
         }

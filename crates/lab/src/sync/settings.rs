@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iostrata_core::gap::Reason;
 use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -219,13 +220,13 @@ pub(super) fn needed_bytes(effort: Effort, cases: &[Case]) -> u64 {
 }
 
 /// Why a target does not support preallocated files; `None` when it does.
-pub(super) fn no_preallocation(target: &Target) -> Result<Option<String>, LabError> {
+pub(super) fn no_preallocation(target: &Target) -> Result<Option<Reason>, LabError> {
     let file = RunFile::new(&target.dir, "preallocated");
     let io = |error| LabError::at("create", file.path(), error);
     let made = std::fs::File::create_new(file.path()).map_err(io)?;
     let refused = fallocate(&made, FallocateFlags::empty(), 0, 4096).err();
     file.remove()?;
-    let why = |errno| format!("fallocate failed: {}", std::io::Error::from(errno));
+    let why = |errno| Reason::FallocateFailed(std::io::Error::from(errno).to_string());
     Ok(refused.map(why))
 }
 

@@ -6,6 +6,7 @@ use iostrata_core::atime::{
     expected_of_directory,
 };
 use iostrata_core::environment;
+use iostrata_core::gap::Reason;
 use iostrata_core::observe::Observer;
 use iostrata_lab::atime::Selection;
 use iostrata_lab::engine::Silent;
@@ -76,7 +77,7 @@ fn measure(kinds: &[ImageKind], selection: &Selection, observed: bool) -> AtimeR
         scratch: prepared.host().to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: "not asked for".to_owned(),
+        unobserved_because: Reason::Error("not asked for".to_owned()),
     };
     let mut targets = targets(&prepared);
     if observed {

@@ -1,5 +1,7 @@
 //! `lab buffering` from end to end, without an observer.
 
+use iostrata_core::gap::Reason;
+use iostrata_report::words;
 use std::cell::Cell;
 use std::fs;
 use std::path::Path;
@@ -33,7 +35,7 @@ fn settings(scratch: &Path) -> RunSettings {
         scratch: scratch.to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: WHY.to_owned(),
+        unobserved_because: Reason::Error(WHY.to_owned()),
     }
 }
 
@@ -89,7 +91,10 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
                 evidence
                     .missing
                     .iter()
-                    .any(|gap| gap.what == "system calls" && gap.why == WHY)
+                    .any(
+                        |gap| words::missing(&gap.what).to_string() == "system calls"
+                            && words::reason(&gap.why).to_string() == WHY
+                    )
             );
             assert_eq!(evidence.cache.resident_before_bytes, Some(0));
             let pages = (row.row.case.size_bytes * row.row.case.count).div_ceil(4096);
@@ -103,13 +108,13 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
             result
                 .missing
                 .iter()
-                .any(|gap| gap.what == "kernel evidence")
+                .any(|gap| words::missing(&gap.what).to_string() == "kernel evidence")
         );
         assert!(
             result
                 .missing
                 .iter()
-                .any(|gap| gap.what == "buffers of language runtimes")
+                .any(|gap| words::missing(&gap.what).to_string() == "buffers of language runtimes")
         );
         assert_eq!(result.method.warm_up_runs, 40);
         assert!(result.method.own.own_cost_ns.is_some_and(|ns| ns > 0.0));
@@ -145,12 +150,9 @@ fn timelines_show_what_a_second_process_reads() {
             .flat_map(|t| &t.steps)
             .all(|s| s.durable_bytes.is_none())
     );
-    assert!(
-        result
-            .missing
-            .iter()
-            .any(|gap| gap.what == "durable bytes of the timelines on host")
-    );
+    assert!(result.missing.iter().any(
+        |gap| words::missing(&gap.what).to_string() == "durable bytes of the timelines on host"
+    ));
 }
 
 /// Returns true for stop once a label with the given start has been announced.
@@ -220,7 +222,7 @@ fn an_interruption_keeps_the_finished_rows() {
             .evidence
             .missing
             .iter()
-            .any(|gap| gap.why.contains("interrupted"))
+            .any(|gap| words::reason(&gap.why).to_string().contains("interrupted"))
     };
     assert!(later.rows.iter().filter(unseen).count() >= 18);
     assert!(!unseen(&&later.rows[0]), "observed before the interruption");
@@ -440,8 +442,12 @@ fn what_fails_while_it_is_observed_loses_no_row() {
     assert_eq!(result.rows.len(), 20);
     let whys = |row: &BufferingRow| {
         let gaps = row.row.evidence.missing.iter();
-        gaps.filter(|gap| gap.why.contains("failed: cannot attach: no memory"))
-            .count()
+        gaps.filter(|gap| {
+            words::reason(&gap.why)
+                .to_string()
+                .contains("failed: cannot attach: no memory")
+        })
+        .count()
     };
     for (number, row) in result.rows.iter().enumerate() {
         assert!(row.row.timing.is_some());
@@ -458,6 +464,12 @@ fn an_interruption_keeps_what_was_found_of_the_runtimes() {
     assert_eq!(result.rows.len(), 20);
     // Calls are not visible here, so that each has a reason instead of a row.
     for name in ["C stdio", "Python"] {
-        assert!(result.missing.iter().any(|gap| gap.what == name), "{name}");
+        assert!(
+            result
+                .missing
+                .iter()
+                .any(|gap| words::missing(&gap.what).to_string() == name),
+            "{name}"
+        );
     }
 }

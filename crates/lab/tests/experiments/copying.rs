@@ -1,6 +1,8 @@
 //! Every method of `lab copy`, as its workload process does it: contents, truncation, failures, and
 //! the system calls compared with strace's counts.
 
+use iostrata_core::gap::Reason;
+use iostrata_report::words;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -239,7 +241,7 @@ fn settings(scratch: &Path) -> RunSettings {
         scratch: scratch.to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: "nobody watches".to_owned(),
+        unobserved_because: Reason::Error("nobody watches".to_owned()),
     }
 }
 
@@ -387,8 +389,14 @@ fn a_memory_file_system_is_never_cold_and_says_so() {
         run(&cases, &settings, &[place], None, &mut Silent, &never).unwrap()
     );
     assert_eq!(result.rows.len(), 1);
-    let gap = |what: &str| result.missing.iter().find(|gap| gap.what == what);
-    assert!(gap("cold source on host").unwrap().why.contains("tmpfs"));
+    let gap = |what: &str| {
+        result
+            .missing
+            .iter()
+            .find(|gap| words::missing(&gap.what).to_string() == what)
+    };
+    let why = &gap("cold source on host").unwrap().why;
+    assert!(words::reason(why).to_string().contains("tmpfs"));
     assert!(gap("reflink on host").is_some());
     assert!(gap("kernel evidence").is_some());
     assert!(result.rows[0].figures.calls.is_none(), "unknown is not 0");

@@ -1,6 +1,7 @@
 //! `lab buffering` from end to end, observed by eBPF, on a fresh ext4.
 
 use iostrata_core::buffering::{BufferingResult, Mode};
+use iostrata_core::gap::Reason;
 use iostrata_lab::buffering::Selection;
 use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::experiment::run;
@@ -8,6 +9,7 @@ use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Image, ImageKind, Images, Plan, isolate, prepare};
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
+use iostrata_report::words;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::stack::{Roots, inspect};
 
@@ -61,7 +63,7 @@ fn observed_run(modes: &[Mode]) -> BufferingResult {
         scratch: prepared.host().to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: String::new(),
+        unobserved_because: Reason::Error(String::new()),
     };
     let targets: Vec<Target> = prepared.images().iter().map(target).collect();
     let mut observer = EbpfObserver::open().unwrap();
@@ -179,6 +181,7 @@ fn check_runtimes(result: &BufferingResult) {
         result
             .missing
             .iter()
-            .any(|gap| gap.what == "Go" && gap.why.contains("quick"))
+            .any(|gap| words::missing(&gap.what).to_string() == "Go"
+                && words::reason(&gap.why).to_string().contains("quick"))
     );
 }

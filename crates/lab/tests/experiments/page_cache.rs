@@ -1,5 +1,7 @@
 //! `lab page-cache` from end to end, without an observer.
 
+use iostrata_core::gap::Reason;
+use iostrata_report::words;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -31,7 +33,7 @@ fn settings(scratch: &Path) -> RunSettings {
         scratch: scratch.to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: "no privilege".to_owned(),
+        unobserved_because: Reason::Error("no privilege".to_owned()),
     }
 }
 
@@ -255,8 +257,13 @@ fn memory_has_nothing_cold_and_warm_is_measured() {
     assert_eq!(result.rows.len(), 1);
     assert_eq!(result.rows[0].row.case.state, State::Warm);
     let gap = &result.missing[0];
-    assert_eq!(gap.what, "cold on host");
-    assert!(gap.why.contains("cannot be evicted"), "{}", gap.why);
+    assert_eq!(words::missing(&gap.what).to_string(), "cold on host");
+    assert!(
+        words::reason(&gap.why)
+            .to_string()
+            .contains("cannot be evicted"),
+        "{gap:?}"
+    );
 
     let cold = plan(&[State::Cold], &[Reader::Read], &[4096], &[]);
     let error = run_on(&cold, tmpfs(), &mut Silent, &|| false).unwrap_err();

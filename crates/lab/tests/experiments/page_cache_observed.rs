@@ -1,6 +1,7 @@
 //! `lab page-cache` observed by eBPF on a fresh ext4 whose device has no other user: counts that
 //! are known in advance.
 
+use iostrata_core::gap::Reason;
 use iostrata_core::page_cache::{PageCacheResult, PageCacheRow, Reader, State};
 use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::experiment::{Experiment as _, run};
@@ -65,7 +66,7 @@ fn observed_run() -> PageCacheResult {
         scratch: prepared.host().to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: String::new(),
+        unobserved_because: Reason::Error(String::new()),
     };
     let targets: Vec<Target> = prepared.images().iter().map(target).collect();
     let mut observer = EbpfObserver::open().unwrap();

@@ -2,6 +2,7 @@
 //!
 //! A comment next to a surprising figure names the kernel code that causes it.
 
+use iostrata_core::gap::Reason;
 use iostrata_core::lab::Experiment;
 use iostrata_core::sync::{Case, PerSync, SyncCall, SyncResult, SyncRow, Write};
 use iostrata_lab::engine::{Silent, StoppingRule};
@@ -108,7 +109,7 @@ fn measured_for(
         scratch: prepared.host().to_owned(),
         launcher: launcher(),
         virtualization: None,
-        unobserved_because: String::new(),
+        unobserved_because: Reason::Error(String::new()),
     };
     let mut observer = EbpfObserver::open().unwrap();
     let plan = sync::Plan {

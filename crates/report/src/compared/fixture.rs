@@ -6,7 +6,7 @@ use iostrata_core::compare::{
     Whole,
 };
 use iostrata_core::evidence::CallCount;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::trace::{Bounds, Severity};
 use serde_json::json;
 
@@ -192,7 +192,7 @@ pub(crate) fn lab() -> Comparison {
             vec!["copy: mmap_write, 8.0 MiB warm on host".to_owned()],
             Vec::new(),
         ),
-        missing: vec![Gap::new(
+        missing: vec![crate::fixture::gap(
             "copy: time of splice, 8.0 MiB warm",
             "the noise is unknown with one run each",
         )],
@@ -256,7 +256,10 @@ pub(crate) fn trace() -> Comparison {
         calls_differ: Some(true),
         trace: Some(runs),
         unpaired: sides(Vec::new(), vec![format!("file /srv/{HOSTILE}")]),
-        missing: vec![Gap::new("times", "the noise is unknown with one run each")],
+        missing: vec![Gap::new(
+            Missing::Times,
+            Reason::OneRunEach { remedy: false },
+        )],
         ..nothing()
     };
     comparison.fail_on(Limit { percent: 2.5 });

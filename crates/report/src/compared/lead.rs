@@ -1,11 +1,13 @@
 //! The first statement: for two labs the verdict, for two traces the wall time.
 
 use iostrata_core::compare::{
-    Comparison, PAGE_CACHE, Runs, Sides, TIMES, TimeRatio, Timed, Verdict, Whole,
+    Comparison, PAGE_CACHE, Runs, Sides, TimeRatio, Timed, Verdict, Whole,
 };
 
 use super::{factor, interval, is_telling, ratio, visible};
 use crate::format::{counted, number, time};
+use crate::words::{self, Words};
+use iostrata_core::gap::Missing;
 
 /// CPUs kept busy by others above which they are named as the reason.
 const BUSY_CPUS: f64 = 0.5;
@@ -87,10 +89,10 @@ pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
 }
 
 /// Why times are not judged.
-fn unjudged(comparison: &Comparison) -> &str {
+fn unjudged(comparison: &Comparison) -> Words {
     let mut gaps = comparison.missing.iter();
-    let gap = gaps.find(|gap| gap.what == TIMES);
-    gap.map_or("not known", |gap| &gap.why)
+    let gap = gaps.find(|gap| gap.what == Missing::Times);
+    gap.map_or_else(|| "not known".into(), |gap| words::reason(&gap.why))
 }
 
 /// `medians of 10 runs each, not traced; 1.20 times as long (97 %: 1.10–1.31)`.

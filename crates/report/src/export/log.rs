@@ -1,7 +1,8 @@
 //! Tables of operation logs. They do not contain the payload itself.
 
 use iostrata_core::bytes::hex_unless_text;
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::gap::Gap;
+use iostrata_core::op::FileId;
 use iostrata_core::record::{Begin, Change, End, Operation};
 
 use super::table::Table;

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::environment::{Environment, Storage};
+use iostrata_core::gap::Gap;
 use iostrata_core::lab::LabResult;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::TraceResult;
 
 use super::log::Recorded;
 use super::table::Table;
 use crate::fields::{Fields, columns};
 use crate::lab::Whole;
+use crate::words;
 
 /// The contents of an input file.
 #[derive(Debug, Clone, Copy)]
@@ -103,14 +104,14 @@ struct MissingRow<'a> {
 
 /// Missing information, and why: the reasons for the nulls in the other tables.
 pub fn missing<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
-    let gap = columns!(Fields::<&'a Gap>::new(); text: what why;);
     let columns = columns!(
         Fields::<MissingRow<'a>>::new();
         values: result;
         text: experiment;
         values: row file recording;
     )
-    .within("", gap, |row| Some(row.gap));
+    .field("what", |row| words::missing(&row.gap.what).to_string())
+    .field("why", |row| words::reason(&row.gap.why).to_string());
     Table::new("missing", columns, sources.iter().flat_map(gaps))
 }
 

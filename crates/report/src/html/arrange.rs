@@ -1,122 +1,74 @@
-//! The blocks of a result in the order of a page: problems before the figures, and tables of one
+//! The sections of a result in the order of a page: problems before the figures, and tables of one
 //! kind merged.
 
-use super::charts::OVER_TIME;
 use super::fold::Kind;
-use crate::view::page::{Block, Level, Page, Tone};
+use crate::view::page::{Block, Page, Tone};
+use crate::view::section::{Section, SectionId};
 
-/// The part whose many tables become one with a line before each of them.
-const JOINED: &str = "every-call";
-
-/// The blocks as a page shows them. `has_time` says whether a chart stands in [`OVER_TIME`].
+/// The blocks as a page shows them. `has_time` says whether a chart stands in the part over time.
 pub(super) fn arranged(kind: Kind, page: Page, has_time: bool) -> Vec<Block> {
-    match kind {
-        Kind::Trace => findings_first(page.into_blocks(), has_time),
-        Kind::Lab => place_last(joined(page.into_blocks())),
-        Kind::Doctor | Kind::Cache | Kind::Crash | Kind::Comparison => page.into_blocks(),
-    }
-}
-
-fn anchor(block: &Block) -> Option<&'static str> {
-    match block {
-        Block::Heading {
-            level: Level::Part,
-            anchor,
-            ..
-        } => Some(anchor.unwrap_or("part")),
-        _ => None,
-    }
+    let sections = page.into_sections();
+    let sections = match kind {
+        Kind::Trace => findings_first(sections, has_time),
+        Kind::Lab => machine_last(sections.into_iter().map(joined)),
+        Kind::Doctor | Kind::Cache | Kind::Crash | Kind::Comparison => sections,
+    };
+    let blocks = sections.into_iter().flat_map(|section| section.blocks);
+    blocks.collect()
 }
 
 /// A trace: its title, its findings, the chart over time, then the other parts; environment comes
 /// last.
-fn findings_first(blocks: Vec<Block>, has_time: bool) -> Vec<Block> {
-    let mut findings = Vec::new();
-    let mut others = Vec::new();
-    let mut is_finding = false;
-    for block in blocks {
-        if let Some(name) = anchor(&block) {
-            is_finding = name == "findings";
-        }
-        if is_finding {
-            findings.push(block);
-        } else {
-            others.push(block);
-        }
-    }
-    let parts = others.iter().position(|block| anchor(block).is_some());
-    let rest = others.split_off(parts.unwrap_or(others.len()));
-    others.append(&mut findings);
-    if has_time {
-        others.push(part(OVER_TIME, "over time"));
-    }
-    others.extend(rest);
-    place_last(others)
+fn findings_first(sections: Vec<Section>, has_time: bool) -> Vec<Section> {
+    let is_finding = |section: &Section| section.id == SectionId::Findings;
+    let (findings, mut all): (Vec<_>, Vec<_>) = sections.into_iter().partition(is_finding);
+    let first = all.iter().position(|section| section.id.is_part());
+    let parts = all.split_off(first.unwrap_or(all.len()));
+    all.extend(findings);
+    all.extend(has_time.then(|| headed(SectionId::OverTime, "over time", Vec::new())));
+    all.extend(parts);
+    machine_last(all.into_iter())
 }
 
 /// Below each title: where it ran comes after the other parts, warnings stay above them.
-fn place_last(blocks: Vec<Block>) -> Vec<Block> {
+fn machine_last(sections: impl Iterator<Item = Section>) -> Vec<Section> {
     let mut arranged = Vec::new();
-    let mut place = Vec::new();
-    let mut is_place = false;
-    for block in blocks {
-        if matches!(block, Block::Title { .. }) {
-            end_with(&mut arranged, &mut place);
-            is_place = true;
-        } else if anchor(&block).is_some() {
-            is_place = false;
-        }
-        match &block {
-            Block::Entry(_) => {}
-            Block::Text { tone, .. } if *tone != Tone::Warning => {}
-            _ => {
-                arranged.push(block);
+    let mut machine = None;
+    for section in sections {
+        match section.id {
+            SectionId::Machine => {
+                machine = Some(headed(section.id, "where it ran", section.blocks));
                 continue;
             }
+            SectionId::Title => arranged.extend(machine.take()),
+            _ => {}
         }
-        if is_place {
-            place.push(block);
-        } else {
-            arranged.push(block);
-        }
+        arranged.push(section);
     }
-    end_with(&mut arranged, &mut place);
+    arranged.extend(machine);
     arranged
 }
 
-/// Adds the part of where it ran.
-fn end_with(arranged: &mut Vec<Block>, place: &mut Vec<Block>) {
-    if place.is_empty() {
-        return;
-    }
-    arranged.push(part("machine", "where it ran"));
-    arranged.append(place);
+fn headed(id: SectionId, text: &str, blocks: Vec<Block>) -> Section {
+    let mut all = vec![Block::part(id, text, false)];
+    all.extend(blocks);
+    Section { id, blocks: all }
 }
 
-fn part(anchor: &'static str, text: &str) -> Block {
-    Block::Heading {
-        level: Level::Part,
-        anchor: Some(anchor),
-        text: text.to_owned(),
-        spoken: false,
+/// Tables of every call with the same heads as one; the line before each becomes a title in it.
+fn joined(section: Section) -> Section {
+    if section.id != SectionId::EveryCall {
+        return section;
     }
-}
-
-/// Tables of [`JOINED`] with the same heads as one; the line before each becomes a title in it.
-fn joined(blocks: Vec<Block>) -> Vec<Block> {
     let mut arranged: Vec<Block> = Vec::new();
-    let mut is_joined = false;
     let mut label: Option<String> = None;
-    for block in blocks {
-        if let Some(name) = anchor(&block) {
-            is_joined = name == JOINED;
-        }
+    for block in section.blocks {
         match block {
-            Block::Blank if is_joined => {}
-            Block::Text { text, .. } if is_joined => {
+            Block::Blank => {}
+            Block::Text { text, .. } => {
                 arranged.extend(label.replace(text).map(plain));
             }
-            Block::Table(mut table) if is_joined => {
+            Block::Table(mut table) => {
                 let name = label.take().unwrap_or_else(|| table.name.clone());
                 match arranged.last_mut() {
                     Some(Block::Table(whole)) if whole.heads().eq(table.heads()) => {
@@ -137,7 +89,10 @@ fn joined(blocks: Vec<Block>) -> Vec<Block> {
         }
     }
     arranged.extend(label.take().map(plain));
-    arranged
+    Section {
+        id: section.id,
+        blocks: arranged,
+    }
 }
 
 fn plain(text: String) -> Block {
@@ -154,17 +109,22 @@ mod tests {
     use crate::view::table::{Column, Table};
 
     fn heads(blocks: &[Block]) -> Vec<&str> {
-        blocks.iter().filter_map(anchor).collect()
+        let heads = blocks.iter().filter_map(|block| match block {
+            Block::Heading { id, .. } => id.map(SectionId::as_str),
+            _ => None,
+        });
+        heads.collect()
     }
 
     #[test]
     fn findings_come_before_bytes_and_the_machine_last() {
         let mut page = Page::endless();
         page.title("trace", "tar", Vec::new());
+        page.machine();
         page.paragraph(0, "in /srv on ext4");
-        page.part("bytes", "bytes");
-        page.heading("findings", "all findings: 0");
-        page.heading("files", "all files: 0");
+        page.part(SectionId::Bytes, "bytes");
+        page.heading(SectionId::Findings, "all findings: 0");
+        page.heading(SectionId::Files, "all files: 0");
         let blocks = arranged(Kind::Trace, page, true);
         let expected = ["findings", "over-time", "bytes", "files", "machine"];
         assert_eq!(heads(&blocks), expected);
@@ -176,7 +136,7 @@ mod tests {
     #[test]
     fn tables_of_calls_are_one() {
         let mut page = Page::endless();
-        page.heading("every-call", "system calls of each copy");
+        page.heading(SectionId::EveryCall, "system calls of each copy");
         for (name, calls) in [
             ("1 cp", vec!["read", "write"]),
             ("2 splice", vec!["splice"]),

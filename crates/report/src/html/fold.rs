@@ -1,6 +1,7 @@
 //! Which parts of a page are open at first, which are folded, and which are printed.
 
 use super::markup::Markup;
+use crate::view::section::SectionId;
 
 /// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +28,21 @@ pub(super) enum Fold {
 }
 
 impl Fold {
-    /// Of the part with an anchor.
-    pub(super) fn of(kind: Kind, anchor: &str) -> Self {
-        match (kind, anchor) {
-            (Kind::Trace, "findings")
-            | (Kind::Comparison, "limit" | "open" | "experiments" | "strata" | "findings")
+    /// Of a part.
+    pub(super) fn of(kind: Kind, id: SectionId) -> Self {
+        use SectionId::{
+            Bytes, Calls, Caveats, Changed, Experiments, Files, Findings, Limit, Missing,
+            NotJudged, Notes, Open, OverTime, Reasons, Rows, Strata,
+        };
+        match (kind, id) {
+            (Kind::Trace, Findings)
+            | (Kind::Comparison, Limit | Open | Experiments | Strata | Findings)
             | (Kind::Doctor | Kind::Crash, _) => Self::Open,
-            (Kind::Cache, "files") => Self::Opened,
-            (Kind::Trace, "over-time" | "bytes" | "files" | "calls" | "missing")
-            | (Kind::Lab, "caveats" | "notes")
-            | (Kind::Cache, "reasons")
-            | (Kind::Comparison, "rows" | "changed" | "not-judged" | "notes") => Self::Printed,
+            (Kind::Cache, Files) => Self::Opened,
+            (Kind::Trace, OverTime | Bytes | Files | Calls | Missing)
+            | (Kind::Lab, Caveats | Notes)
+            | (Kind::Cache, Reasons)
+            | (Kind::Comparison, Rows | Changed | NotJudged | Notes) => Self::Printed,
             _ => Self::Closed,
         }
     }

@@ -23,7 +23,7 @@ use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
 
 use self::blocks::Drawing;
-use self::charts::{Chart, OVER_TIME};
+use self::charts::Chart;
 use self::document::Document;
 use self::fold::{Fold, Kind};
 use self::lead::Lead;
@@ -33,6 +33,7 @@ use self::table::Room;
 use crate::view;
 use crate::view::lab::Extent;
 use crate::view::page::{Block, Page};
+use crate::view::section::SectionId;
 
 /// Limits of a page of one result. Ten thousand files stay below 5 MB and
 /// are laid out in less than a second.
@@ -88,7 +89,9 @@ impl<'a> Made<'a> {
     fn of(titled: &'a Titled<'a>) -> Self {
         let result = titled.result;
         let charts = charts_of(result);
-        let has_time = charts.iter().any(|chart| chart.after.part == OVER_TIME);
+        let has_time = charts
+            .iter()
+            .any(|chart| chart.after.part == SectionId::OverTime);
         Self {
             name: titled.name.as_deref(),
             result,

@@ -1,8 +1,8 @@
 //! A comparison for a pull request.
 
 use iostrata_core::compare::{
-    ChangedFile, Comparison, Count, FailOn, Findings, Found, Measure, Row, Runs, Sides, TIMES,
-    Weight, Whole,
+    ChangedFile, Comparison, Count, FailOn, Findings, Found, Measure, Row, Runs, Sides, Weight,
+    Whole,
 };
 
 use super::text::{code, table};
@@ -15,6 +15,8 @@ use crate::fields::{Group, compare};
 use crate::format::{counted, milliseconds, time};
 use crate::view::table::{Cell, Column};
 use crate::view::trace::severity;
+use crate::words;
+use iostrata_core::gap::Missing;
 
 /// Renders a comparison. Text from the results is shown as code and has no effect.
 pub fn draw(comparison: &Comparison, all: bool) -> String {
@@ -41,11 +43,11 @@ pub fn draw(comparison: &Comparison, all: bool) -> String {
     }
     unpaired(&mut parts, comparison, most);
     let gaps = comparison.missing.iter();
-    for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES) {
+    for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != Missing::Times) {
         parts.push(format!(
             "Not judged: {}: {}.",
-            code(&gap.what),
-            code(&gap.why)
+            code(words::missing(&gap.what).open()),
+            code(words::reason(&gap.why).open())
         ));
     }
     parts.extend(conditions(comparison).filter(|_| !unlike));

@@ -6,7 +6,8 @@ use crate::view::table::Table;
 
 /// Renders all blocks. Related lines become rows of one table.
 pub(super) fn draw(page: Page) -> String {
-    let mut blocks = page.into_blocks();
+    let sections = page.into_sections().into_iter();
+    let mut blocks: Vec<Block> = sections.flat_map(|section| section.blocks).collect();
     // A terminal shows this before the title; here it is below.
     let title = blocks
         .iter()
@@ -102,8 +103,8 @@ impl Drawn {
     }
 
     fn entry(&mut self, entry: &Entry) {
-        let text = (!entry.text.is_empty()).then(|| prose(&entry.text));
-        let row = (prose(entry.lead.trim()), text.into_iter().collect());
+        let text = (!entry.text.is_empty()).then(|| prose(entry.text.open()));
+        let row = (prose(entry.lead.open().trim()), text.into_iter().collect());
         if let Rows::Entries(rows) = &mut self.rows {
             rows.push(row);
             return;

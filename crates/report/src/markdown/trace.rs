@@ -17,6 +17,7 @@ pub fn draw(result: &TraceResult, style: &Style) -> String {
 mod tests {
     use super::*;
     use crate::view::trace::fixture;
+    use iostrata_core::gap::Reason;
 
     #[test]
     fn a_summary_for_an_issue() {
@@ -43,7 +44,7 @@ mod tests {
             finding.title = format!("wrote to {hostile}");
         }
         for gap in &mut result.missing {
-            gap.why = hostile.to_owned();
+            gap.why = Reason::Error(hostile.to_owned());
         }
         for name in [&mut result.syscalls[0].name, &mut result.tasks[0].name] {
             *name = hostile.to_owned();

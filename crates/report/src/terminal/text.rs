@@ -90,9 +90,9 @@ impl Text {
     fn entry(&mut self, entry: &Entry) {
         let text = match &entry.bar {
             Some(bar) => format!("{bar}  {}", entry.text),
-            None => entry.text.clone(),
+            None => entry.text.open().to_owned(),
         };
-        let lead = [entry.label.as_str(), &entry.lead].concat();
+        let lead = [entry.label.as_str(), entry.lead.open()].concat();
         self.beside(&lead, entry.tone, entry.column, &text);
     }
 

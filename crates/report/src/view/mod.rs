@@ -9,6 +9,7 @@ pub(crate) mod document;
 pub(crate) mod lab;
 pub(crate) mod page;
 mod place;
+pub(crate) mod section;
 pub(crate) mod table;
 pub(crate) mod top;
 pub(crate) mod trace;

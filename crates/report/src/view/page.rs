@@ -2,7 +2,9 @@
 
 use iostrata_core::bytes::grouped;
 
+use super::section::{Section, SectionId};
 use super::table::Table;
+use crate::words::Words;
 
 /// A space at which lines are not broken.
 pub(crate) const GLUE: &str = "\u{a0}";
@@ -46,7 +48,8 @@ pub(crate) enum Block {
     /// Starts a part.
     Heading {
         level: Level,
-        anchor: Option<&'static str>,
+        /// The section that it begins: that of a part.
+        id: Option<SectionId>,
         text: String,
         /// Whether a terminal shows it.
         spoken: bool,
@@ -78,18 +81,30 @@ pub(crate) enum Block {
     Drawing(String),
 }
 
+impl Block {
+    /// The heading of a part.
+    pub(crate) fn part(id: SectionId, text: &str, spoken: bool) -> Self {
+        Self::Heading {
+            level: Level::Part,
+            id: Some(id),
+            text: text.to_owned(),
+            spoken,
+        }
+    }
+}
+
 /// `lead`, and next to it `text` from `column` on.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// Shown by a terminal before the lead; elsewhere the heading has it.
     pub(crate) label: String,
-    pub(crate) lead: String,
+    pub(crate) lead: Words,
     pub(crate) tone: Tone,
     pub(crate) column: usize,
     /// Characters that show shares, before the text, which repeats them.
     pub(crate) bar: Option<String>,
     /// Empty if the next entry's text applies.
-    pub(crate) text: String,
+    pub(crate) text: Words,
 }
 
 /// A question, its answer from `column` on, and additional sentences.
@@ -183,7 +198,7 @@ pub(crate) enum Level {
 /// A page under construction.
 #[derive(Debug)]
 pub(crate) struct Page {
-    blocks: Vec<Block>,
+    sections: Vec<Section>,
     width: usize,
 }
 
@@ -191,7 +206,7 @@ impl Page {
     /// For a medium with this many columns.
     pub(crate) fn new(width: usize) -> Self {
         Self {
-            blocks: Vec::new(),
+            sections: Vec::new(),
             width: width.max(NARROWEST),
         }
     }
@@ -210,19 +225,25 @@ impl Page {
         self.width == ENDLESS
     }
 
-    /// Keeps the blocks accepted by `keeps`, in order.
-    pub(crate) fn retain(&mut self, keeps: impl FnMut(&Block) -> bool) {
-        self.blocks.retain(keeps);
+    /// Keeps the sections accepted by `keeps`, in order.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(SectionId) -> bool) {
+        self.sections.retain(|section| keeps(section.id));
     }
 
-    /// Moves the first blocks of another page here; it keeps the rest.
-    pub(crate) fn take(&mut self, from: &mut Self, count: usize) {
-        self.blocks.extend(from.blocks.drain(..count));
+    /// Splits off the sections from the first one with a heading on.
+    pub(crate) fn split_parts(&mut self) -> Self {
+        let first = self.sections.iter().position(|one| one.id.is_part());
+        Self {
+            sections: self
+                .sections
+                .split_off(first.unwrap_or(self.sections.len())),
+            width: self.width,
+        }
     }
 
     /// A question with its answer.
     pub(crate) fn answered(&mut self, answered: Answered) {
-        self.blocks.push(Block::Answered(answered));
+        self.push(Block::Answered(answered));
     }
 
     /// A page of the same width, to be added to this one if it fits.
@@ -230,54 +251,80 @@ impl Page {
         Self::new(self.width)
     }
 
-    /// Adds the blocks of another page.
+    /// Adds the sections of another page; what stands before its first heading continues the last
+    /// one here.
     pub(crate) fn append(&mut self, other: Self) {
-        self.blocks.extend(other.blocks);
+        for section in other.sections {
+            match self.sections.last_mut() {
+                Some(last) if section.id == SectionId::Head => last.blocks.extend(section.blocks),
+                _ => self.sections.push(section),
+            }
+        }
     }
 
-    pub(crate) fn blocks(&self) -> &[Block] {
-        &self.blocks
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.sections.iter().flat_map(|section| &section.blocks)
     }
 
-    pub(crate) fn into_blocks(self) -> Vec<Block> {
-        self.blocks
+    pub(crate) fn into_sections(self) -> Vec<Section> {
+        self.sections
+    }
+
+    /// Starts a section.
+    fn start(&mut self, id: SectionId, blocks: Vec<Block>) {
+        self.sections.push(Section { id, blocks });
+    }
+
+    /// Continues the last section.
+    fn push(&mut self, block: Block) {
+        match self.sections.last_mut() {
+            Some(section) => section.blocks.push(block),
+            None => self.start(SectionId::Head, vec![block]),
+        }
+    }
+
+    fn last_mut(&mut self) -> Option<&mut Block> {
+        self.sections.last_mut()?.blocks.last_mut()
     }
 
     pub(crate) fn blank(&mut self) {
-        self.blocks.push(Block::Blank);
+        self.push(Block::Blank);
     }
 
     /// The title of the page, or of its next independent part.
     pub(crate) fn title(&mut self, anchor: &'static str, name: &str, facts: Vec<String>) {
-        self.blocks.push(Block::Title {
+        let name = name.to_owned();
+        let title = Block::Title {
             anchor,
-            name: name.to_owned(),
+            name,
             facts,
-        });
+        };
+        self.start(SectionId::Title, vec![title]);
+    }
+
+    /// Where it ran comes next, without a heading.
+    pub(crate) fn machine(&mut self) {
+        self.start(SectionId::Machine, Vec::new());
     }
 
     /// A line that starts a part.
-    pub(crate) fn heading(&mut self, anchor: &'static str, text: &str) {
-        self.begin(Level::Part, Some(anchor), text, true);
+    pub(crate) fn heading(&mut self, id: SectionId, text: &str) {
+        self.start(id, vec![Block::part(id, text, true)]);
     }
 
     /// A line that starts a section of a part.
     pub(crate) fn section(&mut self, text: &str) {
-        self.begin(Level::Section, None, text, true);
+        self.push(Block::Heading {
+            level: Level::Section,
+            id: None,
+            text: text.to_owned(),
+            spoken: true,
+        });
     }
 
     /// Starts a part that a terminal separates only by an empty line.
-    pub(crate) fn part(&mut self, anchor: &'static str, text: &str) {
-        self.begin(Level::Part, Some(anchor), text, false);
-    }
-
-    fn begin(&mut self, level: Level, anchor: Option<&'static str>, text: &str, spoken: bool) {
-        self.blocks.push(Block::Heading {
-            level,
-            anchor,
-            text: text.to_owned(),
-            spoken,
-        });
+    pub(crate) fn part(&mut self, id: SectionId, text: &str) {
+        self.start(id, vec![Block::part(id, text, false)]);
     }
 
     pub(crate) fn paragraph(&mut self, indent: usize, text: &str) {
@@ -286,31 +333,37 @@ impl Page {
 
     pub(crate) fn styled(&mut self, indent: usize, text: &str, tone: Tone) {
         let text = text.to_owned();
-        self.blocks.push(Block::Text { indent, tone, text });
+        self.push(Block::Text { indent, tone, text });
     }
 
     /// `lead`, then `text` from `column` on. An entry without a text shares the next one's.
-    pub(crate) fn entry(&mut self, lead: &str, tone: Tone, column: usize, text: &str) {
-        self.blocks.push(Block::Entry(Entry {
+    pub(crate) fn entry(
+        &mut self,
+        lead: impl Into<Words>,
+        tone: Tone,
+        column: usize,
+        text: impl Into<Words>,
+    ) {
+        self.push(Block::Entry(Entry {
             label: String::new(),
-            lead: lead.to_owned(),
+            lead: lead.into(),
             tone,
             column,
             bar: None,
-            text: text.to_owned(),
+            text: text.into(),
         }));
     }
 
     /// The last entry has a bar of characters before its text.
     pub(crate) fn with_bar(&mut self, bar: Option<String>) {
-        if let Some(Block::Entry(entry)) = self.blocks.last_mut() {
+        if let Some(Block::Entry(entry)) = self.last_mut() {
             entry.bar = bar;
         }
     }
 
     /// A terminal shows a label before the last entry.
     pub(crate) fn with_label(&mut self, label: &str) {
-        if let Some(Block::Entry(entry)) = self.blocks.last_mut() {
+        if let Some(Block::Entry(entry)) = self.last_mut() {
             label.clone_into(&mut entry.label);
         }
     }
@@ -343,7 +396,7 @@ impl Page {
 
     /// More about the last entry, and the rows that decided it.
     pub(crate) fn more_of_rows(&mut self, column: usize, text: &str, rows: &[usize]) {
-        self.blocks.push(Block::More {
+        self.push(Block::More {
             column,
             text: text.to_owned(),
             rows: rows.to_vec(),
@@ -352,21 +405,21 @@ impl Page {
 
     /// A line for a shell, below the last entry.
     pub(crate) fn command(&mut self, line: &str) {
-        self.blocks.push(Block::Command(line.to_owned()));
+        self.push(Block::Command(line.to_owned()));
     }
 
     /// One of a list.
     pub(crate) fn bullet(&mut self, indent: usize, text: &str) {
         let text = text.to_owned();
-        self.blocks.push(Block::Bullet { indent, text });
+        self.push(Block::Bullet { indent, text });
     }
 
     pub(crate) fn table(&mut self, table: Table) {
-        self.blocks.push(Block::Table(table));
+        self.push(Block::Table(table));
     }
 
     /// The place of a drawing, by its name.
     pub(crate) fn drawing(&mut self, name: String) {
-        self.blocks.push(Block::Drawing(name));
+        self.push(Block::Drawing(name));
     }
 }

@@ -2,8 +2,8 @@
 //! with the kernel, or never did.
 
 use aya::maps::{HashMap, MapError};
-use iostrata_core::noun::counted;
-use iostrata_core::op::{Call, FileKind, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::{Call, FileKind};
 use iostrata_core::trace::timeline::{CallMoment, Purpose, moment_of};
 use iostrata_core::trace::{Did, Direction, Event, Writes, direction, is_sync};
 use zerocopy::FromZeros as _;
@@ -45,15 +45,7 @@ pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
 
 /// The gaps that they leave.
 pub(crate) fn gap(operations: u64) -> Option<Gap> {
-    (operations > 0).then(|| {
-        Gap::counted(
-            operations,
-            "libaio operation without result and time",
-            "libaio operations without results and times",
-            "the program fetched the results from memory shared with the kernel, or not at all: \
-             the operations count with the bytes requested, and as complete when submitted",
-        )
-    })
+    Gap::counted(operations, Countable::AioOperations, Reason::AioResults)
 }
 
 /// Reads without a known result, for a log that records reads.
@@ -62,12 +54,7 @@ pub(super) fn unread(left: &[Submission]) -> Option<Gap> {
         one.kind() == FileKind::Regular && direction(one.name()) == Some(Direction::Read)
     };
     let count = left.iter().filter(read).count();
-    (count > 0).then(|| {
-        Gap::new(
-            format!("{} by libaio", counted(count as u64, "read")),
-            "the program fetched their results from memory shared with the kernel, or not at all",
-        )
-    })
+    Gap::counted(count as u64, Countable::AioReads, Reason::AioResultsUnread)
 }
 
 impl Submission {

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use iostrata_core::op::{Call, FileId, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::{Call, FileId};
 use iostrata_core::record::RENAME_EXCHANGE;
 use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{
@@ -77,18 +78,11 @@ pub(super) struct Resolved {
 impl History {
     /// Gaps in the names of the session.
     pub(super) fn missing(&self) -> Vec<Gap> {
-        let gap = || {
-            let what = match self.as_text {
-                1 => "directory of 1 name".to_owned(),
-                names => format!("directories of {names} names"),
-            };
-            Gap::new(
-                what,
-                "the file system does not show which one a call changed; paths are as given by \
-                 the program, with unresolved links",
-            )
-        };
-        let as_text = (self.as_text > 0).then(gap);
+        let as_text = Gap::counted(
+            self.as_text,
+            Countable::DirectoriesOfNames,
+            Reason::PathsAsGiven,
+        );
         as_text
             .into_iter()
             .chain(unknown_files(self.truncated))
@@ -498,24 +492,12 @@ impl From<Resolved> for Ended {
 
 /// `truncate` identifies its file only by a path.
 fn unknown_files(truncated: u64) -> Option<Gap> {
-    (truncated > 0).then(|| {
-        Gap::new(
-            format!("{truncated} truncate"),
-            "the file system does not show which files they were",
-        )
-    })
+    Gap::counted(truncated, Countable::Truncates, Reason::TruncatedUnknown)
 }
 
 /// Since Linux 7.0 the kernel reads the paths of an operation when it starts it.
 fn unknown_paths(untold: u64) -> Option<Gap> {
-    (untold > 0).then(|| {
-        Gap::counted(
-            untold,
-            "io_uring operation on names",
-            "io_uring operations on names",
-            "this kernel does not expose their paths at submission",
-        )
-    })
+    Gap::counted(untold, Countable::RingNameOperations, Reason::PathsUnseen)
 }
 
 /// The last name of a path, and the part before it.

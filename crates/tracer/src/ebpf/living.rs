@@ -3,11 +3,10 @@
 //! The kernel side counts starts and ends. The kernel skips a program that would interrupt itself,
 //! so that an end may never be counted: therefore tasks are also scanned from time to time.
 
-use iostrata_core::noun;
 use std::time::{Duration, Instant};
 
+use iostrata_core::gap::{Countable, Exit, Gap, Reason};
 use iostrata_core::observe::ObserveError;
-use iostrata_core::op::Gap;
 
 use super::wire::Observer;
 use super::{EbpfObserver, error, readout};
@@ -74,26 +73,12 @@ impl EbpfObserver {
 /// Gaps from threads whose end the kernel did not report. `lost` threads still count as living, but
 /// no scan finds them.
 pub(super) fn not_told(known: &Observer, lost: u64) -> Vec<Gap> {
-    let counted = [
-        (
-            known.late,
-            "ends",
-            "they were found only by a scan of all threads",
-        ),
-        (
-            known.gone,
-            "ends, names, CPU time and page faults",
-            "they had ended before they were looked up",
-        ),
-        (lost, "calls", "their counts were lost with the threads"),
-    ];
-    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    counted
-        .map(|(count, what, why)| {
-            Gap::new(
-                format!("{what} of {}", noun::counted(count, "thread")),
-                format!("the kernel did not report their exit; {why}"),
-            )
-        })
-        .collect()
+    [
+        (known.late, Countable::ThreadEnds, Exit::Scanned),
+        (known.gone, Countable::ThreadDetails, Exit::Gone),
+        (lost, Countable::ThreadCalls, Exit::Uncounted),
+    ]
+    .into_iter()
+    .filter_map(|(count, of, exit)| Gap::counted(count, of, Reason::ExitUnreported(exit)))
+    .collect()
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aya::include_bytes_aligned;
 use aya::maps::MapError;
 use aya_obj::Object;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use rustix::thread::{CapabilitySet, capabilities};
 use zerocopy::IntoBytes as _;
 
@@ -36,55 +36,6 @@ static TOP_PLAIN: &[u8] = include_bytes_aligned!("top-plain.bpf.o");
 const ITERATORS: [&str; 2] = ["adopt", "look"];
 /// The kernel's type names for them.
 const ITERATOR: &str = "bpf_iter_task";
-
-/// The subject of a program. A stratum is observed when all its programs are loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stratum {
-    /// The process tree itself; without it nothing can be attributed.
-    Tasks,
-    /// Processes that join it.
-    Joins,
-    /// System calls per file.
-    Syscalls,
-    /// Blocked time inside calls.
-    Blocked,
-    /// Page-cache lookups, misses, fills, dirtying.
-    PageCache,
-    /// Block requests.
-    Device,
-    /// Operations of io_uring.
-    Ring,
-    /// Directories whose names change.
-    Names,
-}
-
-impl Stratum {
-    /// All strata.
-    pub const ALL: [Self; 8] = [
-        Self::Tasks,
-        Self::Joins,
-        Self::Syscalls,
-        Self::Blocked,
-        Self::PageCache,
-        Self::Device,
-        Self::Ring,
-        Self::Names,
-    ];
-
-    /// What the user loses without it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Tasks => "process tree",
-            Self::Joins => "processes that join later",
-            Self::Syscalls => "system calls",
-            Self::Blocked => "blocked time",
-            Self::PageCache => "page cache",
-            Self::Device => "device requests",
-            Self::Ring => "io_uring operations",
-            Self::Names => "directories of changed names",
-        }
-    }
-}
 
 /// The programs that the kernel accepted.
 pub(super) struct Programs {
@@ -131,13 +82,17 @@ impl Programs {
         for (stratum, done) in events {
             match done {
                 Ok(way) => loaded.extend(way.probes.iter().map(|probe| (stratum, *probe))),
-                Err(why) => missing.push(Gap::new(stratum.as_str(), why)),
+                Err(why) => missing.push(Gap::new(Missing::Stratum(stratum), Reason::Error(why))),
             }
         }
         let seen: Vec<Stratum> = Stratum::ALL
             .into_iter()
             .filter(|stratum| limits.wants(*stratum))
-            .filter(|stratum| missing.iter().all(|gap| gap.what != stratum.as_str()))
+            .filter(|stratum| {
+                missing
+                    .iter()
+                    .all(|gap| gap.what != Missing::Stratum(*stratum))
+            })
             .collect();
         // Half a stratum would give half a figure: drop its other programs too.
         loaded.retain(|(stratum, _)| seen.contains(stratum));
@@ -328,10 +283,8 @@ fn load_programs(ebpf: &mut Ebpf, hooks: &Hooks, limits: &Limits) -> Loaded {
     let mut done = load_all(jobs, hooks, limits, || {
         for (name, program) in iterators {
             if let Err(why) = load_iterator(program, hooks) {
-                missing.push(Gap::new(
-                    Stratum::Tasks.as_str(),
-                    format!("iter/task, {name}: {why}"),
-                ));
+                let why = Reason::Error(format!("iter/task, {name}: {why}"));
+                missing.push(Gap::new(Missing::Stratum(Stratum::Tasks), why));
             }
         }
     });

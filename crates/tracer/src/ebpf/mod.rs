@@ -48,16 +48,15 @@ pub(crate) mod wire;
 pub(crate) use aio::gap as without_result;
 use iostrata_core::environment::{Backend, Way};
 use iostrata_core::evidence::BlockRow;
+use iostrata_core::gap::{Gap, Missing, Stratum};
 use iostrata_core::halves::at_once;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
-use iostrata_core::op::Gap;
 
 use crate::failure::{self, survive};
 use crate::record::{Recording, Unfinished};
 use aya::maps::MapError;
 pub use calls::call_names;
 use living::Looks;
-pub use load::Stratum;
 use object::Object;
 pub use object::OpenError;
 use payload::Payloads;
@@ -367,7 +366,7 @@ impl Observer for EbpfObserver {
             || readout::read(&self.object, sums),
             || {
                 moments.and_then(|moments| {
-                    survive("the history", &mut failed_here, || finish(moments))
+                    survive(Missing::HistoryItself, &mut failed_here, || finish(moments))
                 })
             },
         );

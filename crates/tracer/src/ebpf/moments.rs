@@ -1,19 +1,19 @@
 //! Calls and requests over time, as the kernel side summed them (`bpf/moments.h`).
 
 use aya::maps::{Array, MapError};
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::trace::timeline::{
     CallMoment, MOMENTS, Moments, Purpose, RequestMoment, moment_of,
 };
 
 use super::entries::{each, first};
-use super::load::Stratum;
 use super::made::Ebpf;
 use super::object::Object;
 use super::readout::{clear_hash, lost, map, map_mut};
 use super::stream::cause;
 use super::wire::{self, Moment, PURPOSES, RequestMomentKey, loss};
 use crate::clock;
+use iostrata_core::gap::Stratum;
 
 /// Purposes by their number on the kernel side, from 1 on (`enum purpose`).
 const NUMBERED: [Purpose; PURPOSES] = [
@@ -34,12 +34,7 @@ pub(super) fn read(object: &Object, started_ns: u64) -> Result<Moments, MapError
     let ebpf = &object.ebpf;
     let requests = object.seen.contains(&Stratum::Device);
     let left_out = lost(ebpf, loss::MOMENTS)?;
-    let missing = (left_out > 0).then(|| {
-        Gap::new(
-            format!("{left_out} requests in the timeline"),
-            "the table of moments was full",
-        )
-    });
+    let missing = Gap::counted(left_out, Countable::TimelineRequests, Reason::MomentsFull);
     Ok(Moments {
         calls: calls(ebpf, started_ns)?,
         requests: requests.then(|| request_moments(ebpf)).transpose()?,

@@ -8,10 +8,10 @@ use std::thread::JoinHandle;
 
 use aya::maps::{Array, Map, MapData, MapError, RingBuf};
 use iostrata_core::environment::{TRACEPOINTS, Way};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::halves::at_once;
-use iostrata_core::op::Gap;
 
-use super::load::{self, Programs, Stratum};
+use super::load::{self, Programs};
 use super::made::Ebpf;
 use super::program;
 use super::skipped::Skipped;
@@ -21,6 +21,7 @@ use super::wire::{Config, END_IOS};
 use super::{Limits, symbols, types};
 use crate::failure;
 use crate::permission::filtered;
+use iostrata_core::gap::Stratum;
 
 /// The loaded object.
 pub(super) struct Object {
@@ -113,24 +114,23 @@ impl Object {
             }
             let why = missing
                 .iter()
-                .find(|gap| gap.what == Stratum::Tasks.as_str());
+                .find(|gap| gap.what == Missing::Stratum(Stratum::Tasks));
             return Err(OpenError::Tasks(
-                why.map_or_else(String::new, |gap| gap.why.clone()),
+                why.map_or_else(String::new, |gap| gap.why.text()),
             ));
         }
         ebpf.keep_loaded();
         // Without another thread it only takes longer.
         let read = addresses.map_or_else(|_refused| Ok(read()), JoinHandle::join);
-        let hidden = "kernel addresses are hidden (kptr_restrict, CAP_SYSLOG)".to_owned();
         let (end_io, why) = match read {
-            Ok(end_io) => (end_io, hidden),
-            Err(panic) => (Default::default(), failure::words(&*panic)),
+            Ok(end_io) => (end_io, Reason::AddressesHidden),
+            Err(panic) => {
+                let defect = failure::message(&*panic);
+                (Default::default(), Reason::AddressesUnread { defect })
+            }
         };
         if !symbols::known(&end_io) {
-            missing.push(Gap::new(
-                "journal and log writes by their completion function",
-                format!("{why}; request flags are used instead"),
-            ));
+            missing.push(Gap::new(Missing::JournalFunctions, why));
         }
         Ok(Self {
             ebpf,
@@ -223,10 +223,8 @@ impl Object {
     /// The resulting gaps, each once.
     pub(super) fn missing_of_new_modules(&mut self) {
         for module in self.new_modules() {
-            let gap = Gap::new(
-                format!("files and requests of {module}, separately"),
-                "its module was loaded while the program ran: mount it beforehand",
-            );
+            let module = module.to_string();
+            let gap = Gap::new(Missing::FileSystem { module }, Reason::ModuleLoadedLate);
             if !self.missing.contains(&gap) {
                 self.missing.push(gap);
             }

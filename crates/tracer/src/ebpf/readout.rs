@@ -8,7 +8,8 @@ use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
 };
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::gap::{Countable, Gap, Missing, Reason};
+use iostrata_core::op::FileId;
 use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::timeline::Purpose;
@@ -16,7 +17,6 @@ use zerocopy::FromZeros;
 
 use super::copies::Copies;
 use super::entries::each;
-use super::load::Stratum;
 use super::made::Ebpf;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
@@ -27,6 +27,7 @@ use super::wire::{
     using,
 };
 use super::{aio, calls, living, moments, uring, wanted};
+use iostrata_core::gap::Stratum;
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -75,31 +76,22 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (
             lost(ebpf, loss::ORPHANS)?,
-            [
-                "process that ended as the observation began",
-                "processes that ended as the observation began",
-            ],
-            "their children have a new parent, and are not known to belong to the tree",
+            Countable::EarlyProcesses,
+            Reason::ChildrenAdopted,
         ),
         (
             lost(ebpf, loss::ARGUMENTS)?,
-            [
-                "call whose arguments could not be read",
-                "calls whose arguments could not be read",
-            ],
-            "they were in program memory, or in its own tables, that could not be read at that \
-             time: their files and offsets are unknown",
+            Countable::CallsWithoutArguments,
+            Reason::ArgumentsPaged,
         ),
         (
             lost(ebpf, loss::COMPLETIONS)? + unended(ebpf)?,
-            ["io_uring operation", "io_uring operations"],
-            "no completion was seen: in flight at the end, or not requested \
-             (IOSQE_CQE_SKIP_SUCCESS)",
+            Countable::RingOperations,
+            Reason::NoCompletion,
         ),
     ];
-    let counted = counted.into_iter().filter(|(count, ..)| *count > 0);
-    let counted =
-        counted.map(|(count, [one, several], why)| Gap::counted(count, one, several, why));
+    let counted = counted.into_iter();
+    let counted = counted.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     let known = known(ebpf)?;
     let ends = living::not_told(&known, alive(ebpf)?);
     Ok(counted.chain(ends).chain(wanted::late(&known)).collect())
@@ -395,39 +387,35 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
     let counted = [
         (
             lost_here(loss::PAYLOAD),
-            "events with payload",
-            "the ring between kernel and recorder was full",
+            Countable::PayloadEvents,
+            Reason::RecorderRingFull,
         ),
         (
             lost.history.saturating_add(lost.names),
-            "steps or names",
-            "the ring between kernel and recorder was full",
+            Countable::StepsOrNames,
+            Reason::RecorderRingFull,
         ),
-        (
-            lost.tasks,
-            "threads",
-            "the kernel ran out of memory for following them",
-        ),
+        (lost.tasks, Countable::Threads, Reason::ThreadMemoryFull),
         (
             lost.foreign_calls,
-            "system calls of 32-bit programs",
-            "their numbers mean other calls; they are not decoded",
+            Countable::ForeignCalls,
+            Reason::ForeignNumbers,
         ),
         (
             object.skipped().events(of_calls),
-            "calls",
-            "the kernel did not run the eBPF program that counts them",
+            Countable::Calls,
+            Reason::ProgramNotRun,
         ),
     ];
     let refused = object.missing.iter().filter(|gap| {
-        [Stratum::Syscalls, Stratum::Tasks, Stratum::Ring]
-            .iter()
-            .any(|stratum| gap.what == stratum.as_str())
+        matches!(
+            gap.what,
+            Missing::Stratum(Stratum::Syscalls | Stratum::Tasks | Stratum::Ring)
+        )
     });
     counted
         .into_iter()
-        .filter(|(count, ..)| *count > 0)
-        .map(|(count, what, why)| Gap::new(format!("{count} {what}"), why))
+        .filter_map(|(count, of, why)| Gap::counted(count, of, why))
         .chain(refused.cloned())
         .chain(not_told(ebpf).unwrap_or_default())
         .chain(unrecorded(raw.syscalls.as_deref().unwrap_or_default()))

@@ -1,8 +1,8 @@
 //! Program runs that the kernel skipped because the same program was already running on that CPU
 //! (`__bpf_trace_run`, `kernel/trace/bpf_trace.c`), and how many events were lost with them.
 
-use super::load::Stratum;
 use super::ways::Probe;
+use iostrata_core::gap::Stratum;
 
 /// The number of skips of each program.
 #[derive(Debug, Clone, Default)]

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use aya::maps::{MapData, RingBuf};
 use iostrata_core::evidence::{Cause, Phase};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::RequestEvent;
-use iostrata_core::op::{Call, FileId, Gap, Op};
+use iostrata_core::op::{Call, FileId, Op};
 use rustix::process::setpriority_process;
 use zerocopy::FromBytes as _;
 
@@ -108,8 +109,8 @@ impl Stream {
 
 impl Events {
     fn fail(&mut self, panic: &(dyn Any + Send)) {
-        let what = "kernel events after the reader failed";
-        self.failed.push(Gap::new(what, failure::words(panic)));
+        let why = Reason::Defect(failure::message(panic));
+        self.failed.push(Gap::new(Missing::AfterReader, why));
         // The record at which it failed.
         self.unread = self.unread.saturating_add(1);
     }

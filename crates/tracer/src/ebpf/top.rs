@@ -9,15 +9,15 @@ use std::hash::Hash;
 use aya::Pod;
 use aya::maps::{MapData, MapError, RingBuf};
 use iostrata_core::environment::Way;
+use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::observe::ObserveError;
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::FileId;
 use iostrata_core::top::{
     CallSum, CommitWait, Named, PageSum, RequestRow, RequestSum, Share, Strata, Transaction,
 };
 use zerocopy::FromZeros;
 
 use super::entries::{each, remove};
-use super::load::Stratum;
 use super::names::Names;
 use super::object::{Object, OpenError};
 use super::readout::{lost, map};
@@ -30,6 +30,7 @@ use super::wire::{
 use super::{Limits, error, unread};
 use crate::clock;
 use crate::kernel::rcu;
+use iostrata_core::gap::Stratum;
 
 /// A process as the kernel side knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,69 +88,39 @@ pub struct Watch {
 }
 
 /// Losses that this observer can have: which, of one thing or several, and why.
-const LOSSES: [(u32, [&str; 2], &str); 9] = [
-    (
-        loss::CALLS,
-        ["call without its file", "calls without their file"],
-        NO_ROOM,
-    ),
-    (
-        loss::CACHE,
-        [
-            "page-cache event without its file",
-            "page-cache events without their file",
-        ],
-        NO_ROOM,
-    ),
+const LOSSES: [(u32, Countable, Reason); 9] = [
+    (loss::CALLS, Countable::CallsWithoutFile, NO_ROOM),
+    (loss::CACHE, Countable::CacheEventsWithoutFile, NO_ROOM),
     (
         loss::BLOCK,
-        ["block request", "block requests"],
-        "the table of requests was full",
+        Countable::BlockRequests,
+        Reason::RequestTableFull,
     ),
     (
         loss::TASKS,
-        ["call or page-cache event", "calls or page-cache events"],
-        "more processes and files were active than there is room for",
+        Countable::CallsOrCacheEvents,
+        Reason::ActiveTableFull,
     ),
     (
         loss::COMPAT,
-        [
-            "system call of a 32-bit program",
-            "system calls of 32-bit programs",
-        ],
-        "their numbers mean other calls; they are not decoded",
+        Countable::ForeignCalls,
+        Reason::ForeignNumbers,
     ),
     (
         loss::COMMITS,
-        [
-            "participant of a journal transaction",
-            "participants of journal transactions",
-        ],
-        "the table of those who wait for commits and take part in them was full",
+        Countable::JournalParticipants,
+        Reason::CommitTableFull,
     ),
-    (
-        loss::NAMES,
-        ["name of a file", "names of files"],
-        "the ring between kernel and reader was full",
-    ),
+    (loss::NAMES, Countable::FileNames, Reason::ReaderRingFull),
     (
         loss::ARGUMENTS,
-        [
-            "call whose arguments could not be read",
-            "calls whose arguments could not be read",
-        ],
-        "they were in program memory that could not be read at that time",
+        Countable::CallsWithoutArguments,
+        Reason::ArgumentsUnread,
     ),
-    (
-        loss::ENDS,
-        ["end of a request", "ends of requests"],
-        "the kernel did not report them; a request that was given back by the driver and then \
-         joined with another is counted as two",
-    ),
+    (loss::ENDS, Countable::RequestEnds, Reason::EndsUnreported),
 ];
 
-const NO_ROOM: &str =
-    "more files were used than there is room for; they are counted by process only";
+const NO_ROOM: Reason = Reason::FileTableFullByProcess;
 
 impl Watch {
     /// Loads the programs.
@@ -324,28 +295,25 @@ impl Watch {
     }
 
     fn tell_losses(&mut self, taken: &mut Taken) -> Result<(), MapError> {
-        for ((what, [one, several], why), before) in LOSSES.iter().zip(&mut self.lost) {
-            let now = lost(&self.object.ebpf, *what)?;
+        for ((what, of, why), before) in LOSSES.into_iter().zip(&mut self.lost) {
+            let now = lost(&self.object.ebpf, what)?;
             let count = now.saturating_sub(*before);
             *before = now;
-            taken.lose(count, one, several, why);
+            taken.lose(count, of, why);
         }
         let skipped = self.object.skipped();
         // Requests whose end was not seen are among the losses above.
         let count = skipped.clone().since(&self.skipped).lost(0);
         self.skipped = skipped;
-        let why = "the kernel did not run the eBPF program that counts them";
-        taken.lose(count, "event", "events", why);
+        taken.lose(count, Countable::Events, Reason::ProgramNotRun);
         Ok(())
     }
 }
 
 impl Taken {
-    fn lose(&mut self, count: u64, one: &str, several: &str, why: &str) {
-        if count > 0 {
-            self.lost_events = self.lost_events.saturating_add(count);
-            self.missing.push(Gap::counted(count, one, several, why));
-        }
+    fn lose(&mut self, count: u64, of: Countable, why: Reason) {
+        self.lost_events = self.lost_events.saturating_add(count);
+        self.missing.extend(Gap::counted(count, of, why));
     }
 }
 

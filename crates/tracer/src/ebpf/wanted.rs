@@ -1,8 +1,8 @@
 //! Who belongs to the tree besides one root: several processes, control groups, names.
 
 use aya::maps::{HashMap, MapError};
+use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::observe::{ObserveError, Stream};
-use iostrata_core::op::Gap;
 use iostrata_core::trace::{Joined, MatchedBy};
 
 use super::entries::each;
@@ -149,15 +149,7 @@ fn joiner(key: &JoinedKey, how: &wire::Joined) -> Joiner {
 
 /// Calls that the other threads of a moved process made until they were found.
 pub(super) fn late(known: &Observer) -> Option<Gap> {
-    (known.moved > 0).then(|| {
-        Gap::counted(
-            known.moved,
-            "thread's calls right after its process was moved into the cgroup",
-            "threads' calls right after their process was moved into the cgroup",
-            "the kernel reports the move of the first thread only; a scan finds the others within \
-             some milliseconds",
-        )
-    })
+    Gap::counted(known.moved, Countable::MovedThreads, Reason::FirstMoveOnly)
 }
 
 #[cfg(test)]

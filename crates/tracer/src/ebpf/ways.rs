@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use super::load::Stratum;
 use super::types::TRACEPOINT;
+use iostrata_core::gap::Stratum;
 
 /// The attachment point of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

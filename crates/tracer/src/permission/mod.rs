@@ -111,20 +111,21 @@ fn strata(
         .iter()
         .map(|way| ability(See, &way.what, Ok(format!("by {}", way.by))));
     let mut abilities: Vec<Ability> = seen.collect();
-    for gap in known.missing {
+    for Gap { what, why } in known.missing {
+        let (what, why) = (what.text(), why.text());
         let told = abilities
             .iter_mut()
-            .find(|ability| !ability.available && ability.name == gap.what);
+            .find(|ability| !ability.available && ability.name == what);
         if let Some(ability) = told {
-            ability.why = format!("{}; {}", ability.why, gap.why);
+            ability.why = format!("{}; {why}", ability.why);
             continue;
         }
         // Errors end with their remedy, which has its own place here, or say where to find it.
-        let remedy = remedy(&gap.why, capabilities, grant, roots);
+        let remedy = remedy(&why, capabilities, grant, roots);
         let mut ends = [remedy, Some(ASK_DOCTOR)].into_iter().flatten();
-        let without = ends.find_map(|end| gap.why.strip_suffix(end));
-        let why = without.map_or(gap.why.as_str(), |why| why.trim_end_matches("; "));
-        abilities.push(ability(See, &gap.what, refused(why, remedy)));
+        let without = ends.find_map(|end| why.strip_suffix(end));
+        let why = without.map_or(why.as_str(), |why| why.trim_end_matches("; "));
+        abilities.push(ability(See, &what, refused(why, remedy)));
     }
     abilities
 }
@@ -186,7 +187,7 @@ fn privileges(
 ) -> Verdict {
     let setting = Roots::read(&roots.proc.join("sys/kernel/unprivileged_bpf_disabled"));
     let words = capabilities.in_words();
-    let was_refused = |gap: &Gap| gap.why.ends_with(grant.remedy);
+    let was_refused = |gap: &Gap| gap.why.text().ends_with(grant.remedy);
     if capabilities.may_trace() && known.seen.is_empty() && !known.missing.is_empty() {
         let remedy = known.missing.iter().any(was_refused);
         let why = format!("no program could be loaded, despite {words}");

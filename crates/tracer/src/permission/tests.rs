@@ -1,3 +1,4 @@
+use iostrata_core::gap::{Missing, Reason, Stratum};
 use std::fs;
 
 use super::*;
@@ -30,13 +31,15 @@ fn capabilities_are_those_in_effect() {
     assert_eq!(Capabilities(0).in_words(), "none");
 }
 
+fn page_cache(why: &str) -> Gap {
+    let what = Missing::Stratum(Stratum::PageCache);
+    Gap::new(what, Reason::Error(why.to_owned()))
+}
+
 #[test]
 fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
     let (_kept, roots) = Roots::with(&[("sys/kernel/btf/vmlinux", "")]);
-    let missing = [
-        Gap::new("page cache", "tp_btf/a: EPERM"),
-        Gap::new("page cache", "tp_btf/b: EPERM"),
-    ];
+    let missing = [page_cache("tp_btf/a: EPERM"), page_cache("tp_btf/b: EPERM")];
     let known = Known {
         seen: &[by_tracepoints("syscalls")],
         missing: &missing,
@@ -52,7 +55,7 @@ fn an_unprivileged_user_is_told_how_to_get_each_stratum() {
 #[test]
 fn a_remedy_is_told_once() {
     let (_kept, roots) = Roots::with(&[("sys/kernel/btf/vmlinux", "")]);
-    let missing = [Gap::new("page cache", format!("eBPF is refused; {REMEDY}"))];
+    let missing = [page_cache(&format!("eBPF is refused; {REMEDY}"))];
     let known = Known {
         missing: &missing,
         ..Known::default()

@@ -58,8 +58,8 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::Observation;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::Lower;
 
 pub use calls::sees;
@@ -257,7 +257,7 @@ impl Session {
             failed.extend(rest.join().err().map(|error| given_up(&error)));
         }
         let stops = self.stops;
-        let finished = survive("the whole recording", &mut failed, || {
+        let finished = survive(Missing::Recording, &mut failed, || {
             failure::stage("record.finish");
             record.finish(stops, self.watch.stops.load(Ordering::Relaxed))
         });
@@ -303,7 +303,7 @@ impl Session {
 }
 
 fn given_up(error: &TraceError) -> Gap {
-    Gap::new("the whole recording", error.to_string())
+    Gap::new(Missing::Recording, Reason::Error(error.to_string()))
 }
 
 /// Processes behind a filter that are still running after the observation. They need this process

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt as _;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Countable, Gap, Missing, Reason, Stratum};
 
 use super::Stops;
 use super::request::Tid;
@@ -54,66 +54,62 @@ impl Notes {
     }
 
     fn of_rings(&self) -> Option<Gap> {
-        let why = "the program submits them through shared memory, where ptrace cannot see them; \
-                   eBPF can";
-        (self.rings > 0).then(|| Gap::new("io_uring operations", why))
+        let what = Missing::Stratum(Stratum::Ring);
+        (self.rings > 0).then(|| Gap::new(what, Reason::RingUnseen))
     }
 
     fn of_foreign(&self) -> Option<Gap> {
-        let why = "their numbers mean other calls; they are not decoded";
-        let what = || format!("{} system calls of 32-bit programs", self.foreign);
-        (self.foreign > 0).then(|| Gap::new(what(), why))
+        Gap::counted(
+            self.foreign,
+            Countable::ForeignCalls,
+            Reason::ForeignNumbers,
+        )
     }
 
     fn of_refused(&self) -> Option<Gap> {
-        let why = "the kernel does not permit tracing them: they belong to another user, or have a \
-             tracer";
-        let what = || format!("{} threads of the process's descendants", self.refused);
-        (self.refused > 0).then(|| Gap::new(what(), why))
+        Gap::counted(
+            self.refused,
+            Countable::RefusedThreads,
+            Reason::TracingDenied,
+        )
     }
 
     /// Calls on descriptors that the kernel did not identify.
     fn of_hidden(hidden: u64) -> Option<Gap> {
-        let why = "the kernel did not resolve their descriptors (pidfd_getfd, /proc/PID/fd)";
-        (hidden > 0).then(|| Gap::counted(hidden, "call on a file", "calls on files", why))
+        Gap::counted(
+            hidden,
+            Countable::HiddenCalls,
+            Reason::DescriptorsUnresolved,
+        )
     }
 
     /// Open files whose sharing is unknown.
     fn of_apart(&self) -> Option<Gap> {
-        let why = "a seccomp filter denies kcmp(2), which shows whether two descriptors share an \
-                   open file; give the container CAP_SYS_PTRACE";
-        (self.not_compared > 0).then(|| Gap::new("open files shared between processes", why))
+        let gap = || Gap::new(Missing::OpenFileSharing, Reason::CompareDenied);
+        (self.not_compared > 0).then(gap)
     }
 
     /// All gaps of a run, without what is counted as lost.
     pub(super) fn gaps(self, stops: Stops, without_generation: u64, hidden: u64) -> Vec<Gap> {
         let mut gaps = always(stops);
-        let met = [self.of_rings(), self.of_refused(), Self::of_hidden(hidden)];
+        let met = [
+            self.of_rings(),
+            self.of_refused(),
+            Self::of_hidden(hidden),
+            Gap::counted(
+                self.without_figures,
+                Countable::ThreadFigures,
+                Reason::EndedBeforeRead,
+            ),
+        ];
         gaps.extend(met.into_iter().flatten());
-        let mut say = |is: bool, what: String, why: &str| {
-            if is {
-                gaps.push(Gap::new(what, why));
-            }
-        };
-        say(
-            self.without_figures > 0,
-            format!("CPU time and faults of {} threads", self.without_figures),
-            "they ended before their figures could be read",
-        );
-        say(
-            without_generation > 0,
-            "reuse of inode numbers".to_owned(),
-            "some file systems do not report the generation of a file (FS_IOC_GETVERSION); two \
-             successive files with the same inode number are treated as one",
-        );
+        if without_generation > 0 {
+            gaps.push(Gap::new(Missing::InodeReuse, Reason::NoGenerations));
+        }
         if let Some(path) = self.unprivileged {
             let path = String::from_utf8_lossy(&path).into_owned();
-            say(
-                true,
-                format!("the privileges of {path}"),
-                "a program traced without privileges gains none through set-user-ID or file \
-                 capabilities; it may behave differently than without iostrata",
-            );
+            let what = Missing::Privileges { path };
+            gaps.push(Gap::new(what, Reason::TracedWithoutPrivileges));
         }
         gaps.extend(crate::ebpf::without_result(self.without_result));
         gaps
@@ -140,39 +136,17 @@ fn is_held_back(process: u32) -> bool {
 
 /// What this back end never sees.
 fn always(stops: Stops) -> Vec<Gap> {
+    let device = Missing::Stratum(Stratum::Device);
     let mut gaps = vec![
-        Gap::new(
-            "pages looked up, missed, prefetched and dirtied",
-            "ptrace sees system calls only; the residency of files before and after comes \
-             from cachestat",
-        ),
-        Gap::new(
-            "device requests",
-            "ptrace sees system calls only; /proc/PID/io has the bytes of each process",
-        ),
-        Gap::new(
-            "time blocked in calls",
-            "ptrace does not see when a thread leaves the CPU",
-        ),
-        Gap::new(
-            "times without the observer's overhead",
-            "each observed call stops twice, some 10 µs in total, which its time includes; if \
-             many threads make calls at once, their times also include waiting for the observer",
-        ),
-        Gap::new(
-            "call sites in the program",
-            "this back end records no stacks; eBPF does",
-        ),
-        Gap::new(
-            "reads and stores through mappings",
-            "they make no system calls",
-        ),
+        Gap::new(Missing::CacheFigures, Reason::UnseenCache),
+        Gap::new(device, Reason::UnseenDevice),
+        Gap::new(Missing::TimeInCalls, Reason::OffCpuUnseen),
+        Gap::new(Missing::UndisturbedTimes, Reason::StopsCost),
+        Gap::new(Missing::CallSites, Reason::NoStacks),
+        Gap::new(Missing::MappedAccess, Reason::MappingsMakeNoCalls),
     ];
     if stops == Stops::Io {
-        gaps.push(Gap::new(
-            "calls that do no I/O",
-            "the observer does not stop at them and does not count them",
-        ));
+        gaps.push(Gap::new(Missing::CallsWithoutIo, Reason::NotStopped));
     }
     gaps
 }
@@ -197,7 +171,7 @@ mod tests {
         assert_eq!(gaps.len(), usual + 7);
         assert!(
             gaps.iter()
-                .any(|gap| gap.what == "the privileges of /bin/su")
+                .any(|gap| matches!(&gap.what, Missing::Privileges { path } if path == "/bin/su"))
         );
         assert_eq!(Notes::default().gaps(Stops::All, 0, 0).len(), usual - 1);
     }

@@ -1,8 +1,8 @@
 //! From the last stop of a recording to the evidence.
 
 use iostrata_core::evidence::{Losses, RawEvidence, Totals};
+use iostrata_core::gap::Gap;
 use iostrata_core::observe::Observation;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::tally::{Tally, Used};
 use iostrata_core::trace::{Lower, ProcessIo, Task};

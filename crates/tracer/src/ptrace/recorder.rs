@@ -2,7 +2,8 @@
 
 use std::os::fd::AsFd as _;
 
-use iostrata_core::op::{Call, FileId, Gap};
+use iostrata_core::gap::Gap;
+use iostrata_core::op::{Call, FileId};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Direction, ProcessIo};
 use syscalls::Sysno;

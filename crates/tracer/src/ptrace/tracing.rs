@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use syscalls::Sysno;
 
 use super::Stops;
@@ -182,8 +182,8 @@ impl Tracing {
         }
         let presser = self.recorder.as_mut().and_then(Recorder::presser);
         if let Some(Err(error)) = presser.map(Presser::press) {
-            let what = "a sync of another file after a change";
-            self.failed.push(Gap::new(what, error.to_string()));
+            let why = Reason::Error(error.to_string());
+            self.failed.push(Gap::new(Missing::SyncAfterChange, why));
         }
     }
 
@@ -253,8 +253,8 @@ impl Tracing {
 
     /// The record ends here; stopped processes continue without it.
     fn go_on_after(&mut self, panic: &(dyn Any + Send)) {
-        let what = "everything traced after the recording failed";
-        self.failed.push(Gap::new(what, failure::words(panic)));
+        let why = Reason::Defect(failure::message(panic));
+        self.failed.push(Gap::new(Missing::AfterRecorder, why));
         self.broken = self.broken.take().or(self.recorder.take());
         if let Some((tid, stop)) = self.current.take() {
             self.let_on(tid, stop, self.onward(tid));

@@ -4,7 +4,6 @@
 //! length, permissions, the target of a link, the names in directories that the program created,
 //! and all bytes in the log.
 
-use iostrata_core::noun::counted;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -13,7 +12,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::gap::{Countable, Difference, Gap, Missing, Reason};
+use iostrata_core::op::FileId;
 use iostrata_core::record::{
     Body, Change, Check, Contents, Entry, FileKind, Limits, Node, ReadError, Reader, Refused, Tree,
     Was,
@@ -33,8 +33,8 @@ pub(super) fn check(log: &Path) -> (Check, Vec<Gap>) {
     match compare(log) {
         Ok(compared) => compared.finish(),
         Err(error) => {
-            let because = format!("the log cannot be read back: {error}");
-            let gap = Gap::new("the check of the log against the files", because.clone());
+            let because = Reason::ReadBack(error.to_string());
+            let gap = Gap::new(Missing::LogCheck, because.clone());
             (Check::Skipped { because }, vec![gap])
         }
     }
@@ -49,25 +49,20 @@ struct Compared {
 }
 
 impl Compared {
-    fn differs(&mut self, path: &[u8], what: String) {
+    fn differs(&mut self, path: &[u8], difference: Difference) {
         self.differing += 1;
         if self.gaps.len() < TOLD {
-            let path = String::from_utf8_lossy(path);
-            self.gaps
-                .push(Gap::new(format!("what changed {path}"), what));
+            let path = String::from_utf8_lossy(path).into_owned();
+            let what = Missing::ChangedFile { path };
+            self.gaps.push(Gap::new(what, Reason::Differs(difference)));
         }
     }
 
     fn finish(mut self) -> (Check, Vec<Gap>) {
         let told = self.gaps.len() as u64;
-        if self.differing > told {
-            let more = self.differing - told;
-            let why = "they also differ from the log";
-            self.gaps.push(Gap::new(
-                format!("what changed {}", counted(more, "more file")),
-                why,
-            ));
-        }
+        let more = self.differing.saturating_sub(told);
+        let more = Gap::counted(more, Countable::MoreChangedFiles, Reason::MoreDiffer);
+        self.gaps.extend(more);
         let check = Check::Compared {
             nodes: self.nodes,
             differing: self.differing,
@@ -105,7 +100,7 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
             match tree.apply(&operation) {
                 Ok(()) => {}
                 Err(Refused::Impossible(impossible)) => {
-                    let gap = Gap::new("an operation", impossible.to_string());
+                    let gap = Gap::new(Missing::Operation, Reason::Error(impossible.to_string()));
                     compared.gaps.push(gap);
                     compared.differing += 1;
                     return Ok(compared);
@@ -116,11 +111,9 @@ fn compare(log: &Path) -> Result<Compared, ReadError> {
     }
     let (misfits, first) = tree.misfits();
     if let Some(first) = first.first() {
-        let what = format!(
-            "{} that did not fit the previous ones",
-            counted(misfits, "operation")
-        );
-        compared.gaps.push(Gap::new(what, first.clone()));
+        let why = Reason::Misfit(first.clone());
+        let gap = Gap::counted(misfits, Countable::MisfitOperations, why);
+        compared.gaps.extend(gap);
     }
     let mut waiting: Vec<(FileId, Vec<u8>)> = Vec::new();
     waiting.extend(tree.root().map(|root| (root, Vec::new())));
@@ -174,7 +167,7 @@ fn names(tree: &Tree, directory: FileId, path: &[u8], itself: &Metadata, compare
             .is_ok_and(|is| (is.dev(), is.ino()) == (itself.dev(), itself.ino()));
         if !known.contains(name.as_bytes()) && !is_itself {
             let path = [path, b"/", name.as_bytes()].concat();
-            compared.differs(&path, "it exists, but is not in the log".to_owned());
+            compared.differs(&path, Difference::NotInLog);
         }
     }
 }
@@ -188,7 +181,7 @@ fn one(
     let is = match fs::symlink_metadata(real(path)) {
         Ok(is) => is,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            compared.differs(path, "the log has it, and it does not exist".to_owned());
+            compared.differs(path, Difference::Absent);
             return Ok(());
         }
         Err(_) => {
@@ -210,7 +203,7 @@ fn one(
 enum Seen {
     Same,
     Unknown,
-    Different(String),
+    Different(Difference),
 }
 
 fn difference(
@@ -221,16 +214,14 @@ fn difference(
 ) -> Result<Seen, ReadError> {
     let kind = FileKind::from_mode(is.mode());
     if kind != node.kind {
-        let (log, real) = (node.kind.as_str(), kind.as_str());
-        return Ok(Seen::Different(format!(
-            "it is a {real}, but the log has a {log}"
-        )));
+        return Ok(Seen::Different(Difference::Kind {
+            file: kind.as_str().to_owned(),
+            log: node.kind.as_str().to_owned(),
+        }));
     }
     let mode = is.mode() & 0o7777;
     if let Some(log) = node.attributes.mode.filter(|log| *log != mode) {
-        return Ok(Seen::Different(format!(
-            "its mode is {mode:o}, but {log:o} in the log"
-        )));
+        return Ok(Seen::Different(Difference::Mode { file: mode, log }));
     }
     match &node.body {
         Body::File(contents) => file(contents, path, is, reader),
@@ -238,7 +229,7 @@ fn difference(
             let says = fs::read_link(real(path));
             Ok(match says {
                 Ok(says) if says.as_os_str().as_bytes() == target => Seen::Same,
-                Ok(_) => Seen::Different("its target differs from the log".to_owned()),
+                Ok(_) => Seen::Different(Difference::Target),
                 Err(_) => Seen::Unknown,
             })
         }
@@ -256,9 +247,8 @@ fn file(
 ) -> Result<Seen, ReadError> {
     let (log, real_bytes) = (contents.size_bytes(), is.len());
     if log != real_bytes {
-        return Ok(Seen::Different(format!(
-            "it has {real_bytes} bytes, but {log} in the log"
-        )));
+        let file = real_bytes;
+        return Ok(Seen::Different(Difference::Length { file, log }));
     }
     let Ok(handle) = foreign::open_itself(real(path)) else {
         return Ok(Seen::Unknown);
@@ -266,12 +256,12 @@ fn file(
     let mut hole = 0;
     for (offset, extent) in contents.extents() {
         if hole < offset && !is_zero(&handle, hole, offset) {
-            return Ok(Seen::Different(format!("it is not zero at byte {hole}")));
+            return Ok(Seen::Different(Difference::NotZeroAt { byte: hole }));
         }
         hole = offset.saturating_add(extent.bytes);
     }
     if !is_zero(&handle, hole, log) {
-        return Ok(Seen::Different(format!("it is not zero after byte {hole}")));
+        return Ok(Seen::Different(Difference::NotZeroAfter { byte: hole }));
     }
     let mut other = None;
     reader.contents(contents, |offset, bytes| {
@@ -284,7 +274,7 @@ fn file(
         Ok(())
     })?;
     Ok(other.map_or(Seen::Same, |(from, to)| {
-        Seen::Different(format!("bytes {from} to {to} differ from the log"))
+        Seen::Different(Difference::Bytes { from, to })
     }))
 }
 

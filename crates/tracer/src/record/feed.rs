@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::path::Path;
 
-use iostrata_core::op::{Call, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::Call;
 use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::{Did, Event};
 
+use super::Recording;
 use super::attributes;
 use super::batch::{Batch, Destination, Item, Part};
 use super::mapping::Mappings;
-use super::{Recording, counted};
 use crate::decode::{self, Ended};
 
 /// Bytes read from a file at a time.
@@ -164,10 +165,10 @@ impl Feed {
             self.stored(call, number, offset, bytes);
         }
         self.hand_over();
-        let gap = counted(
+        let gap = Gap::counted(
             self.attributes,
-            "changes of attributes",
-            "the node was unknown, or the value was too long",
+            Countable::AttributeChanges,
+            Reason::NodeUnknown,
         );
         (self.recording, gap)
     }

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::record::{Begin, Check, Completeness, End, Writer};
 
 use crate::failure::{self, survive};
@@ -128,21 +128,16 @@ impl Unfinished {
     pub fn finish(self) -> Result<Recorded, RecordError> {
         let path = self.feed.path().to_owned();
         let mut failed = Vec::new();
-        let ended = survive("the end of the log", &mut failed, || {
+        let ended = survive(Missing::LogEnd, &mut failed, || {
             let (recording, gaps) = self.feed.finish();
             let gaps = self.gaps.into_iter().chain(gaps).collect();
             recording.finish(self.stops, gaps, self.still_running)
         });
         ended.unwrap_or_else(|| {
-            let why = failed.pop().map_or_else(String::new, |gap| gap.why);
+            let why = failed.pop().map_or_else(String::new, |gap| gap.why.text());
             Err(RecordError::Defect { path, why })
         })
     }
-}
-
-/// A counted gap with this reason, if the count is not 0.
-pub(crate) fn counted(count: u64, what: &str, why: &str) -> Option<Gap> {
-    (count > 0).then(|| Gap::new(format!("{count} {what}"), why))
 }
 
 /// A log in progress.
@@ -265,7 +260,7 @@ impl Recording {
         gaps.extend(more);
         log.write_out().map_err(failed)?;
         let check = if still_running {
-            let because = "the program is still running".to_owned();
+            let because = Reason::StillRunning;
             Check::Skipped { because }
         } else {
             let (check, different) = check::check(&path);

@@ -219,7 +219,7 @@ mod tests {
             stops: 0,
             completeness: Completeness::Complete,
             check: Check::Skipped {
-                because: String::new(),
+                because: iostrata_core::gap::Reason::StillRunning,
             },
         };
         let mut reader = Reader::new(Cursor::new(log.finish(end).unwrap())).unwrap();

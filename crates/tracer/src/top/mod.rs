@@ -11,8 +11,8 @@ mod processes;
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::ObserveError;
-use iostrata_core::op::Gap;
 use iostrata_core::top::{Actor, Counted};
 
 use crate::clock;
@@ -23,12 +23,6 @@ use cgroups::Cgroups;
 use disks::Disks;
 use journal::Journals;
 pub use processes::samples;
-
-/// Operations that no system call makes have no row; what comes of them has.
-const QUEUES: (&str, &str) = (
-    "operations of io_uring and libaio",
-    "top counts system calls; the pages and requests of these operations are counted",
-);
 
 /// Watches the machine.
 pub struct Machine {
@@ -73,7 +67,8 @@ impl Machine {
         let taken = self.watch.turn()?;
         let (started_ns, begun_ns) = std::mem::replace(&mut self.begun, (now, now_ns));
         let mut missing: Vec<Gap> = self.watch.missing().to_vec();
-        missing.push(Gap::new(QUEUES.0, QUEUES.1));
+        // Operations that no system call makes have no row; what comes of them has.
+        missing.push(Gap::new(Missing::QueueOperations, Reason::TopCountsCalls));
         missing.extend(taken.missing);
         self.journals
             .add(taken.handles, &taken.processes, &taken.names);

@@ -4,6 +4,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::Write as _;
@@ -13,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use iostrata_core::gap::Gap;
 use iostrata_core::observe::Stream;
-use iostrata_core::op::Gap;
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_lab::rebuild::Rebuilt;
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
@@ -192,7 +193,10 @@ with open('mapped', 'r+b') as file:
     let [gap] = gaps(&recorded) else {
         panic!("{:?}", recorded.completeness)
     };
-    assert_eq!(gap.what, "1 writable shared mappings");
+    assert_eq!(
+        words::missing(&gap.what).to_string(),
+        "1 writable shared mappings"
+    );
     ground.is_same(&ground.rebuilt().1);
 }
 
@@ -241,10 +245,10 @@ fn kinds_modes_attributes_times_and_holes() {
     assert_eq!(recorded.completeness, Completeness::Complete);
     let (result, made) = ground.rebuilt();
     assert_eq!(result.missing, []);
-    let left: Vec<&str> = result
+    let left: Vec<String> = result
         .left_out
         .iter()
-        .map(|gap| gap.what.as_str())
+        .map(|gap| words::missing(&gap.what).to_string())
         .collect();
     assert!(
         left.iter().any(|what| what.ends_with("/device")),
@@ -297,11 +301,11 @@ fn a_limit_that_is_reached_is_named_with_its_remedy() {
     };
     let path = ground.tree().join("a_large");
     assert_eq!(
-        gap.what,
+        words::missing(&gap.what).to_string(),
         format!("earlier contents of files: {}", path.display())
     );
     assert_eq!(
-        gap.why,
+        words::reason(&gap.why).to_string(),
         format!(
             "the total limit of 10000 bytes was reached, and these have {large}; give a larger \
              --record-before-limit"
@@ -333,12 +337,13 @@ fn files_elsewhere_that_are_changed_are_named() {
         ),
         format!("earlier files at the targets of renames: {}", names(&["c"])),
     ];
-    let what: Vec<&String> = gaps.iter().map(|gap| &gap.what).collect();
-    assert_eq!(what, expected.iter().collect::<Vec<_>>());
-    assert!(
-        gaps.iter()
-            .all(|gap| gap.why.starts_with("before: not stored"))
-    );
+    let what = gaps.iter().map(|gap| words::missing(&gap.what).to_string());
+    assert_eq!(what.collect::<Vec<_>>(), expected);
+    assert!(gaps.iter().all(|gap| {
+        words::reason(&gap.why)
+            .to_string()
+            .starts_with("before: not stored")
+    }));
 }
 
 #[test]
@@ -368,14 +373,19 @@ fn a_file_that_others_change_meanwhile_is_named() {
     assert!(status.success());
     let recorded = observer.recorded().unwrap().finish().unwrap();
     let gaps = gaps(&recorded);
-    assert_eq!(gaps[0].what, format!("what was before: {}", path.display()));
+    assert_eq!(
+        words::missing(&gaps[0].what).to_string(),
+        format!("what was before: {}", path.display())
+    );
     assert!(
-        gaps[0]
-            .why
+        words::reason(&gaps[0].why)
+            .to_string()
             .starts_with("it was changed by another process while it was read")
     );
     assert!(
-        gaps[1].what.starts_with("what changed "),
+        words::missing(&gaps[1].what)
+            .to_string()
+            .starts_with("what changed "),
         "and it is not what the log says: {gaps:?}"
     );
 }
@@ -409,7 +419,12 @@ fn other_mounts_and_what_is_asked_for_twice() {
     let [gap] = gaps(&recorded) else {
         panic!("{:?}", recorded.completeness)
     };
-    assert!(gap.what.ends_with("/mounted/inside"), "{gap:?}");
+    assert!(
+        words::missing(&gap.what)
+            .to_string()
+            .ends_with("/mounted/inside"),
+        "{gap:?}"
+    );
     let (_, made) = ground.rebuilt();
     assert_eq!(fs::read(made.join("sub/f")).unwrap(), b"x\ny\n");
 }
@@ -460,7 +475,7 @@ fn what_a_user_may_not_read_is_named() {
     );
     assert!(status.success());
     let recorded = observer.recorded().unwrap().finish().unwrap();
-    let what = &gaps(&recorded)[0].what;
+    let what = words::missing(&gaps(&recorded)[0].what).to_string();
     for name in ["closed", "secret"] {
         let told = format!("{} (Permission denied", ground.tree().join(name).display());
         assert!(what.contains(&told), "{what}");

@@ -4,6 +4,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::fs;
 use std::io::Cursor;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
@@ -174,7 +175,11 @@ fn odd(by: By) {
 fn is_rebuilt_but_for_old(log: &Path, made: &Path, second: &Path) {
     let result = again(log, second);
     assert_eq!(result.missing.len(), 1, "{:?}", result.missing);
-    assert!(result.missing[0].what.contains("made/old"));
+    assert!(
+        words::missing(&result.missing[0].what)
+            .to_string()
+            .contains("made/old")
+    );
     let place = rebuilt(second, made);
     for (name, text) in [
         ("published", "published"),

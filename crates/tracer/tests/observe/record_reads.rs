@@ -4,6 +4,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
@@ -138,7 +139,7 @@ impl Ran {
     }
 
     /// The gaps: with ptrace, pages that are read in memory always are.
-    fn missing(&self) -> Vec<&str> {
+    fn missing(&self) -> Vec<String> {
         names_of_gaps(&self.recorded)
     }
 
@@ -154,19 +155,20 @@ impl Ran {
     }
 }
 
-fn names_of_gaps(recorded: &Recorded) -> Vec<&str> {
+fn names_of_gaps(recorded: &Recorded) -> Vec<String> {
     match &recorded.completeness {
         Completeness::Complete => Vec::new(),
-        Completeness::Incomplete { because } => {
-            because.iter().map(|gap| gap.what.as_str()).collect()
-        }
+        Completeness::Incomplete { because } => because
+            .iter()
+            .map(|gap| words::missing(&gap.what).to_string())
+            .collect(),
     }
 }
 
 /// A read at the end of the file looks up no page (`filemap_read`, mm/filemap.c), so that its
 /// position may be uncertain where threads share it; each thread has one such read.
 #[track_caller]
-fn assert_ends_alone_are_in_doubt(missing: &[&str], threads: usize) {
+fn assert_ends_alone_are_in_doubt(missing: &[String], threads: usize) {
     let may_miss: Vec<String> = (1..=threads)
         .map(|ends| format!("{ends} offsets of reads"))
         .collect();
@@ -418,7 +420,12 @@ fn a_position_that_cannot_be_known_is_named() {
     match &ran.recorded.completeness {
         Completeness::Complete => assert_whole(&ran),
         Completeness::Incomplete { because } => {
-            assert!(because[0].what.ends_with("offsets of reads"), "{because:?}");
+            assert!(
+                words::missing(&because[0].what)
+                    .to_string()
+                    .ends_with("offsets of reads"),
+                "{because:?}"
+            );
         }
     }
 }
@@ -474,7 +481,11 @@ fn reads_of_libaio_and_of_io_uring_are_followed() {
     let Completeness::Incomplete { because } = recorded.completeness else {
         panic!("it has no reads by libaio");
     };
-    let named = |gap: &iostrata_core::op::Gap| gap.what.ends_with(" reads by libaio");
+    let named = |gap: &iostrata_core::Gap| {
+        words::missing(&gap.what)
+            .to_string()
+            .ends_with(" reads by libaio")
+    };
     assert!(because.iter().any(named), "{because:?}");
 
     let log = dir.path().join("ring");

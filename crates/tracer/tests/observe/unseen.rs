@@ -5,6 +5,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd as _;
@@ -13,8 +14,9 @@ use std::path::Path;
 use std::process::Command;
 
 use iostrata_core::evidence::SyscallRow;
+use iostrata_core::gap::Gap;
 use iostrata_core::observe::{Observation, Stream};
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::FileId;
 use iostrata_core::record::{self, Begin, Completeness};
 use iostrata_core::trace::FileHistory;
 use iostrata_core::trace::calls::{unfollowed, unrecorded};
@@ -88,7 +90,9 @@ impl Ran {
 }
 
 pub(crate) fn what(gaps: &[Gap]) -> Vec<String> {
-    gaps.iter().map(|gap| gap.what.clone()).collect()
+    gaps.iter()
+        .map(|gap| words::missing(&gap.what).to_string())
+        .collect()
 }
 
 #[test]

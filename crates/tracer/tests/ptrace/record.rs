@@ -5,6 +5,7 @@
     reason = "a test stops at the first thing that fails"
 )]
 
+use iostrata_report::words;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -80,9 +81,10 @@ impl Run {
     fn missing(&self) -> Vec<String> {
         match &self.recorded.completeness {
             Completeness::Complete => Vec::new(),
-            Completeness::Incomplete { because } => {
-                because.iter().map(|gap| gap.what.clone()).collect()
-            }
+            Completeness::Incomplete { because } => because
+                .iter()
+                .map(|gap| words::missing(&gap.what).to_string())
+                .collect(),
         }
     }
 

@@ -20,6 +20,7 @@ mod run;
 mod tally;
 mod witness;
 
+use iostrata_report::words;
 use std::ops::Range;
 
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
@@ -104,12 +105,19 @@ fn differences(
     compared: impl Fn(&tally::Key) -> bool,
 ) -> Vec<String> {
     // Operations whose end the kernel does not show are named as missing, not counted.
-    let lacks_operations = seen.gaps.iter().any(|gap| gap.what.contains("of io_uring"));
+    let lacks_operations = seen.gaps.iter().any(|gap| {
+        words::missing(&gap.what)
+            .to_string()
+            .contains("of io_uring")
+    });
     let is_compared = |key: &tally::Key| {
         compared(key) && !(lacks_operations && key.call.starts_with("io_uring."))
     };
     let mut found = compare::rows(&seen.one, &seen.other, is_compared);
-    let lacks_names = seen.gaps.iter().any(|gap| gap.what.contains("name"));
+    let lacks_names = seen
+        .gaps
+        .iter()
+        .any(|gap| words::missing(&gap.what).to_string().contains("name"));
     if !(lacks_names && matches!(seen.last, Last::ByBoth(..))) {
         found.extend(compare::names(&seen.one, &seen.other));
     }
@@ -124,7 +132,7 @@ fn differences(
     }
     if !found.is_empty() {
         let missing = seen.gaps.iter();
-        found.extend(missing.map(|gap| format!("missing: {}", gap.what)));
+        found.extend(missing.map(|gap| format!("missing: {}", words::missing(&gap.what))));
     }
     found
 }

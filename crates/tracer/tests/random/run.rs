@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::observe::{Observation, Observer as _, Stream};
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::FileId;
 use iostrata_core::trace::{NamedFile, direction};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::ptrace::{Session, Stops};
@@ -240,8 +241,8 @@ fn thing_of(file: FileId, path: &str) -> Thing {
 fn gaps(observation: &Observation) -> Vec<Gap> {
     let seen = observation.seen.as_ref().expect("names");
     let missing = seen.missing.iter().chain(&observation.raw.missing);
-    let lost = (observation.raw.losses.history > 0)
-        .then(|| Gap::new("names: steps that were lost", "the kernel side had no room"));
+    let lost = observation.raw.losses.history;
+    let lost = Gap::counted(lost, Countable::StepsOrNames, Reason::RingFull);
     missing.cloned().chain(lost).collect()
 }
 

@@ -7,8 +7,8 @@ use super::condition::{Conditions, Weight};
 use super::count::{Count, Counts, Part};
 use super::time::{self, Among, Basis, Estimate, Load};
 use super::{Comparison, Judgement, Row, Rows, SCHEMA, Sides, USUAL_LIMIT, Whole};
+use crate::gap::{Gap, Missing, Reason};
 use crate::lab::{Experiment, LabResult, MeasuredTarget, Shared};
-use crate::op::Gap;
 use crate::stats;
 
 /// Two results, with the names of their files.
@@ -48,10 +48,9 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
             }
         }
         if others.len() < further.len() {
-            missing.push(Gap::new(
-                ours.shared().id,
-                "it is not in every pair of runs",
-            ));
+            let id = ours.shared().id.to_owned();
+            let what = Missing::Experiment { id };
+            missing.push(Gap::new(what, Reason::NotInEveryPair));
         } else {
             paired.push(one.with(others));
         }
@@ -312,11 +311,14 @@ impl<'a> Paired<'a> {
             let runs = pair.base.samples_s.len().min(pair.new.samples_s.len());
             let why = match (runs, &pair.rounds) {
                 (0, _) | (_, Some(_)) => return None,
-                _ if !self.further.is_empty() => "it is not in every pair, or a run took no time",
-                (1, _) => "the noise is unknown with one run each",
-                _ => "a run took no time",
+                _ if !self.further.is_empty() => Reason::NotPairedOrNoTime,
+                (1, _) => Reason::OneRunEach { remedy: false },
+                _ => Reason::NoTime,
             };
-            let what = format!("{}: time of {}", self.id, pair.base.label);
+            let what = Missing::RowTime {
+                experiment: self.id.to_owned(),
+                row: pair.base.label.clone(),
+            };
             Some(Gap::new(what, why))
         })
     }

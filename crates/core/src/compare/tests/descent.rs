@@ -3,7 +3,7 @@
 use super::names;
 use crate::compare::{Comparison, Findings, Limit, Measure, PAGE_CACHE, Runs, Sides, trace};
 use crate::evidence::{CallCount, DeviceCounts, DeviceRange, RequestCount};
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 use crate::trace::fixture::{file, result};
 use crate::trace::{Bounds, Confidence, FileRow, Finding, Moved, Severity, Synced, TraceResult};
 
@@ -100,7 +100,7 @@ fn bytes_that_are_not_all_are_missing_with_their_reason() {
     new.other_calls = 7;
     let comparison = trace(names(), &base, &new);
     let gap = comparison.missing.iter();
-    let gap = gap.filter(|gap| gap.what == "bytes of all files").count();
+    let gap = gap.filter(|gap| gap.what == Missing::AllBytes).count();
     let runs = comparison.trace.unwrap();
     assert_eq!((measure(&runs, "bytes written").1, gap), (None, 1));
 }
@@ -198,10 +198,13 @@ fn incomplete_findings_are_not_compared() {
     let mut base = result();
     base.findings = vec![finding("fsync-per-record", "/srv/a", 2.0)];
     let mut new = result();
-    new.missing = vec![Gap::new("findings", "5 events were lost")];
+    new.missing = vec![Gap::new(Missing::Findings, Reason::NotFullyObserved)];
     let comparison = trace(names(), &base, &new);
-    let why = "those of new are incomplete: 5 events were lost";
-    let gap = Gap::new("findings that went or came", why);
+    let why = Reason::IncompleteSide {
+        side: "new".to_owned(),
+        why: Box::new(Reason::NotFullyObserved),
+    };
+    let gap = Gap::new(Missing::ChangedFindings, why);
     assert!(comparison.missing.contains(&gap));
     assert_eq!(comparison.trace.unwrap().findings, None);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::compare::{Judgement, Part, TimeRatio};
+use crate::gap::Reason;
 
 const STEADY: [f64; 5] = [1.0, 1.001, 0.999, 1.0005, 0.9995];
 
@@ -132,7 +133,7 @@ fn one_run_each_is_not_judged() {
     assert_eq!(comparison.missing.len(), 1);
     assert_eq!(
         comparison.missing[0].why,
-        "the noise is unknown with one run each"
+        Reason::OneRunEach { remedy: false }
     );
     let lab = comparison.lab.unwrap();
     assert_eq!(
@@ -193,7 +194,7 @@ fn calls_that_wait_are_apart() {
 fn times_of_nothing_are_not_judged() {
     let comparison = times(&[&[0.0, 0.0]], &[&[1.0, 1.0]]);
     assert_eq!(comparison.judgement, Judgement::NotJudged);
-    assert_eq!(comparison.missing[0].why, "a run took no time");
+    assert_eq!(comparison.missing[0].why, Reason::NoTime);
 }
 
 #[test]
@@ -273,7 +274,6 @@ fn a_row_that_is_not_in_every_pair_is_not_judged() {
     assert_eq!(rows[0].judgement, Judgement::NoDifference);
     assert_eq!(rows[1].judgement, Judgement::NotJudged);
     assert_eq!((rows[0].runs.base, rows[1].runs.base), (4, 2));
-    let why = "it is not in every pair, or a run took no time";
     assert_eq!(found.missing.len(), 1);
-    assert_eq!(found.missing[0].why, why);
+    assert_eq!(found.missing[0].why, Reason::NotPairedOrNoTime);
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::place::AT;
 use super::{Experiment, ExperimentResult, LabResult, Part, SCHEMA};
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 pub(crate) use parts::{Joined, Stamped};
 
 /// A result that is merged with others.
@@ -263,9 +263,13 @@ impl Experiment {
         for (input, machine) in inputs.iter().zip(machines) {
             let has = |one: &Self| one.shared().id == id;
             if !input.result.experiments.iter().any(has) {
-                let why = format!("{} has no {id}", input.file);
+                let machine = machine.clone();
+                let why = Reason::NotInFile {
+                    file: input.file.to_owned(),
+                    experiment: id.to_owned(),
+                };
                 self.missing_mut()
-                    .push(Gap::new(format!("rows of {machine}"), why));
+                    .push(Gap::new(Missing::RowsOf { machine }, why));
             }
         }
     }
@@ -284,7 +288,10 @@ fn put_on<R: Stamped, O: Stamped, M>(result: &mut ExperimentResult<R, O, M>, sta
         stamp.whose(caveat);
     }
     for gap in &mut result.missing {
-        stamp.whose(&mut gap.what);
+        gap.what = Missing::OnMachine {
+            machine: stamp.machine.to_owned(),
+            what: Box::new(gap.what.clone()),
+        };
     }
 }
 
@@ -305,10 +312,10 @@ fn append<R, O: Joined, M: Joined>(
     differs.extend(ours.own.join(theirs.own));
     if result.settings != other.settings {
         result.settings = None;
-        differs.push("settings");
+        differs.push(Missing::Settings);
     }
     for what in differs {
-        let gap = Gap::new(what, "the machines differ; the result of each has its own");
+        let gap = Gap::new(what, Reason::MachinesDiffer);
         if !result.missing.contains(&gap) {
             result.missing.push(gap);
         }

@@ -155,7 +155,7 @@ pub fn projections(result: &SyncResult, devices: &[Figures]) -> Vec<Projection> 
 }
 
 fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Option<Projection> {
-    if of.disturbed().is_some() {
+    if of.disturbance().is_some() {
         return None;
     }
     let syncs_per_s = device.syncs_per_s(&of.per_sync)?;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use crate::evidence::SyscallRow;
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, NotFollowed, Reason};
 
 pub use table::GROUPS;
 
@@ -70,9 +70,9 @@ pub enum Following {
     /// Both record it.
     Both,
     /// The history records it; the log is incomplete after it, for this reason.
-    HistoryOnly(&'static str),
+    HistoryOnly(NotFollowed),
     /// Neither records it; both are incomplete after it, for this reason.
-    Neither(&'static str),
+    Neither(NotFollowed),
 }
 
 /// Calls that share all of this.
@@ -128,8 +128,8 @@ pub fn unrecorded(rows: &[SyscallRow]) -> Vec<Gap> {
     })
 }
 
-fn gaps(rows: &[SyscallRow], why: impl Fn(Following) -> Option<&'static str>) -> Vec<Gap> {
-    let mut found: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+fn gaps(rows: &[SyscallRow], why: impl Fn(Following) -> Option<NotFollowed>) -> Vec<Gap> {
+    let mut found: BTreeMap<&str, (u64, NotFollowed)> = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.is_source) {
         let following = group(row.name).map_or(UNKNOWN, |group| group.following);
         let Some(why) = why(following) else {
@@ -142,12 +142,15 @@ fn gaps(rows: &[SyscallRow], why: impl Fn(Following) -> Option<&'static str>) ->
     found
         .into_iter()
         .filter(|(_, (count, _))| *count > 0)
-        .map(|(name, (count, why))| Gap::new(format!("{count} {name}"), why))
+        .map(|(name, (count, why))| {
+            let name = name.to_owned();
+            Gap::new(Missing::Calls { count, name }, Reason::NotFollowed(why))
+        })
         .collect()
 }
 
 /// For a call that is in no table: newer than this program.
-const UNKNOWN: Following = Following::Neither("this iostrata does not know the call");
+const UNKNOWN: Following = Following::Neither(NotFollowed::UnknownCall);
 
 #[cfg(test)]
 mod tests {
@@ -188,12 +191,16 @@ mod tests {
             row("a call of tomorrow", 1, 0),
         ];
         let what = |gaps: Vec<Gap>| gaps.into_iter().map(|gap| gap.what).collect::<Vec<_>>();
-        let history = ["1 a call of tomorrow", "2 ioctl(space)"];
+        let calls = |count, name: &str| Missing::Calls {
+            count,
+            name: name.to_owned(),
+        };
+        let history = [calls(1, "a call of tomorrow"), calls(2, "ioctl(space)")];
         assert_eq!(what(unfollowed(&rows)), history);
         let log = [
-            "1 a call of tomorrow",
-            "2 ioctl(space)",
-            "4 open_by_handle_at",
+            calls(1, "a call of tomorrow"),
+            calls(2, "ioctl(space)"),
+            calls(4, "open_by_handle_at"),
         ];
         assert_eq!(what(unrecorded(&rows)), log);
         assert_eq!(unfollowed(&rows[..1]), []);

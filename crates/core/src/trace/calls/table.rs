@@ -4,9 +4,7 @@ use Counted::{AtFile, ByName};
 use Following::{Both, HistoryOnly, Neither, NotNeeded};
 
 use super::{Counted, Effect, Following, Group};
-
-const RING_BUFFERS: &str = "what io_uring operations write from several buffers is not recorded";
-const AIO_PAYLOAD: &str = "what operations of libaio write is not recorded";
+use crate::gap::NotFollowed;
 
 const fn group(
     effect: Effect,
@@ -40,13 +38,13 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Writes,
         AtFile,
-        HistoryOnly(RING_BUFFERS),
+        HistoryOnly(NotFollowed::RingBuffers),
         "io_uring.writev io_uring.writev_fixed",
     ),
     group(
         Effect::Writes,
         AtFile,
-        HistoryOnly(AIO_PAYLOAD),
+        HistoryOnly(NotFollowed::AioPayload),
         "aio.pwrite aio.pwritev",
     ),
     group(
@@ -58,7 +56,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Copies,
         AtFile,
-        HistoryOnly("what an io_uring operation moves without a buffer is not recorded"),
+        HistoryOnly(NotFollowed::RingSplice),
         "io_uring.splice",
     ),
     // File contents are unchanged: only their location on the disk is shared.
@@ -84,7 +82,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Opens,
         AtFile,
-        HistoryOnly("the path that was opened is not recorded"),
+        HistoryOnly(NotFollowed::ByHandle),
         "open_by_handle_at",
     ),
     group(Effect::Closes, AtFile, Both, "close io_uring.close"),
@@ -93,13 +91,13 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Maps,
         AtFile,
-        HistoryOnly("what is stored through the mapping since then is not recorded"),
+        HistoryOnly(NotFollowed::MappedLater),
         "mprotect(shared) pkey_mprotect(shared) mremap(shared)",
     ),
     group(
         Effect::Maps,
         ByName,
-        HistoryOnly("which pages of the file the memory stands for since then is not recorded"),
+        HistoryOnly(NotFollowed::RemappedPages),
         "remap_file_pages",
     ),
     // Memory that contains no file pages, or that cannot be stored to.
@@ -119,13 +117,13 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Resizes,
         ByName,
-        Neither("it cuts a hole into the file that is mapped there"),
+        Neither(NotFollowed::PunchedMapping),
         "madvise(MADV_REMOVE)",
     ),
     group(
         Effect::Resizes,
         AtFile,
-        Neither("which bytes of the file it exchanges, takes away or gives is not followed"),
+        Neither(NotFollowed::ExchangedBytes),
         "ioctl(space) ioctl(exchange) ioctl(discard)",
     ),
     group(
@@ -139,7 +137,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Names,
         AtFile,
-        Neither("what a subvolume or snapshot contains is not followed"),
+        Neither(NotFollowed::Subvolume),
         "ioctl(subvolume)",
     ),
     group(
@@ -192,7 +190,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Mounts,
         ByName,
-        Neither("names below it stand for other files since then"),
+        Neither(NotFollowed::RemountedNames),
         "mount umount2 move_mount pivot_root",
     ),
     // Not attached to any path until move_mount, or without effect on names.
@@ -206,7 +204,7 @@ pub const GROUPS: &[Group] = &[
     group(
         Effect::Delegates,
         ByName,
-        Neither("the kernel itself writes to a file since then"),
+        Neither(NotFollowed::KernelWrites),
         "swapon acct io_uring.uring_cmd io_uring.uring_cmd128",
     ),
     group(

@@ -25,8 +25,8 @@ use super::history::Span;
 use super::{
     Did, DirectoryRow, Event, FileHistory, FileKind, NameChange, NamedFile, NotFound, Writes,
 };
-use crate::bytes::grouped;
-use crate::op::{Call, FileId, Gap};
+use crate::gap::{Gap, Missing, Reason};
+use crate::op::{Call, FileId};
 use crate::record::{Change, Durability};
 
 use directories::Directories;
@@ -46,9 +46,6 @@ const SEARCHED: usize = 1 << 13;
 const NOT_FOUND: [i32; 2] = [2, NOT_DIRECTORY];
 /// `ENOTDIR`
 const NOT_DIRECTORY: i32 = 20;
-
-/// The gap when files found no room, as [`Gap::what`].
-pub const HISTORY: &str = "history of some files";
 
 /// The result of following.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,14 +83,12 @@ impl LeftOut {
     pub fn gap(&self) -> Option<Gap> {
         let lost = self.files + self.names + self.name_changes;
         (lost > 0).then(|| {
-            let why = format!(
-                "more files than are followed one by one: there was no room for a file {} times, \
-                 for a name {} times and for a change of names {} times",
-                grouped(self.files),
-                grouped(self.names),
-                grouped(self.name_changes)
-            );
-            Gap::new(HISTORY, why)
+            let why = Reason::HistoryFull {
+                files: self.files,
+                names: self.names,
+                name_changes: self.name_changes,
+            };
+            Gap::new(Missing::History, why)
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::evidence::{
     BlockRow, Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Sharing,
     device_range,
 };
-use crate::op::Gap;
+use crate::gap::{Gap, Missing, Reason};
 
 /// The storage that a run used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,15 +86,11 @@ impl Claims {
         ) = split(range(Phase::AfterExit));
         if evidence.device_shared.is_some() || evidence.device_after_exit_shared.is_some() {
             let why = if raw.sharing.is_some() {
-                "other programs used the same disk; `shared` has the least and the most that is \
-                 the run's"
+                Reason::OthersUseDisk
             } else {
-                "nothing tells who else used the disk; `shared` has the least and the most that \
-                 is the run's"
+                Reason::UsersUnknown
             };
-            evidence
-                .missing
-                .push(Gap::new("exact counts of requests without a file", why));
+            evidence.missing.push(Gap::new(Missing::ExactRequests, why));
         }
     }
 }

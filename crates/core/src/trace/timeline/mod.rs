@@ -9,7 +9,7 @@ mod purpose;
 use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Cause, Claim};
-use crate::op::Gap;
+use crate::gap::Gap;
 pub use purpose::Purpose;
 
 /// Length of the first moments: `2^17` ns.

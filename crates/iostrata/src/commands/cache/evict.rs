@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use iostrata_core::Gap;
 use iostrata_core::cache::{
     Hold, HoldKind, Outcome, RANGES_AT_MOST, Stayed, is_in_memory, why_resident,
 };
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::engine::{Progress, Step};
 use iostrata_tracer::page_cache::{FileSystems, Mappers, let_go, loop_devices, mappers};
 
@@ -105,8 +105,8 @@ fn explain(survey: &mut Survey, sync: bool) {
     }
     let holders = mappers(&wanted).unwrap_or_else(|error| {
         survey.missing.push(Gap::new(
-            "processes that map files",
-            format!("/proc cannot be listed: {error}"),
+            Missing::MappingProcesses,
+            Reason::ProcNotListed(error.to_string()),
         ));
         Mappers::default()
     });

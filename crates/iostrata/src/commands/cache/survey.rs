@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::Gap;
 use iostrata_core::cache::{Action, RANGES_AT_MOST, Skipped};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_tracer::identity::KernelFile;
 use iostrata_tracer::page_cache::{FileSystems, LookedAt, look_at};
@@ -14,6 +14,7 @@ use iostrata_tracer::page_cache::{FileSystems, LookedAt, look_at};
 use super::found::Entry;
 use crate::error::Failure;
 use crate::progress::Bar;
+use iostrata_report::words;
 
 /// The files found, each once.
 #[derive(Debug)]
@@ -85,11 +86,9 @@ impl Survey {
                 self.is_there = true;
                 self.tree(path, device, bar, stop);
             }
-            Ok(LookedAt::Special | LookedAt::SymbolicLink) => self.miss(
-                path,
-                "it is neither a regular file nor a directory; FIFOs, sockets and devices are not \
-                 opened",
-            ),
+            Ok(LookedAt::Special | LookedAt::SymbolicLink) => {
+                self.miss(path, Reason::NotFileOrDirectory)
+            }
             found => {
                 self.is_there |= found.is_ok();
                 self.take(path.to_owned(), found, None);
@@ -103,9 +102,7 @@ impl Survey {
             return Ok(());
         }
         let gaps = self.missing.iter();
-        let gaps: Vec<String> = gaps
-            .map(|gap| format!("{}: {}", gap.what, gap.why))
-            .collect();
+        let gaps: Vec<String> = gaps.map(|gap| words::gap(gap).to_string()).collect();
         Err(Failure::Cannot(format!(
             "{}; name a file or a directory that is there",
             gaps.join("; ")
@@ -120,7 +117,7 @@ impl Survey {
             let mut paths = match listed(&directory) {
                 Ok(paths) => paths,
                 Err(error) => {
-                    self.miss(&directory, &format!("it cannot be listed: {error}"));
+                    self.miss(&directory, Reason::NotListed(error.to_string()));
                     continue;
                 }
             };
@@ -160,13 +157,13 @@ impl Survey {
             Ok(LookedAt::Directory(_)) => self.skipped.other_file_systems += 1,
             Ok(LookedAt::SymbolicLink) => self.skipped.symbolic_links += 1,
             Ok(LookedAt::Special) => self.skipped.special_files += 1,
-            Err(error) => self.miss(&path, &format!("it cannot be opened: {error}")),
+            Err(error) => self.miss(&path, Reason::NotOpened(error.to_string())),
         }
     }
 
-    fn miss(&mut self, path: &Path, why: &str) {
-        let what = path.to_string_lossy().into_owned();
-        self.missing.push(Gap::new(what, why));
+    fn miss(&mut self, path: &Path, why: Reason) {
+        let path = path.to_string_lossy().into_owned();
+        self.missing.push(Gap::new(Missing::File { path }, why));
     }
 }
 

@@ -8,7 +8,7 @@ use iostrata_core::crash::{
     Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
@@ -325,7 +325,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
         let is_cut = searched.interrupted.is_some() && coverage.not_tried > 0;
         let mut incomplete_because = gaps.to_vec();
         if is_cut {
-            incomplete_because.push(Gap::new("states", "the exploration was ended"));
+            incomplete_because.push(Gap::new(Missing::States, Reason::ExplorationEnded));
         }
         ModeRow {
             mode: "syscall".to_owned(),

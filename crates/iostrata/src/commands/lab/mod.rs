@@ -7,6 +7,7 @@ use std::path::Path;
 
 use clap::ValueEnum as _;
 use iostrata_core::environment::Backend;
+use iostrata_core::gap::Reason;
 use iostrata_core::lab::{Experiment, LabResult, SCHEMA};
 use iostrata_core::noun::counted;
 use iostrata_core::observe::Observer;
@@ -237,16 +238,16 @@ fn measure(
 }
 
 /// The observer, or why there is none.
-fn open_observer() -> (Option<EbpfObserver>, String) {
+fn open_observer() -> (Option<EbpfObserver>, Reason) {
     let limits = Limits {
         without: super::without(),
         ..Limits::default()
     };
     match EbpfObserver::with_limits(limits) {
-        Ok(observer) => (Some(observer), String::new()),
+        Ok(observer) => (Some(observer), Reason::Error(String::new())),
         Err(error) => {
             ui::say(&format!("no kernel evidence: {error}"));
-            (None, error.to_string())
+            (None, Reason::Error(error.to_string()))
         }
     }
 }

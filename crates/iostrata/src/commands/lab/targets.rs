@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iostrata_core::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::experiment::Experiment;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{
@@ -132,8 +132,9 @@ impl Choice {
                 .iter()
                 .copied()
                 .filter(|name| self.is_usual(experiment, name));
-            let names = names.collect::<Vec<_>>().join(", ");
-            (!names.is_empty()).then(|| Gap::new(names, why.clone()))
+            let names: Vec<String> = names.map(str::to_owned).collect();
+            (!names.is_empty())
+                .then(|| Gap::new(Missing::Targets { names }, Reason::Error(why.clone())))
         };
         self.left_out.iter().filter_map(gap).collect()
     }

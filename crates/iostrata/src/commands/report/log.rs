@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::record::{
     self, Completeness, Entry, Exceeded, Limits, Paths, ReadError, Reader,
 };
@@ -14,6 +14,7 @@ use iostrata_report::export::{Logged, Recorded};
 
 use crate::error::Failure;
 use crate::progress::Bar;
+use iostrata_report::words;
 
 /// Operations between two updates of the progress.
 const STEP: u64 = 4096;
@@ -187,7 +188,7 @@ impl Reading {
         self.bar.finished();
         let open = self.recordings.last_mut();
         if let (Some(error), Some(recording)) = (&failure, open) {
-            let gap = Gap::new("the rest of the operation log", error.to_string());
+            let gap = Gap::new(Missing::RestOfLog, Reason::Error(error.to_string()));
             recording.missing.push(gap);
         }
         self.failure = failure.map(|error| with_remedy(&error));
@@ -195,7 +196,7 @@ impl Reading {
         if self.failure.is_none()
             && (self.recordings.is_empty() || self.recordings.iter().any(is_open))
         {
-            let Gap { why, .. } = record::cut_off();
+            let why = words::reason(&record::cut_off().why);
             self.failure = Some(format!(
                 "the operation log is truncated: {why}; everything before that was exported"
             ));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iostrata_core::gap::{Countable, Gap, Missing, Reason};
 use iostrata_core::noun::counted;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
 use iostrata_tracer::attach::{Group, Hierarchy, name_of, named};
 use iostrata_tracer::ebpf::{Joiner, Wanted};
@@ -234,19 +234,15 @@ impl Attachment {
         let mut gaps = Vec::new();
         if !self.follows && (!self.names.is_empty() || !self.groups.is_empty()) {
             gaps.push(Gap::new(
-                "processes that match later",
-                "only those that matched at the start, and what they start, are observed: following \
-                 others needs eBPF and a user who may trace all processes (root, CAP_SYS_PTRACE)",
+                Missing::LaterProcesses,
+                Reason::FollowingNeedsEbpf,
             ));
         }
-        if !self.found.refused.is_empty() {
-            gaps.push(Gap::counted(
-                self.found.refused.len() as u64,
-                "process that matches",
-                "processes that match",
-                "this user may not trace them",
-            ));
-        }
+        gaps.extend(Gap::counted(
+            self.found.refused.len() as u64,
+            Countable::MatchingProcesses,
+            Reason::MayNotTrace,
+        ));
         gaps
     }
 

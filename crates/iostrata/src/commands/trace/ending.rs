@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing};
 use iostrata_lab::interrupt::{Interrupted, caught};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::caller;
@@ -67,7 +67,7 @@ impl Ending {
     fn listen(&self, signals: &mut SignalsInfo<WithOrigin>) {
         let mut failed = Vec::new();
         loop {
-            let closed = survive("a signal", &mut failed, || {
+            let closed = survive(Missing::Signal, &mut failed, || {
                 failure::stage("signals.begin");
                 for arrived in &mut *signals {
                     failure::stage("signals.arrived");

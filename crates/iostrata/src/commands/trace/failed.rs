@@ -6,20 +6,21 @@
 use std::any::Any;
 use std::fmt::Display;
 
-use iostrata_core::op::Gap;
-use iostrata_tracer::failure::{survive, words};
+use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_tracer::failure::{self, survive};
 
 use super::itself;
 use crate::error::Failure;
+use iostrata_report::words;
 
 /// Does one part of the work; its failure is listed as missing.
 pub(super) fn or_missing<T, E: Display>(
-    missing: &str,
+    missing: Missing,
     failed: &mut Vec<Gap>,
     work: impl FnOnce() -> Result<T, E>,
 ) -> Option<T> {
-    let done = survive(missing, failed, work)?;
-    done.map_err(|error| failed.push(Gap::new(missing, error.to_string())))
+    let done = survive(missing.clone(), failed, work)?;
+    done.map_err(|error| failed.push(Gap::new(missing, Reason::Error(error.to_string()))))
         .ok()
 }
 
@@ -31,7 +32,8 @@ pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
     Err(itself(&format!(
         "the result is incomplete: {} is missing ({}); the program was not affected. Run it \
          again, and please report this",
-        first.what, first.why
+        words::missing(&first.what),
+        words::reason(&first.why)
     )))
 }
 
@@ -40,7 +42,7 @@ pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
     itself(&format!(
         "there is no result ({}); the program was not affected. Run it again, and please report \
          this with the lines above",
-        words(panic)
+        failure::words(panic)
     ))
 }
 

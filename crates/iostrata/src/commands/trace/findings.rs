@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::op::FileId;
 use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
@@ -109,14 +110,15 @@ pub(super) fn find(
                 });
                 measured[*number] = Some(measurement.replayed);
             }
-            Err(why) => result.missing.push(Gap::new(
-                format!("measured saving of {}", drafts[*number].finding.rule),
-                if why.wants_time() && measuring == Measuring::Quick {
-                    format!("{why}; trace --measure gives them {} s", THOROUGH.as_secs())
-                } else {
-                    why.to_string()
-                },
-            )),
+            Err(why) => {
+                let rule = drafts[*number].finding.rule.clone();
+                let more_time = why.wants_time() && measuring == Measuring::Quick;
+                let why = Reason::NotSaved {
+                    why: why.to_string(),
+                    thorough_s: more_time.then_some(THOROUGH.as_secs()),
+                };
+                result.missing.push(Gap::new(Missing::Saving { rule }, why));
+            }
         }
     }
     let settled = drafts.into_iter().zip(measured);

@@ -5,8 +5,8 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
+use iostrata_core::gap::{Gap, Missing};
 use iostrata_core::observe::{ObserveError, Observer as _, Stream};
-use iostrata_core::op::Gap;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure;
@@ -20,12 +20,6 @@ use super::runs::Streams;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
-
-/// What is missing when nothing observed the program.
-const NOTHING_SEEN: &str = "everything the program did";
-
-/// What is missing when waiting for the program's end failed.
-const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -46,8 +40,8 @@ pub(super) fn start(
     // From now on signals go to the program.
     drop(held);
     let mut failed = Vec::new();
-    or_missing(NOTHING_SEEN, &mut failed, || was_executed(observer));
-    let waited = or_missing(LATER, &mut failed, || {
+    or_missing(Missing::Everything, &mut failed, || was_executed(observer));
+    let waited = or_missing(Missing::AfterObserver, &mut failed, || {
         wait(&mut child, &ending, options.time)
     });
     // iostrata waits for the program whatever has failed.
@@ -56,7 +50,7 @@ pub(super) fn start(
     if status.is_some() {
         ending.program_has_ended();
         let alive = || observer.alive();
-        let waited = or_missing(LATER, &mut failed, || {
+        let waited = or_missing(Missing::AfterObserver, &mut failed, || {
             ending::wait_for_others(&ending, options.others.map(Duration::from_secs), alive)
         });
         if waited == Some(true) {
@@ -119,7 +113,7 @@ pub(super) fn adopt(
     drop(held);
     let started_ns = now_ns();
     let mut failed = Vec::new();
-    or_missing(LATER, &mut failed, || {
+    or_missing(Missing::AfterObserver, &mut failed, || {
         ending::wait_until_enough(target, &ending, limit, || {
             observer.keep_up()?;
             observer.alive()
@@ -128,7 +122,7 @@ pub(super) fn adopt(
     let ended_ns = now_ns();
     let mut run = finish(observer, ending, None, (started_ns, ended_ns), failed);
     let failed = &mut run.observation.failed;
-    if let Some(joined) = or_missing("who joined", failed, || observer.joined()) {
+    if let Some(joined) = or_missing(Missing::Joined, failed, || observer.joined()) {
         target.joined(joined);
     }
     Ok(run)
@@ -143,12 +137,10 @@ fn finish(
     mut failed: Vec<Gap>,
 ) -> Run {
     ending.program_has_ended();
-    or_missing(
-        "the position of the program's end among the requests",
-        &mut failed,
-        || observer.program_ended(),
-    );
-    let seen = or_missing("everything observed", &mut failed, || {
+    or_missing(Missing::EndPosition, &mut failed, || {
+        observer.program_ended()
+    });
+    let seen = or_missing(Missing::EverythingObserved, &mut failed, || {
         failure::stage("main.stop");
         observer.stop()
     });

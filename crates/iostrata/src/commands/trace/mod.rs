@@ -17,8 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
 
 use iostrata_core::environment::{Backend, Way};
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::Observation;
-use iostrata_core::op::Gap;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
 use iostrata_report::terminal;
@@ -44,6 +44,7 @@ use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::results;
 use crate::ui::{self, Canvas};
+use iostrata_report::words;
 
 /// One observed run.
 struct Run {
@@ -190,20 +191,14 @@ fn keep(options: &Trace, result: &TraceResult) {
 /// file.
 fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
     let is_started = !options.attach.is_asked() && backend == Backend::Ebpf;
-    (is_started && caller::must_hold_back()).then(|| {
-        Gap::new(
-            "the privileges of set-user-ID programs",
-            "iostrata has file capabilities (setcap), and this user may only observe its own \
-             programs: programs it starts gain no privileges through set-user-ID or file \
-             capabilities, and may behave differently than without iostrata",
-        )
-    })
+    (is_started && caller::must_hold_back())
+        .then(|| Gap::new(Missing::EarlierPrivileges, Reason::FileCapabilities))
 }
 
 /// Findings of the whole run, or none: those of a part of it could be wrong.
 fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut Vec<Gap>) {
     if failed.is_empty() {
-        survive("findings", failed, || {
+        survive(Missing::Findings, failed, || {
             failure::stage("main.findings");
             let stop = || ending.is_asked_for();
             findings::find(
@@ -214,7 +209,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
             );
         });
     } else {
-        failed.push(Gap::new("findings", "the run was not fully observed"));
+        failed.push(Gap::new(Missing::Findings, Reason::NotFullyObserved));
     }
     if !failed.is_empty() {
         // What was not seen for that is not counted, and is at least one event. The program is
@@ -236,8 +231,8 @@ fn choose(options: &Trace) -> Result<Watcher, Failure> {
         Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),
         Err(error) if options.backend.is_some() => Err(itself(&error)),
         Err(error) => {
-            let why = error.to_string();
-            let gap = Gap::new("events of the page cache and the device", why);
+            let why = Reason::Error(error.to_string());
+            let gap = Gap::new(Missing::CacheAndDevice, why);
             Ok(Watcher::Stops(Some(gap)))
         }
     }
@@ -253,7 +248,7 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
     };
     let instead = instead
         .as_ref()
-        .map(|gap| format!("; eBPF instead: {}", gap.why));
+        .map(|gap| format!("; eBPF instead: {}", words::reason(&gap.why)));
     Err(itself(&format!(
         "a seccomp filter kills every process that calls {call}, which ptrace needs; give a \
          systemd unit SystemCallFilter=@debug kcmp seccomp, or a container --security-opt \

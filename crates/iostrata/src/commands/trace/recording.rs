@@ -4,7 +4,7 @@ use iostrata_core::noun::counted;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use iostrata_core::crash::CallStack;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::record::{Begin, Check, Completeness};
 use iostrata_core::trace::{RecordingRow, Seen, TraceResult};
 use iostrata_tracer::clock::now_ns;
@@ -16,6 +16,7 @@ use super::itself;
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
+use iostrata_report::words;
 
 /// Room for payloads, only if they are recorded.
 pub(super) fn limits(options: &Trace) -> Limits {
@@ -99,7 +100,7 @@ pub(super) fn told(
         .ok_or_else(cut_off)
         .and_then(|recorded| recorded.finish().map_err(|error| error.to_string()));
     let recorded = recorded.map_err(|error| {
-        let missing = Gap::new("a complete operation log", error.clone());
+        let missing = Gap::new(Missing::OperationLog, Reason::Error(error.clone()));
         result.missing.push(missing);
         itself(&error)
     })?;
@@ -111,9 +112,7 @@ pub(super) fn told(
         "complete".to_owned()
     } else {
         let because = incomplete_because.iter();
-        let because: Vec<String> = because
-            .map(|gap| format!("{}: {}", gap.what, gap.why))
-            .collect();
+        let because: Vec<String> = because.map(|gap| words::gap(gap).to_string()).collect();
         format!("incomplete: {}", because.join("; "))
     };
     if options.runs.purpose.is_none() {
@@ -153,6 +152,6 @@ fn checked(check: &Check) -> String {
                 counted(*nodes, "file")
             )
         }
-        Check::Skipped { because } => format!("not checked: {because}"),
+        Check::Skipped { because } => format!("not checked: {}", words::reason(because)),
     }
 }

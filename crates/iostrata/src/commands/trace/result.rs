@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 
 use iostrata_core::evidence::RawEvidence;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing};
 use iostrata_core::trace::{Facts, Seen, TraceResult, assemble as join};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::{aftermath, machine};
@@ -29,7 +29,7 @@ pub(super) fn assemble(
     let raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
     let cache = raw.cache.as_deref().unwrap_or(&[]);
-    let asked = survive("the contents of the page cache at the end", failed, || {
+    let asked = survive(Missing::CacheAtEnd, failed, || {
         failure::stage("main.aftermath");
         aftermath::name_mapped(&mut seen, cache);
         // This comes first: the kernel keeps writing back meanwhile.
@@ -55,7 +55,7 @@ pub(super) fn assemble(
         lower: run.lower,
         missing: target.map(Attachment::gaps).unwrap_or_default(),
     };
-    let joined = survive("everything observed", failed, || {
+    let joined = survive(Missing::EverythingObserved, failed, || {
         failure::stage("main.assemble");
         join(raw, seen, facts.clone())
     });

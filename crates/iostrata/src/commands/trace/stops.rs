@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing};
 use iostrata_core::trace::Lived;
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::failure::{self, survive};
@@ -20,9 +20,6 @@ use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
-
-/// What is missing when waiting for the program's end failed.
-const LATER: &str = "everything after the observation failed";
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -54,7 +51,7 @@ pub(super) fn start(
     // From now on signals go to the program.
     drop(held);
     let mut failed = Vec::new();
-    let waited = survive(LATER, &mut failed, || {
+    let waited = survive(Missing::AfterObserver, &mut failed, || {
         failure::stage("main.wait");
         wait(&session, options.time);
     });
@@ -64,7 +61,7 @@ pub(super) fn start(
     ending.program_has_ended();
     if session.status().is_some() {
         let alive = || Ok::<_, Infallible>(session.alive());
-        or_missing(LATER, &mut failed, || {
+        or_missing(Missing::AfterObserver, &mut failed, || {
             ending::wait_for_others(&ending, options.others.map(Duration::from_secs), alive)
         });
     }
@@ -107,7 +104,7 @@ pub(super) fn adopt(
     let started_ns = now_ns();
     let mut failed = Vec::new();
     let alive = || Ok::<_, Infallible>(session.alive());
-    or_missing(LATER, &mut failed, || {
+    or_missing(Missing::AfterObserver, &mut failed, || {
         ending::wait_until_enough(target, &ending, limit, alive)
     });
     finish(session, ending, (started_ns, failed), Others::RunOn)
@@ -130,7 +127,7 @@ fn finish(
              program cannot make system calls without its tracer",
         );
         let failed = &mut run.observation.failed;
-        or_missing("the program's end", failed, || rest.wait());
+        or_missing(Missing::ProgramEnd, failed, || rest.wait());
     }
     Ok(run)
 }

@@ -1,5 +1,6 @@
 //! When savings are measured by doing the same work both ways.
 
+use iostrata_report::words;
 use std::path::Path;
 use std::process::Command;
 
@@ -40,11 +41,17 @@ fn finding(result: &TraceResult) -> &Finding {
 }
 
 /// What the saving of the syncs is by, and why it was not measured.
-fn basis(result: &TraceResult) -> (Option<Basis>, Option<&str>) {
+fn basis(result: &TraceResult) -> (Option<Basis>, Option<String>) {
     let finding = finding(result);
     let measured = format!("measured saving of {RULE}");
-    let gap = result.missing.iter().find(|gap| gap.what == measured);
-    (finding.saving_basis, gap.map(|gap| gap.why.as_str()))
+    let gap = result
+        .missing
+        .iter()
+        .find(|gap| words::missing(&gap.what).to_string() == measured);
+    (
+        finding.saving_basis,
+        gap.map(|gap| words::reason(&gap.why).to_string()),
+    )
 }
 
 /// The summary of so many files takes long enough.

@@ -1,7 +1,8 @@
 //! Rules of transfers, the page cache, metadata and the device.
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::TraceResult;
+use iostrata_report::words;
 
 use super::{assert_told_apart, built};
 use crate::place::{Place, is_root, run};
@@ -124,7 +125,10 @@ fn an_order_that_is_not_known_is_said() {
             run(command).expect(0);
             let result = std::fs::read(result).unwrap();
             let result: TraceResult = serde_json::from_slice(&result).unwrap();
-            let said = result.missing.iter().find(|gap| gap.what.contains("order"));
+            let said = result
+                .missing
+                .iter()
+                .find(|gap| words::missing(&gap.what).to_string().contains("order"));
             let calls = result.files.iter().flat_map(|file| &file.calls);
             let pairs: u64 = calls.flat_map(|call| &call.shape).map(|it| it.pairs).sum();
             assert_eq!(
@@ -132,7 +136,7 @@ fn an_order_that_is_not_known_is_said() {
                 is_known,
                 "{backend}, {logs} logs: {pairs}"
             );
-            let of = |gap: &Gap| gap.what.clone();
+            let of = |gap: &Gap| words::missing(&gap.what).to_string();
             let expected = (!is_known).then(|| "the order of 50,000 transfers".to_owned());
             assert_eq!(said.map(of), expected, "{backend}, {logs} logs");
         }

@@ -1,5 +1,6 @@
 //! By cgroup, and what stands for one.
 
+use iostrata_report::words;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -102,7 +103,11 @@ fn the_other_threads_of_a_moved_process_are_found() {
     assert_eq!((result.processes, result.threads), (1, 4));
     let what = "3 threads' calls right after their process was moved into the cgroup";
     let mut missing = result.missing.iter();
-    assert!(missing.any(|gap| gap.what == what), "{:?}", result.missing);
+    assert!(
+        missing.any(|gap| words::missing(&gap.what).to_string() == what),
+        "{:?}",
+        result.missing
+    );
 }
 
 #[test]
@@ -224,6 +229,7 @@ fn ptrace_says_whom_it_cannot_follow() {
     wrote(&result, "inside", 11);
     is_not_seen(&result, "moved");
     let mut missing = result.missing.iter();
-    let told = missing.any(|gap| gap.what == "processes that match later");
+    let told =
+        missing.any(|gap| words::missing(&gap.what).to_string() == "processes that match later");
     assert!(told, "{:?}", result.missing);
 }

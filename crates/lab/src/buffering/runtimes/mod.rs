@@ -3,6 +3,7 @@
 
 mod language;
 
+use iostrata_core::gap::{Missing, Reason};
 use iostrata_core::noun::counted;
 use std::ffi::OsString;
 use std::fs;
@@ -30,7 +31,7 @@ pub(super) fn fill(
     session: &mut Session<'_>,
 ) -> Result<(), LabError> {
     if session.observer.is_none() {
-        let gap = session.unseen("buffers of language runtimes");
+        let gap = session.unseen(Missing::RuntimeBuffers);
         session.missing.push(gap);
         return Ok(());
     }
@@ -39,13 +40,13 @@ pub(super) fn fill(
             .ledger
             .step(&format!("looking at the buffers of {}", language.name));
         let rows = if session.run.effort == Effort::Quick && language.is_slow() {
-            Err(Trouble::Unusable(
-                "takes seconds to build and start; skipped in a quick run".into(),
-            ))
+            Err(Trouble::Unusable(Reason::QuickSkips))
         } else {
             rows(session, language)
         };
-        match or_gap(rows, language.name)? {
+        let name = language.name.to_owned();
+        let what = Missing::Language { name };
+        match or_gap(rows, what)? {
             Ok(rows) => table.extend(rows),
             Err(gap) => session.missing.push(gap),
         }
@@ -79,12 +80,11 @@ fn prepare(session: &Session<'_>, language: &'static Language) -> Result<Prepare
         fs::create_dir_all(&dir)?;
         fs::write(dir.join(file), text)
     };
-    make()
-        .map_err(|error| Trouble::Unusable(format!("cannot write {}: {error}", dir.display())))?;
+    make().map_err(|error| Trouble::said(format!("cannot write {}: {error}", dir.display())))?;
     let run = |command: &[OsString], environment, longest| {
         let (program, arguments) = command
             .split_first()
-            .ok_or_else(|| Trouble::Unusable("no program".to_owned()))?;
+            .ok_or_else(|| Trouble::said("no program".to_owned()))?;
         let mut command = Command::new(program);
         let environment: Vec<(OsString, OsString)> = environment;
         command.args(arguments).envs(environment);
@@ -167,7 +167,7 @@ fn calls(
     let Some(status) = status else {
         return Err(tool::hangs("its test program", ENDS));
     };
-    let failed = |why: String| Trouble::Unusable(format!("its test program failed: {why}"));
+    let failed = |why: String| Trouble::said(format!("its test program failed: {why}"));
     if !status.success() {
         let said = fs::read(&stderr).unwrap_or_default();
         let said = first_line(&String::from_utf8_lossy(&said));
@@ -175,12 +175,9 @@ fn calls(
     }
     let identity = identity.map_err(|error| failed(error.to_string()))?;
     file.remove().map_err(trouble)?;
-    let observation =
-        observation.ok_or_else(|| Trouble::Unusable("it was not observed".to_owned()))?;
+    let observation = observation.ok_or_else(|| Trouble::said("it was not observed".to_owned()))?;
     if observation.raw.syscalls.is_none() {
-        return Err(Trouble::Unusable(
-            "system calls could not be observed".to_owned(),
-        ));
+        return Err(Trouble::Unusable(Reason::SyscallsUnseen));
     }
     let calls = calls_on(&observation.ops, identity.device, identity.inode);
     Ok((calls, observation.raw.losses.total()))
@@ -190,6 +187,6 @@ fn calls(
 fn trouble(error: LabError) -> Trouble {
     match error {
         LabError::Engine(error) => error.into(),
-        other => Trouble::Unusable(other.to_string()),
+        other => Trouble::said(other.to_string()),
     }
 }

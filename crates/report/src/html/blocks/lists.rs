@@ -23,7 +23,7 @@ pub(super) enum List {
 
 impl Body<'_> {
     pub(super) fn entry(&mut self, entry: &Entry, after: &[Block]) {
-        if !self.has_room(&entry.text) {
+        if !self.has_room(entry.text.open()) {
             return;
         }
         self.part.entries += 1;
@@ -51,7 +51,7 @@ impl Body<'_> {
             class => &[("class", class)],
         };
         self.markup.open("dt", attributes);
-        self.markup.name(entry.lead.trim());
+        self.markup.name(entry.lead.open().trim());
         self.markup.close("dt");
         self.list = List::Leads;
         if entry.text.is_empty() {
@@ -64,7 +64,7 @@ impl Body<'_> {
             self.markup.element("span", &attributes, bar);
             self.markup.text(" ");
         }
-        self.markup.prose(&entry.text);
+        self.markup.prose(entry.text.open());
         self.markup.close("p");
         self.list = List::Texts;
     }

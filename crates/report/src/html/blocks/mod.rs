@@ -13,7 +13,8 @@ use super::outline::{HEADINGS, Outline};
 use super::scope::Scope;
 use super::table::{self, Names, Room};
 use crate::format::{beginning, counted};
-use crate::view::page::{Block, Level, SEPARATOR, Tone};
+use crate::view::page::{Block, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 /// The heading has only the beginning of a longer title, such as a command line.
@@ -122,11 +123,8 @@ impl Body<'_> {
                 facts,
             } => self.title(anchor, name, facts, after),
             Block::Heading {
-                level: Level::Part,
-                anchor,
-                text,
-                ..
-            } => self.part(anchor.unwrap_or("part"), text, after),
+                id: Some(id), text, ..
+            } => self.part(*id, text, after),
             Block::Heading { text, .. } => self.section(text),
             Block::Text { tone, text, .. } => self.text(*tone, text),
             Block::Entry(entry) => self.entry(entry, after),
@@ -201,12 +199,13 @@ impl Body<'_> {
         }
     }
 
-    fn part(&mut self, anchor: &'static str, text: &str, after: &[Block]) {
+    fn part(&mut self, section: SectionId, text: &str, after: &[Block]) {
+        let anchor = section.as_str();
         self.end_part();
         let id = self.outline.name(&format!("{}-{anchor}", self.scope.name));
         let level = self.drawing.level + 1;
         self.outline.add(level, &id, text);
-        let fold = Fold::of(self.drawing.kind, anchor);
+        let fold = Fold::of(self.drawing.kind, section);
         self.markup.open("section", &[("class", anchor)]);
         fold.open(self.markup, "part", |markup| {
             markup.element(HEADINGS[level], &[("id", &id)], text);
@@ -216,14 +215,14 @@ impl Body<'_> {
             heading: text.to_owned(),
             fold: Some(fold),
             has_findings: matches!(self.drawing.kind, Kind::Trace | Kind::Crash)
-                && anchor == "findings",
+                && section == SectionId::Findings,
             ..Part::default()
         };
         let has_experiments = self.drawing.kind == Kind::Lab;
         let experiment = has_experiments.then(|| self.titles.len().saturating_sub(1));
         let place = Place {
             experiment,
-            part: anchor,
+            part: section,
         };
         let (here, elsewhere) = std::mem::take(&mut self.undrawn)
             .into_iter()

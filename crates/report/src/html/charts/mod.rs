@@ -22,6 +22,7 @@ use iostrata_core::trace::TraceResult;
 use self::strips::Strip;
 use super::markup::Markup;
 use crate::view;
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 #[derive(Debug)]
@@ -45,12 +46,12 @@ pub(super) struct Chart {
 pub(super) struct Place {
     /// Position of the experiment in a lab result; `None` in other results.
     pub(super) experiment: Option<usize>,
-    /// Anchor of the heading, such as `answers`, `rows` or `files`; [`NAMED`] where the page has a place for the chart.
-    pub(super) part: &'static str,
+    /// The part; [`NAMED`] where the page has a place for the chart.
+    pub(super) part: SectionId,
 }
 
 impl Place {
-    fn of(part: &'static str) -> Self {
+    fn of(part: SectionId) -> Self {
         Self {
             experiment: None,
             part,
@@ -103,16 +104,22 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
              logarithmic axis.{}",
             ends.unwrap_or_default()
         );
-        Chart::new(dots.id, place("rows"), dots.title, summary, drawing)
+        Chart::new(dots.id, place(SectionId::Rows), dots.title, summary, drawing)
     }));
     if let Experiment::Sync(result) = experiment {
         let latencies = lab::sync_latencies(result);
         let title = "Times of single syncs";
-        charts.extend(times(place("rows"), title, "syncs", &latencies));
+        charts.extend(times(place(SectionId::Rows), title, "syncs", &latencies));
         charts.extend(lab::sync_seconds(result).into_iter().filter_map(|seconds| {
             let id = format!("seconds-{}", seconds.number);
             let title = "Syncs and device requests per second";
-            over_time(&id, place("seconds"), title, seconds.words, &seconds.lanes)
+            over_time(
+                &id,
+                place(SectionId::Seconds),
+                title,
+                seconds.words,
+                &seconds.lanes,
+            )
         }));
     }
     charts
@@ -129,9 +136,6 @@ fn times(after: Place, title: &str, noun: &str, lanes: &[heat::Lane]) -> Option<
     Some(chart.with_table(heat::table(lanes, noun)))
 }
 
-/// Anchor of the part that has everything over time.
-pub(super) const OVER_TIME: &str = "over-time";
-
 pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let ways = trace::ways(result);
     let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
@@ -143,20 +147,32 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let mut charts = Vec::new();
     charts.extend(flow::draw(&ways).map(|drawing| {
         let title = "Bytes at each stratum";
-        let chart = Chart::new("strata", Place::of("bytes"), title, summary, drawing);
+        let chart = Chart::new(
+            "strata",
+            Place::of(SectionId::Bytes),
+            title,
+            summary,
+            drawing,
+        );
         chart.with_table(flow::table(&ways))
     }));
     let latencies = trace::latencies(result);
-    let calls = Place::of("calls");
+    let calls = Place::of(SectionId::Calls);
     charts.extend(times(calls, "Times of calls", "calls", &latencies));
     let lanes = trace::over_time(result);
     let title = "Calls, device requests, processes and files over time";
     let words = trace::words(result, &lanes);
-    let place = Place::of(OVER_TIME);
+    let place = Place::of(SectionId::OverTime);
     charts.extend(over_time("timeline", place, title, words, &lanes));
     charts.extend(flame::frames(result).map(|frames| {
         let (title, words) = frames.words();
-        Chart::new("flame", Place::of("sites"), title, words, frames.draw())
+        Chart::new(
+            "flame",
+            Place::of(SectionId::Sites),
+            title,
+            words,
+            frames.draw(),
+        )
     }));
     let strips = trace::residency(result);
     charts.extend(residency(
@@ -180,7 +196,7 @@ fn residency(title: &str, when: &str, all: &[Strip<'_>]) -> Option<Chart> {
         }
     };
     let summary = format!("Each file from first to last byte, {when}.{same}");
-    let (files, drawing) = (Place::of("files"), strips::draw(&strips)?);
+    let (files, drawing) = (Place::of(SectionId::Files), strips::draw(&strips)?);
     let chart = Chart::new("residency", files, title, summary, drawing);
     Some(chart.with_table(strips::table(&strips)))
 }
@@ -199,8 +215,8 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
     Vec::from_iter(residency("Cached parts of each file", when, &strips))
 }
 
-/// Of charts that stand where the page names them; no heading has this anchor.
-const NAMED: &str = "";
+/// Of charts that stand where the page names them: no heading begins it.
+const NAMED: SectionId = SectionId::Head;
 
 /// The charts of a result of `crash`: the operations of its first findings.
 pub(super) fn of_crash(result: &CrashResult) -> Vec<Chart> {

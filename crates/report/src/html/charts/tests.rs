@@ -157,7 +157,9 @@ fn requests_that_were_not_seen_are_no_zeros() {
 fn charts_stand_where_their_figures_are() {
     let places = |charts: Vec<Chart>| -> Vec<(String, &'static str)> {
         let charts = charts.into_iter();
-        charts.map(|chart| (chart.id, chart.after.part)).collect()
+        charts
+            .map(|chart| (chart.id, chart.after.part.as_str()))
+            .collect()
     };
     let of = |saved| places(of_lab(&lab_result(saved)));
     let place = |id: &str, part| (id.to_owned(), part);
@@ -303,7 +305,7 @@ fn only_files_whose_pages_are_known_have_a_strip() {
     assert_eq!(strips[0].path, result.files[0].path);
     let charts = of_trace(&result);
     let residency = charts.iter().find(|chart| chart.id == "residency").unwrap();
-    assert_eq!(residency.after.part, "files");
+    assert_eq!(residency.after.part, SectionId::Files);
     assert_eq!(residency.tables[0].rows(), 2);
 }
 

@@ -5,7 +5,6 @@ use iostrata_core::cache::{
     Skipped, Source, totals,
 };
 use iostrata_core::environment::Backend;
-use iostrata_core::op::Gap;
 
 use crate::fixture;
 
@@ -93,7 +92,7 @@ pub(super) fn shown() -> CacheResult {
         special_files: 1,
         other_file_systems: 0,
     };
-    result.missing = vec![Gap::new(
+    result.missing = vec![fixture::gap(
         "/data/locked",
         "it cannot be opened: Permission denied (os error 13)",
     )];

@@ -4,6 +4,7 @@ use iostrata_core::cache::{CacheResult, MapRange, ResidencyMap};
 
 use crate::format::{ending, size};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 
 const LEGEND: &str = "█ the whole range is resident, ▁ to ▇ part of it, · none; d some of it is \
     dirty, w some is under write-back";
@@ -24,7 +25,7 @@ pub(super) fn draw(page: &mut Page, result: &CacheResult, most: usize) {
     if maps.is_empty() {
         return;
     }
-    page.heading("maps", "where in the files");
+    page.heading(SectionId::Maps, "where in the files");
     page.styled(2, LEGEND, Tone::Quiet);
     for (path, map) in maps.iter().take(most) {
         let place = format!("; one character is {}", size(map.range_bytes));

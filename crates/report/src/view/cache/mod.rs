@@ -2,6 +2,7 @@
 
 mod map;
 
+use crate::view::section::SectionId;
 use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Hold, Outcome, Totals};
 use iostrata_core::noun::counted;
@@ -9,7 +10,7 @@ use iostrata_core::noun::counted;
 use super::page::{Page, SEPARATOR, Tone};
 use super::place::machine;
 use super::table::{Cell, Column, Table};
-use super::unseen;
+use super::unseen::{self, Line};
 use crate::format::{ending, number, size};
 
 /// Maximum rows drawn, unless all are requested.
@@ -31,9 +32,7 @@ pub(crate) fn show(page: &mut Page, result: &CacheResult, all: bool) {
 
 fn missing(page: &mut Page, result: &CacheResult, most: usize) {
     let gaps = result.missing.iter().take(most);
-    let gaps: Vec<(String, String)> = gaps
-        .map(|gap| (gap.what.clone(), gap.why.clone()))
-        .collect();
+    let gaps: Vec<Line> = gaps.map(Line::of).collect();
     if gaps.is_empty() {
         return;
     }
@@ -160,7 +159,7 @@ fn skipped(page: &mut Page, result: &CacheResult) {
 /// The table of files.
 fn files(page: &mut Page, result: &CacheResult, most: usize) {
     page.blank();
-    page.part("files", "files");
+    page.part(SectionId::Files, "files");
     if result.files.is_empty() {
         page.paragraph(0, "files: none");
         return;
@@ -248,7 +247,7 @@ fn reasons(page: &mut Page, result: &CacheResult, most: usize) {
     if files.is_empty() {
         return;
     }
-    page.heading("reasons", "why");
+    page.heading(SectionId::Reasons, "why");
     let room = page.width() / SHARE;
     let paths: Vec<String> = files
         .iter()

@@ -1,5 +1,4 @@
 use iostrata_core::cache::Action;
-use iostrata_core::op::Gap;
 
 use super::fixture::{cached, evicted, file, result, shown};
 use crate::terminal::cache::{Style, draw};
@@ -24,7 +23,7 @@ fn many_files_are_cut_and_said_so() {
     let files = (0..25).map(|number| file(&format!("/data/{number:02}"), 1, Some(cached(4096, 0))));
     let mut result = result(Action::Show, files.collect());
     result.missing = (0..30)
-        .map(|number| Gap::new(format!("/no/{number}"), "it cannot be opened"))
+        .map(|number| crate::fixture::gap(format!("/no/{number}"), "it cannot be opened"))
         .collect();
     let text = draw(&result, 100, Style::default());
     assert!(text.contains("and 5 more; --all-rows shows all"), "{text}");

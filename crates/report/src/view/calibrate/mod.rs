@@ -4,7 +4,8 @@ use iostrata_core::crash::{CalibrateResult, LitmusRow, Model, OutcomeRow, Soundn
 use iostrata_core::noun::counted;
 
 use super::page::{Page, Tone};
-use super::table::{Cell, Column, Table};
+use crate::view::section::SectionId;
+use crate::view::table::{Cell, Column, Table};
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,7 @@ pub(crate) fn show(page: &mut Page, result: &CalibrateResult) {
     };
     page.styled(0, &sentence(result), tone);
     show_denied(page, result);
-    page.heading("outcomes", "left by a crash");
+    page.heading(SectionId::Outcomes, "left by a crash");
     table(result).draw(page);
     page.paragraph(0, LEGEND);
     show_not_recovered(page, result);
@@ -173,7 +174,10 @@ fn show_not_recovered(page: &mut Page, result: &CalibrateResult) {
     } else {
         MOST_NOT_RECOVERED
     };
-    page.heading("allowed", "allowed by the model, and not recovered");
+    page.heading(
+        SectionId::Allowed,
+        "allowed by the model, and not recovered",
+    );
     let mut is_exact = true;
     for row in &result.rows {
         let telling = row.not_recovered.iter();
@@ -200,7 +204,7 @@ fn show_not_recovered(page: &mut Page, result: &CalibrateResult) {
 }
 
 fn show_runs(page: &mut Page, result: &CalibrateResult) {
-    page.heading("runs", "how it was run");
+    page.heading(SectionId::Runs, "how it was run");
     let settings = &result.settings;
     let pressures = settings.pressures.iter().map(|pressure| pressure.as_str());
     let mut facts = vec![format!(

@@ -7,12 +7,13 @@ use crate::compared::{Listed, Names, of_ratios, paired, row_counts, rows};
 use crate::fields::Group;
 use crate::fields::compare::{DETECTABLE, row, whole};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
 
 pub(super) fn draw(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let names = Names::of(comparison);
     experiments(page, comparison, extent);
-    page.heading("rows", &paired(comparison));
+    page.heading(SectionId::Rows, &paired(comparison));
     let listed = Listed::of(rows(comparison), extent.most());
     table(page, &names, &listed.shown);
     if let Some(text) = of_ratios(&listed.shown) {
@@ -45,7 +46,7 @@ fn experiments(page: &mut Page, comparison: &Comparison, extent: Extent) {
         [] => Group::Rounds,
         _ => Group::Pairs,
     };
-    page.part("experiments", "experiments");
+    page.part(SectionId::Experiments, "experiments");
     page.blank();
     let groups = [Group::Both, Group::Page, rounds];
     Table::new(2, whole().columns(&groups, &wholes)).draw(page);

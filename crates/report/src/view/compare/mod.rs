@@ -4,7 +4,7 @@ mod lab;
 mod trace;
 
 use iostrata_core::compare::{
-    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, TIMES, Verdict, Weight,
+    Comparison, Condition, Count, FailOn, PAGE_CACHE, Sides, Verdict, Weight,
 };
 
 use crate::compared::lead::{because, headline};
@@ -12,7 +12,10 @@ use crate::compared::{Listed, by_how_much, limit, more_pairs, open_limit, why_op
 use crate::fields::{Group, compare};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, Table};
+use crate::words;
+use iostrata_core::gap::Missing;
 
 /// Column of text next to a name.
 const TEXT_COLUMN: usize = 18;
@@ -87,7 +90,7 @@ pub(crate) fn show(page: &mut Page, comparison: &Comparison, extent: Extent) {
     unpaired(page, comparison, extent);
     not_judged(page, comparison, extent);
     if !notes.is_empty() {
-        page.heading("notes", "other differences between the runs");
+        page.heading(SectionId::Notes, "other differences between the runs");
         conditions(page, &notes);
     }
     if !extent.is_all() {
@@ -124,7 +127,7 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let Sides { base, new } = &comparison.unpaired;
     let sides = [(&comparison.names.base, base), (&comparison.names.new, new)];
     for (name, lines) in sides.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        page.heading("unpaired", &format!("only in {name}"));
+        page.heading(SectionId::Unpaired, &format!("only in {name}"));
         let listed = Listed::of(lines, extent.most());
         for line in listed.shown {
             page.paragraph(2, line);
@@ -137,18 +140,18 @@ fn unpaired(page: &mut Page, comparison: &Comparison, extent: Extent) {
 /// page.
 fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     let gaps = comparison.missing.iter();
-    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != TIMES);
+    let gaps = gaps.filter(|gap| comparison.trace.is_none() || gap.what != Missing::Times);
     let listed = Listed::of(gaps, extent.most());
     if listed.shown.is_empty() {
         return;
     }
-    page.heading("not-judged", "not judged");
+    page.heading(SectionId::NotJudged, "not judged");
     for gap in listed.shown {
         page.entry(
-            &format!("  {}", gap.what),
+            format!("  {}", words::missing(&gap.what)),
             Tone::Strong,
             TEXT_COLUMN,
-            &gap.why,
+            words::reason(&gap.why),
         );
     }
     more(page, listed.more);
@@ -162,7 +165,7 @@ fn more(page: &mut Page, more: usize) {
 
 /// Counts, each with its subject.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
-    page.heading("counts", title);
+    page.heading(SectionId::Counts, title);
     let mut columns = Vec::new();
     if !head.is_empty() {
         columns.push(Column::label(head, rows.iter().map(|(of, _)| of.as_str())));
@@ -177,7 +180,7 @@ fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], l
 fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Extent) {
     let title = limit(comparison, asked);
     if !asked.exceeded.is_empty() {
-        page.heading("limit", &title);
+        page.heading(SectionId::Limit, &title);
     } else if asked.undecided.is_empty() {
         page.paragraph(2, &title);
     }
@@ -188,7 +191,7 @@ fn fail_on(page: &mut Page, comparison: &Comparison, asked: &FailOn, extent: Ext
     if asked.undecided.is_empty() {
         return;
     }
-    page.heading("open", &open_limit(comparison, asked));
+    page.heading(SectionId::Open, &open_limit(comparison, asked));
     let most = if extent.is_all() {
         usize::MAX
     } else {

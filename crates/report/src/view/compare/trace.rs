@@ -6,6 +6,7 @@ use iostrata_core::compare::{Calls, ChangedFile, Count, Files, Findings, Found, 
 use iostrata_core::trace::Bounds;
 
 use super::{Extent, counts, more};
+use crate::view::section::SectionId;
 
 use crate::compared::Listed;
 use crate::fields::{Group, compare};
@@ -29,7 +30,7 @@ const RANGE: &str =
 const FINDING_COLUMN: usize = 16;
 
 pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
-    page.part("strata", "each stratum");
+    page.part(SectionId::Strata, "each stratum");
     page.blank();
     let strata: Vec<&Measure> = runs.strata.iter().collect();
     Table::new(2, compare::strata().columns(&[Group::Both], &strata)).draw(page);
@@ -53,7 +54,7 @@ pub(super) fn draw(page: &mut Page, runs: &Runs, extent: Extent) {
 
 /// Findings that went and came, most severe first; unchanged ones are a number, or listed with all.
 fn findings(page: &mut Page, found: &Findings, extent: Extent) {
-    page.heading("findings", "findings");
+    page.heading(SectionId::Findings, "findings");
     let lists = [("gone", &found.gone), ("came", &found.came)];
     for (word, list) in lists {
         let listed = Listed::of(list, extent.most());
@@ -122,7 +123,7 @@ fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
     if shown.is_empty() {
         return;
     }
-    page.heading("changed", "files whose I/O changed most");
+    page.heading(SectionId::Changed, "files whose I/O changed most");
     let paths: Vec<&str> = shown.iter().map(|file| file.path.as_str()).collect();
     let room = (page.width() / PATH_SHARE).max(PATH_LEAST);
     let mut columns = vec![if extent.is_all() {
@@ -140,7 +141,10 @@ fn calls(page: &mut Page, runs: &Runs) {
     if shown.is_empty() {
         return;
     }
-    page.heading("calls", "calls, those whose time differs most first");
+    page.heading(
+        SectionId::Calls,
+        "calls, those whose time differs most first",
+    );
     Table::new(2, compare::calls().columns(&[Group::Page], &shown)).draw(page);
 }
 
@@ -160,7 +164,7 @@ fn files(page: &mut Page, runs: &Runs) {
     let rows = differing.flat_map(|file| file.counts.iter().map(move |count| (file, count)));
     let rows: Vec<(&Files, &Count)> = rows.collect();
     if !rows.is_empty() {
-        page.heading("file-counts", "files with counts that differ");
+        page.heading(SectionId::FileCounts, "files with counts that differ");
         table(page, &rows);
     }
     let shown: Vec<&Files> = runs.files.iter().collect();
@@ -168,7 +172,7 @@ fn files(page: &mut Page, runs: &Runs) {
         return;
     }
     page.heading(
-        "files",
+        SectionId::Files,
         "files in both, those whose time differs most first",
     );
     let paths = shown.iter().map(|file| file.path.clone());

@@ -5,12 +5,14 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    AFTER_FAILURE, CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow,
-    RecoveredRow, Verdict,
+    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
 };
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
+use crate::words;
+use iostrata_core::gap::Missing;
 
 mod alike;
 mod formats;
@@ -54,7 +56,7 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
 pub(crate) fn show_all(page: &mut Page, result: &CrashResult) {
     show_verdict(page, result);
     show_fix(page, result);
-    page.part("findings", "findings");
+    page.part(SectionId::Findings, "findings");
     for (place, finding) in result.findings.iter().enumerate() {
         show_whole(page, finding, place);
     }
@@ -86,7 +88,7 @@ fn show_kind(page: &mut Page, result: &CrashResult) {
 
 /// What was looked at, and what was not.
 fn show_explored(page: &mut Page, result: &CrashResult) {
-    page.heading("explored", "explored");
+    page.heading(SectionId::Explored, "explored");
     if let Some(partition) = &result.partition {
         page.bullet(
             2,
@@ -121,7 +123,7 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
         .flat_map(|mode| &mode.incomplete_because)
     {
         if !told.contains(&gap) {
-            page.bullet(2, &format!("not recorded: {}: {}", gap.what, gap.why));
+            page.bullet(2, &format!("not recorded: {}", words::gap(gap)));
             told.push(gap);
         }
     }
@@ -156,7 +158,7 @@ fn lacks_only_what_failed(result: &CrashResult) -> bool {
     let mut gaps = modes.flat_map(|mode| &mode.incomplete_because);
     result.verdict == Verdict::Incomplete
         && result.interrupted_by.is_none()
-        && gaps.all(|gap| gap.what == AFTER_FAILURE)
+        && gaps.all(|gap| gap.what == Missing::AfterFailure)
 }
 
 fn until_then(result: &CrashResult) -> String {
@@ -332,7 +334,7 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
         page.paragraph(0, &format!("No fix was looked for: {why}."));
     }
     let Some(fix) = &result.fix else { return };
-    page.heading("fix", "enough to pass all explored states");
+    page.heading(SectionId::Fix, "enough to pass all explored states");
     for row in fix {
         page.bullet(2, &fixed(row));
     }

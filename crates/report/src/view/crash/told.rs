@@ -5,6 +5,7 @@ use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role};
 
 use super::show_finding;
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Cell, Column, Kind, Table};
 
 /// Findings whose operations are drawn.
@@ -14,7 +15,7 @@ const DRAWN: usize = 8;
 pub(crate) fn tell(page: &mut Page, finding: &Finding) {
     page.styled(0, &finding.message, Tone::Strong);
     show_finding(page, finding);
-    page.heading("operations", "operations");
+    page.heading(SectionId::Operations, "operations");
     let mut last = None;
     for moment in &finding.timeline {
         let operation = &moment.operation;
@@ -25,7 +26,7 @@ pub(crate) fn tell(page: &mut Page, finding: &Finding) {
         let (number, text, left) = (operation.op, operation.text(), left(moment));
         page.bullet(2, &format!("#{number} {text}: {left}"));
     }
-    page.heading("files", "files");
+    page.heading(SectionId::Files, "files");
     for file in &finding.files {
         let [before, at, after] = lengths(file);
         let (path, state) = (&file.path, file.state.as_str());

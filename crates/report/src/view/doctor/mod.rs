@@ -8,12 +8,16 @@ use iostrata_core::doctor::{
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 
 /// Adds the whole result.
 pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
     page.title("doctor", &answer(result), Vec::new());
     page.paragraph(0, &machine(&result.environment));
-    page.heading("storage", "storage, from the file system to the device");
+    page.heading(
+        SectionId::Storage,
+        "storage, from the file system to the device",
+    );
     let names = result
         .stack
         .layers
@@ -29,11 +33,11 @@ pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
         );
     }
     if !result.settings.is_empty() {
-        page.heading("settings", "settings and their meaning");
+        page.heading(SectionId::Settings, "settings and their meaning");
         settings(page, &result.settings);
     }
     if !result.warnings.is_empty() {
-        page.heading("caveats", "caveats");
+        page.heading(SectionId::Caveats, "caveats");
         for warning in &result.warnings {
             page.bullet(2, warning);
         }
@@ -235,19 +239,19 @@ fn abilities(page: &mut Page, abilities: &[Ability]) {
             .unwrap_or_default()
         + 2;
     let groups = [
-        ("can-see", "can see", AbilityKind::See, true),
-        ("cannot-see", "cannot see", AbilityKind::See, false),
-        ("can-use", "can use", AbilityKind::Use, true),
-        ("cannot-use", "cannot use", AbilityKind::Use, false),
+        (SectionId::CanSee, "can see", AbilityKind::See, true),
+        (SectionId::CannotSee, "cannot see", AbilityKind::See, false),
+        (SectionId::CanUse, "can use", AbilityKind::Use, true),
+        (SectionId::CannotUse, "cannot use", AbilityKind::Use, false),
     ];
-    for (anchor, label, kind, available) in groups {
+    for (id, label, kind, available) in groups {
         let group: Vec<&Ability> = abilities
             .iter()
             .filter(|ability| ability.kind == kind && ability.available == available)
             .collect();
         for (position, ability) in group.iter().enumerate() {
             if position == 0 {
-                page.part(anchor, label);
+                page.part(id, label);
                 page.blank();
             }
             let label = if position == 0 { label } else { "" };

@@ -6,6 +6,7 @@ use iostrata_core::reply::parenthesis;
 use iostrata_core::{Answer, Verdict};
 
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 
 /// Where claims stand: after the longest verdict.
 const COLUMN: usize = 16;
@@ -18,7 +19,7 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
     if answers.is_empty() {
         return;
     }
-    page.part("answers", "claims tested");
+    page.part(SectionId::Answers, "claims tested");
     page.blank();
     let mut told = BTreeSet::new();
     for answer in answers {

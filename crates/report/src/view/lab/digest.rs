@@ -14,6 +14,8 @@ use super::view::HOST;
 use crate::format::counted;
 use crate::view::page::{Answered, GLUE, Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system};
+use crate::view::section::SectionId;
+use crate::words;
 
 /// Lines that the answers of several experiments may take, and those of one.
 const MOST_LINES: usize = 45;
@@ -95,8 +97,9 @@ fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
     // One reason of several is told once.
     let alike = gaps.chunk_by(|one, next| one.why == next.why);
     let names = alike.map(|gaps| {
-        let names: Vec<&str> = gaps.iter().map(|gap| gap.what.as_str()).collect();
-        format!("{} ({})", names.join(", "), gaps[0].why)
+        let names = gaps.iter().map(|gap| words::missing(&gap.what).to_string());
+        let names: Vec<String> = names.collect();
+        format!("{} ({})", names.join(", "), words::reason(&gaps[0].why))
     });
     let names: Vec<String> = names.collect();
     if names.is_empty() {
@@ -129,7 +132,7 @@ fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
     for (experiment, answers) in experiments.iter().zip(all) {
         let shared = experiment.shared();
         let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
-        page.heading(shared.id, &heading);
+        page.heading(SectionId::Experiment(shared.id), &heading);
         if answers.is_empty() {
             page.paragraph(0, "No question has the rows it needs.");
         }

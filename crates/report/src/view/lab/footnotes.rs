@@ -5,6 +5,7 @@ use iostrata_core::lab::Interference;
 use crate::format;
 use crate::lab::Facts;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 
 /// The notes of the rows that are drawn.
 pub(super) fn draw(page: &mut Page, rows: &[Facts<'_>]) {
@@ -13,7 +14,7 @@ pub(super) fn draw(page: &mut Page, rows: &[Facts<'_>]) {
     if notes.is_empty() {
         return;
     }
-    page.heading("notes", "notes");
+    page.heading(SectionId::Notes, "notes");
     for (numbers, text) in &notes {
         let rows = format::rows(numbers);
         page.bullet(2, &format!("{text} [{rows}]"));

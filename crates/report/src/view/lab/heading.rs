@@ -24,6 +24,7 @@ pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
         page.styled(0, &text, Tone::Warning);
     }
     losses(page, &whole.rows);
+    page.machine();
     let machines = result.environments().map(|(name, environment)| {
         let words = [
             machine(environment),

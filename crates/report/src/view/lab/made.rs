@@ -8,7 +8,9 @@ use super::view::{Unshown, distinct};
 use crate::format::{self, counted};
 use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR};
-use crate::view::unseen;
+use crate::view::section::SectionId;
+use crate::view::unseen::{self, Line};
+use iostrata_core::Gap;
 
 /// Text below an experiment's tables.
 pub(super) struct Made<'a> {
@@ -21,7 +23,7 @@ pub(super) struct Made<'a> {
 }
 
 pub(super) fn draw(page: &mut Page, result: &LabResult, made: &Made<'_>) {
-    page.part("method", "method");
+    page.part(SectionId::Method, "method");
     page.blank();
     let mut words = vec![timing(made)];
     if !made.rows.is_empty() {
@@ -36,7 +38,7 @@ pub(super) fn limits(page: &mut Page, made: &Made<'_>) {
     left_out(page, made);
     not_seen(page, made);
     if !made.whole.caveats.is_empty() {
-        page.heading("caveats", "caveats");
+        page.heading(SectionId::Caveats, "caveats");
         for caveat in made.whole.caveats {
             page.bullet(2, caveat);
         }
@@ -96,21 +98,19 @@ fn left_out(page: &mut Page, made: &Made<'_>) {
 
 /// What is missing, why, and where.
 struct Unseen {
-    what: String,
-    why: String,
+    line: Line,
     rows: Vec<usize>,
 }
 
 fn not_seen(page: &mut Page, made: &Made<'_>) {
-    let entries = unseen(made).into_iter().map(|Unseen { what, why, rows }| {
-        let text = if rows.is_empty() {
-            why
-        } else {
-            format!("{why} ({})", format::rows(&rows))
-        };
-        (what, text)
+    let lines = unseen(made).into_iter().map(|Unseen { line, rows }| {
+        if rows.is_empty() {
+            return line;
+        }
+        let why = format!("{} ({})", line.why, format::rows(&rows)).into();
+        Line { why, ..line }
     });
-    unseen::draw(page, &entries.collect::<Vec<_>>());
+    unseen::draw(page, &lines.collect::<Vec<_>>());
 }
 
 fn unseen(made: &Made<'_>) -> Vec<Unseen> {
@@ -119,22 +119,18 @@ fn unseen(made: &Made<'_>) -> Vec<Unseen> {
         let gaps = row.evidence.missing.iter();
         gaps.map(|gap| (gap, Some(row.number)))
     });
-    let mut all: Vec<Unseen> = Vec::new();
+    let mut known: Vec<(&Gap, Vec<usize>)> = Vec::new();
     for (gap, row) in of_run.chain(of_rows) {
-        match all
-            .iter_mut()
-            .find(|known| known.what == gap.what && known.why == gap.why)
-        {
-            Some(known) => known.rows.extend(row),
-            None => all.push(Unseen {
-                what: gap.what.clone(),
-                why: gap.why.clone(),
-                rows: row.into_iter().collect(),
-            }),
+        match known.iter_mut().find(|(known, _)| *known == gap) {
+            Some((_, rows)) => rows.extend(row),
+            None => known.push((gap, row.into_iter().collect())),
         }
     }
-    all.extend(unknown(made));
-    all
+    let gaps = known.into_iter().map(|(gap, rows)| Unseen {
+        line: Line::of(gap),
+        rows,
+    });
+    gaps.chain(unknown(made)).collect()
 }
 
 /// Values that the result lacks without a reason.
@@ -154,8 +150,10 @@ fn unknown(made: &Made<'_>) -> Vec<Unseen> {
     ] {
         if !rows.is_empty() {
             all.push(Unseen {
-                what: what.to_owned(),
-                why: why.to_owned(),
+                line: Line {
+                    what: what.into(),
+                    why: why.into(),
+                },
                 rows,
             });
         }
@@ -165,8 +163,10 @@ fn unknown(made: &Made<'_>) -> Vec<Unseen> {
         let heads = columns.iter().filter(|(_, of)| of == place);
         let heads: Vec<&str> = heads.map(|(head, _)| head.as_str()).collect();
         all.push(Unseen {
-            what: "columns".to_owned(),
-            why: format!("without any value in {place}: {}", heads.join(", ")),
+            line: Line {
+                what: "columns".into(),
+                why: format!("without any value in {place}: {}", heads.join(", ")).into(),
+            },
             rows: Vec::new(),
         });
     }

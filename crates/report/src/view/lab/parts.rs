@@ -3,7 +3,8 @@
 use iostrata_core::lab::{Experiment, LabResult};
 
 use super::{Extent, digest, show_one};
-use crate::view::page::{Block, Page};
+use crate::view::page::Page;
+use crate::view::section::SectionId;
 
 /// Which parts are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,35 +53,13 @@ impl Parts {
         method: false,
     };
 
-    fn has(self, section: Section) -> bool {
-        match section {
-            Section::Head => true,
-            Section::Claims => self.claims,
-            Section::Rows => self.rows,
-            Section::Notes => self.notes,
-            Section::Method => self.method,
-        }
-    }
-}
-
-/// Where a block of an experiment belongs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Section {
-    Head,
-    Claims,
-    Rows,
-    Notes,
-    Method,
-}
-
-impl Section {
-    /// By the heading that begins a part.
-    fn of(anchor: &str) -> Self {
-        match anchor {
-            "answers" => Self::Claims,
-            "notes" => Self::Notes,
-            "method" | "missing" | "caveats" => Self::Method,
-            _ => Self::Rows,
+    fn has(self, id: SectionId) -> bool {
+        match id {
+            SectionId::Head | SectionId::Title | SectionId::Machine => true,
+            SectionId::Answers => self.claims,
+            SectionId::Notes => self.notes,
+            SectionId::Method | SectionId::Missing | SectionId::Caveats => self.method,
+            _ => self.rows,
         }
     }
 }
@@ -125,29 +104,8 @@ pub(super) fn tables(page: &mut Page, result: &LabResult, experiments: &[&Experi
 }
 
 /// Text above the answers, and the requested parts.
-fn halves(mut whole: Page, parts: Parts) -> (Page, Page) {
-    let mut head = whole.draft();
-    let mut section = Section::Head;
-    whole.retain(|block| {
-        if let Block::Heading {
-            anchor: Some(anchor),
-            ..
-        } = block
-        {
-            section = Section::of(anchor);
-        }
-        section == Section::Head || parts.has(section)
-    });
-    let end = whole.blocks().iter().position(|block| {
-        matches!(
-            block,
-            Block::Heading {
-                anchor: Some(_),
-                ..
-            }
-        )
-    });
-    let end = end.unwrap_or(whole.blocks().len());
-    head.take(&mut whole, end);
-    (head, whole)
+fn halves(mut head: Page, parts: Parts) -> (Page, Page) {
+    head.retain(|id| parts.has(id));
+    let rest = head.split_parts();
+    (head, rest)
 }

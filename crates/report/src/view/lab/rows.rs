@@ -7,6 +7,7 @@ use super::view::{Numbered, View, distinct, names_on};
 use crate::fields::Group;
 use crate::lab::Named;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::Table;
 
 /// The differences between experiments.
@@ -27,7 +28,7 @@ pub(super) fn draw<'a, R: Named>(
     let several = view.targets().len() > 1;
     let titles = distinct(view.all().iter().map(Numbered::title));
     let mut counted = false;
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for target in view.in_full() {
         if several {
             page.section(&format!("on {target}"));
@@ -87,7 +88,7 @@ pub(super) fn compare<R: Named>(
         return;
     }
     let heading = format!("each file system, {}", compared.per);
-    page.heading("file-systems", &heading);
+    page.heading(SectionId::FileSystems, &heading);
     for (position, rows) in tables.into_iter().enumerate() {
         if position > 0 {
             page.blank();

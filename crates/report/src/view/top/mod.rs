@@ -11,7 +11,7 @@ use iostrata_core::top::{By, Interval};
 use super::page::{Page, SEPARATOR, Tone};
 use super::place::unusual;
 use super::table::Table;
-use super::unseen;
+use super::unseen::{self, Line};
 use crate::format::{counted, number, size};
 
 /// What the rows of a screen are.
@@ -105,9 +105,7 @@ fn ways(interval: &Interval) -> String {
 
 fn gaps(page: &mut Page, interval: &Interval) {
     let gaps = interval.missing.iter();
-    let gaps: Vec<_> = gaps
-        .map(|gap| (gap.what.clone(), gap.why.clone()))
-        .collect();
+    let gaps: Vec<Line> = gaps.map(Line::of).collect();
     unseen::draw(page, &gaps);
 }
 

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use insta::assert_snapshot;
 use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::evidence::Cause;
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::op::FileId;
 use iostrata_core::top::{
     Actor, By, CallSum, CommitPart, CommitWait, Commits, Counted, Dirty, Disk, Interval, Named,
     Own, PageSum, ProcessIo, RequestRow, RequestSum, Sample, Samples, Share, Strata, assemble,
@@ -189,7 +189,10 @@ fn interval() -> Interval {
             peak_resident_bytes: 48 << 20,
         },
         lost_events: 0,
-        missing: vec![Gap::new("operations of io_uring", "they are not counted")],
+        missing: vec![crate::fixture::gap(
+            "operations of io_uring",
+            "they are not counted",
+        )],
     })
 }
 
@@ -227,7 +230,7 @@ fn directories_and_cgroups_and_devices() {
 fn what_was_lost_is_said_in_its_interval() {
     let mut interval = interval();
     interval.lost_events = 3;
-    interval.missing = vec![Gap::new("3 names of files", "the ring was full")];
+    interval.missing = vec![crate::fixture::gap("3 names of files", "the ring was full")];
     let text = draw(&interval, 100, style(By::Device, false));
     assert!(text.contains("3 events lost"), "{text}");
     assert!(text.contains("3 names of files"), "{text}");

@@ -10,6 +10,7 @@ use crate::fields::Group;
 use crate::fields::trace::call;
 use crate::format::{number, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// The first `most`, or as many as requested.
@@ -45,7 +46,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let calls = view.selection.calls(view.result);
     let listed = view.selection.limit(calls.len());
-    page.heading("calls", &heading("calls", listed, calls.len()));
+    page.heading(SectionId::Calls, &heading("calls", listed, calls.len()));
     let calls: Vec<&CallRow> = calls.iter().take(listed).collect();
     let named = match &view.selection.path {
         Some(_) => "every call, over matching files",
@@ -85,7 +86,7 @@ fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
     if calls.is_empty() {
         return None;
     }
-    page.heading("file-calls", "calls of each file");
+    page.heading(SectionId::FileCalls, "calls of each file");
     let mut table = table("call", 2, &calls).named("every call on each file");
     let mut row = 0;
     for file in files {
@@ -120,7 +121,7 @@ fn sites(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.heading(
-        "sites",
+        SectionId::Sites,
         "call sites: share of time, and functions, innermost first",
     );
     for group in all {

@@ -10,6 +10,7 @@ use super::names::distinct;
 use crate::fields::Group;
 use crate::fields::trace::{PAGES, file};
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Column, LeftOut, Table};
 
 /// Paths get this share of the width next to many figures ...
@@ -113,7 +114,10 @@ fn legend(page: &mut Page, tables: &[LeftOut]) {
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let every = view.files();
     let files = stored_first(view, view.selection.limit(every.len()));
-    page.heading("files", &heading("files", files.len(), every.len()));
+    page.heading(
+        SectionId::Files,
+        &heading("files", files.len(), every.len()),
+    );
     let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
     columns.extend(file().columns(
@@ -151,7 +155,10 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<L
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileGroup<'_>> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
-        page.heading("below", "below the calls: cache pages and device bytes");
+        page.heading(
+            SectionId::Below,
+            "below the calls: cache pages and device bytes",
+        );
         let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
         columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));
@@ -189,7 +196,7 @@ fn not_found_table(page: &mut Page, view: &View<'_>, missed: &[&NotFound]) -> Op
         return None;
     }
     let missed = &missed[..view.selection.limit(missed.len())];
-    page.part("not-found", "paths not found");
+    page.part(SectionId::NotFound, "paths not found");
     page.blank();
     let paths = missed.iter().map(|path| view.path(&path.path).to_owned());
     let columns = vec![

@@ -9,6 +9,9 @@ use super::View;
 use super::names::distinct;
 use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
+use crate::view::section::SectionId;
+use crate::words::{self, Words};
+use iostrata_core::gap::Missing;
 
 /// Text column of a finding: after the longest severity.
 const COLUMN: usize = 10;
@@ -72,7 +75,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) {
         Some(why) => format!("none, {why}"),
         None => bytes::grouped(view.result.findings.len() as u64),
     };
-    page.heading("findings", &format!("all findings: {count}"));
+    page.heading(SectionId::Findings, &format!("all findings: {count}"));
     let names = Names::of(page, view, view.result.findings.iter());
     for finding in &view.result.findings {
         page.blank();
@@ -101,10 +104,10 @@ fn proof(page: &mut Page, command: &str) {
 }
 
 /// Why the rules did not judge the run, if so.
-fn not_given<'v>(view: &'v View<'_>) -> Option<&'v str> {
+fn not_given(view: &View<'_>) -> Option<Words> {
     let mut missing = view.result.missing.iter();
-    let gap = missing.find(|gap| gap.what == "findings");
-    gap.map(|gap| gap.why.as_str())
+    let gap = missing.find(|gap| gap.what == Missing::Findings);
+    gap.map(|gap| words::reason(&gap.why))
 }
 
 fn grouped(findings: &[Finding]) -> Vec<Group<'_>> {

@@ -2,7 +2,6 @@
 
 use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
-use iostrata_core::op::Gap;
 use iostrata_core::trace::{
     Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Moved,
     SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
@@ -368,7 +367,7 @@ pub(super) fn by_ptrace() -> TraceResult {
     }
     let why = "needs eBPF: run as root, or with CAP_BPF and CAP_PERFMON";
     result.missing = ["page cache", "device requests", "time blocked"]
-        .map(|what| Gap::new(what, why))
+        .map(|what| fixture::gap(what, why))
         .into();
     result
 }
@@ -398,7 +397,7 @@ pub(crate) fn hostile() -> TraceResult {
     for call in &mut result.syscalls {
         call.name.clone_from(&name);
     }
-    result.missing = vec![Gap::new(&name, &name)];
+    result.missing = vec![fixture::gap(&name, &name)];
     result
 }
 
@@ -420,7 +419,7 @@ pub(crate) fn many() -> TraceResult {
         .map(|number| call(&format!("call_{number}"), 1, 0, 0.1, 0.1))
         .collect();
     result.missing = (0..12)
-        .map(|number| Gap::new(format!("part {number}"), format!("because of {number}")))
+        .map(|number| fixture::gap(format!("part {number}"), format!("because of {number}")))
         .collect();
     result.other_calls = 77;
     result

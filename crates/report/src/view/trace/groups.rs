@@ -9,6 +9,7 @@ use super::names::distinct;
 use crate::fields::Group;
 use crate::fields::trace::{file, task};
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Column, LeftOut, Table};
 
 /// Names get this share of the width.
@@ -26,7 +27,7 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
         .iter()
         .take(view.selection.limit(groups.len()))
         .collect();
-    page.heading("groups", &heading(noun, shown.len(), groups.len()));
+    page.heading(SectionId::Groups, &heading(noun, shown.len(), groups.len()));
     let names: Vec<&str> = shown.iter().map(|group| view.path(group.name)).collect();
     let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
     let mut columns = vec![
@@ -44,24 +45,39 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
 pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = by_process(&view.result.tasks);
     let parts = [Group::Process, Group::Name, Group::Task];
-    draw(page, view, rows, "processes", view.result.processes, &parts)
+    draw(
+        page,
+        view,
+        rows,
+        SectionId::Processes,
+        view.result.processes,
+        &parts,
+    )
 }
 
 /// Every thread.
 pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = view.result.tasks.clone();
     let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];
-    draw(page, view, rows, "threads", view.result.threads, &parts)
+    draw(
+        page,
+        view,
+        rows,
+        SectionId::Threads,
+        view.result.threads,
+        &parts,
+    )
 }
 
 fn draw(
     page: &mut Page,
     view: &View<'_>,
     mut rows: Vec<TaskRow>,
-    noun: &'static str,
+    id: SectionId,
     all: u64,
     parts: &[Group],
 ) -> LeftOut {
+    let noun = id.as_str();
     view.selection.sort_tasks(&mut rows);
     rows.truncate(view.selection.limit(rows.len()));
     let listed = rows.len() as u64;
@@ -70,7 +86,7 @@ fn draw(
     } else {
         format!("all {noun}: {}", grouped(listed))
     };
-    page.heading(noun, &text);
+    page.heading(id, &text);
     let (rows, fields): (Vec<&TaskRow>, _) = (rows.iter().collect(), task());
     let columns = parts
         .iter()

@@ -20,6 +20,7 @@ const SIGNALS: [&str; 31] = [
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result), seen(result)]);
+    page.machine();
     matched(page, result);
     let words = [place(result), machine(&result.environment)];
     page.paragraph(0, &words.join(SEPARATOR));
@@ -29,6 +30,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 pub(super) fn brief(page: &mut Page, view: &View<'_>) {
     let result = view.result;
     title(page, result, &[end(result), who(result)]);
+    page.machine();
     matched(page, result);
     page.paragraph(0, &[place(result), seen(result)].join(SEPARATOR));
 }

@@ -15,11 +15,12 @@ mod wall;
 
 use std::cell::OnceCell;
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::trace::{FileGroup, Selection, Together, TraceResult};
 
 use super::page::Page;
 use super::table::LeftOut;
+use crate::view::section::SectionId;
 pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
 pub(crate) use findings::severity;
@@ -89,7 +90,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     let everything = Selection::default();
     let view = View::new(result, &everything);
     heading::draw(page, &view);
-    page.part("bytes", "where the time and the bytes went");
+    page.part(SectionId::Bytes, "where the time and the bytes went");
     runs::draw(page, &view);
     wall::draw(page, &view);
     descent::draw(page, &view);
@@ -97,7 +98,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     files::all(page, &view);
     if result.syscalls.is_empty() {
         // No rows, or not observed, which is different.
-        page.part("calls", "calls");
+        page.part(SectionId::Calls, "calls");
         calls::top(page, &view, 0);
     } else {
         calls::all(page, &view);

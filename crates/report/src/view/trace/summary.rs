@@ -3,7 +3,8 @@
 use super::{Style, View, calls, descent, files, findings, heading, headline, runs, wall};
 use crate::terminal::text_of;
 use crate::view::page::{Page, Tone};
-use crate::view::unseen;
+use crate::view::unseen::{self, Line};
+use crate::words;
 
 /// Lines of a screen, without the typed command and the next prompt.
 const SCREEN: usize = 45;
@@ -112,17 +113,17 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
         if missing.is_empty() {
             page.blank();
         }
-        let entries = missing
-            .iter()
-            .map(|gap| (gap.what.clone(), gap.why.clone()));
-        unseen::draw(page, &entries.collect::<Vec<_>>());
+        let entries: Vec<Line> = missing.into_iter().map(Line::of).collect();
+        unseen::draw(page, &entries);
         return;
     }
     page.blank();
-    let names: Vec<&str> = missing.iter().map(|gap| gap.what.as_str()).collect();
+    let names = missing
+        .iter()
+        .map(|gap| words::missing(&gap.what).to_string());
     let text = format!(
         "not measured: {}; the saved result gives the reasons",
-        names.join(", ")
+        names.collect::<Vec<_>>().join(", ")
     );
     page.paragraph(0, &text);
 }

@@ -1,4 +1,5 @@
 use iostrata_core::evidence::{DeviceCounts, DeviceRange};
+use iostrata_core::gap::{Missing, Reason};
 use iostrata_core::trace::budget;
 use iostrata_core::trace::{
     Asked, AskedBy, Attached, Joined, Matched, MatchedBy, NotFound, Site, Sort,
@@ -55,7 +56,7 @@ fn a_summary_of_100_columns() {
 fn findings_that_are_not_given_are_not_none() {
     let mut result = empty();
     assert!(summary(&result, 100).contains("findings: none"));
-    let gap = Gap::new("findings", "the run was not fully observed");
+    let gap = Gap::new(Missing::Findings, Reason::NotFullyObserved);
     result.missing.push(gap);
     let says = "findings: none, the run was not fully observed";
     assert!(summary(&result, 100).contains(says));

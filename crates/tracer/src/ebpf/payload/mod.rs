@@ -10,7 +10,8 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
-use iostrata_core::op::{Call, FileId, FileKind, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::{Call, FileId, FileKind};
 use iostrata_core::trace::{NamedFile, OpenFile, is_sync};
 use zerocopy::FromBytes as _;
 
@@ -26,7 +27,7 @@ use crate::foreign;
 use crate::record::batch::{Destination, Item, Part};
 use crate::record::feed::Feed;
 use crate::record::offsets::Landing;
-use crate::record::{Recording, Unfinished, counted};
+use crate::record::{Recording, Unfinished};
 
 /// Bytes per read from process memory or a file.
 const FETCHED: usize = 1 << 20;
@@ -224,25 +225,15 @@ impl Payloads {
     /// Checks all mappings one last time and ends the log. `gaps` are those of the kernel side.
     pub(in crate::ebpf) fn end(self, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
         let missing = [
-            (
-                self.unsure,
-                "buffers",
-                "several threads of a process wrote at the same time, or wrote more through \
-                 io_uring than can be captured at once, and the process may have changed the data \
-                 before it was read",
-            ),
+            (self.unsure, Countable::Buffers, Reason::ConcurrentStores),
             (
                 u64::from(!self.stopping.goes_on()),
-                "watchdog for stopped processes",
-                "it was killed and could not be restarted, so no process was stopped any more",
+                Countable::Watchdogs,
+                Reason::WatchdogKilled,
             ),
-            (
-                self.unstoppable,
-                "stops",
-                "the process could not be stopped, and may have changed its buffers before they were read",
-            ),
+            (self.unstoppable, Countable::Stops, Reason::Unstoppable),
         ];
-        let missing = missing.map(|(count, what, why)| counted(count, what, why));
+        let missing = missing.map(|(count, of, why)| Gap::counted(count, of, why));
         gaps.extend(missing.into_iter().flatten());
         Unfinished {
             feed: self.feed,

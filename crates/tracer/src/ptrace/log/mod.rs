@@ -11,7 +11,8 @@ mod written;
 
 use std::collections::HashSet;
 
-use iostrata_core::op::{Call, FileId, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::{Call, FileId};
 use iostrata_core::trace::tally::Ended as EndedCall;
 use iostrata_core::trace::{FileKind, NamedFile, OpenFile, SiteRow, is_sync};
 use syscalls::Sysno;
@@ -27,7 +28,7 @@ use super::{memory, request};
 use crate::decode::{Ended, outcome, synced};
 use crate::record::batch::Item;
 use crate::record::feed::Feed;
-use crate::record::{Presser, Recording, Unfinished, counted};
+use crate::record::{Presser, Recording, Unfinished};
 
 use paths::{Led, Lives, last, shown};
 use reads::Reading;
@@ -100,25 +101,15 @@ impl Log {
     /// `stops`: how often threads were stopped. `gaps`: what else is missing.
     pub(super) fn end(self, stops: u64, mut gaps: Vec<Gap>, still_running: bool) -> Unfinished {
         let own = [
-            (
-                self.cut_off,
-                "calls",
-                "their threads were killed during the call, and the kernel did not report the \
-                 result",
-            ),
+            (self.cut_off, Countable::Calls, Reason::KilledInCall),
             (
                 self.changed,
-                "buffers",
-                "they changed while they were being written, and the file does not show what was \
-                 written",
+                Countable::Buffers,
+                Reason::ChangedWhileWritten,
             ),
-            (
-                self.overlaps,
-                "places in the order",
-                "a call took long, and others that change the same file or names were not delayed",
-            ),
+            (self.overlaps, Countable::PlacesInOrder, Reason::LongCall),
         ];
-        let own = own.map(|(count, what, why)| counted(count, what, why));
+        let own = own.map(|(count, of, why)| Gap::counted(count, of, why));
         gaps.extend(own.into_iter().flatten());
         gaps.extend(self.maps.then(reads::faults));
         Unfinished {

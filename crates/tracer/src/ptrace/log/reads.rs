@@ -1,7 +1,8 @@
 //! Reads, and readable mappings, where the user wants them recorded.
 
 use iostrata_core::evidence::SyscallRow;
-use iostrata_core::op::{Call, Gap};
+use iostrata_core::gap::{Countable, Gap, Missing, Reason};
+use iostrata_core::op::Call;
 use iostrata_core::record::Change;
 use iostrata_core::trace::OpenFile;
 use syscalls::Sysno;
@@ -17,7 +18,6 @@ use crate::ptrace::recorder::{Recorder, low};
 use crate::ptrace::request::Tid;
 use crate::ptrace::tasks::Entered;
 use crate::record::batch::{Item, Read};
-use crate::record::counted;
 use crate::record::offsets::Landing;
 
 /// The state of a call that reads from a regular file.
@@ -209,20 +209,13 @@ impl Log {
         let rows = rows.iter().filter(|row| self.reads && !row.is_source);
         let reads = rows.filter(|row| matches!(row.name, "aio.pread" | "aio.preadv"));
         let count = reads.map(|row| row.count).fold(0, u64::saturating_add);
-        counted(
-            count,
-            "reads by libaio",
-            "the log has them only with eBPF, not with ptrace",
-        )
+        Gap::counted(count, Countable::AioReads, Reason::AioUnseen)
     }
 }
 
 /// Reads from mappings are not seen.
 pub(super) fn faults() -> Gap {
-    Gap::new(
-        "pages of mapped files that were read",
-        "ptrace sees mappings but not the page faults in them; eBPF does",
-    )
+    Gap::new(Missing::MappedReads, Reason::FaultsUnseen)
 }
 
 #[cfg(test)]

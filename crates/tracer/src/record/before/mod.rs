@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::Gap;
 use iostrata_core::record::Writer;
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstatfs, open, statx};
 

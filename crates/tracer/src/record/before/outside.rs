@@ -2,10 +2,9 @@
 
 use std::collections::HashSet;
 
-use iostrata_core::op::{FileId, Gap};
-use iostrata_core::record::{
-    Change, Examples, FileKind, NOT_KNOWN, NOT_STORED, Operation, RENAME_EXCHANGE,
-};
+use iostrata_core::gap::{Gap, Listed, Reason};
+use iostrata_core::op::FileId;
+use iostrata_core::record::{Change, Examples, FileKind, Operation, RENAME_EXCHANGE};
 
 use super::super::nodes::Nodes;
 
@@ -68,10 +67,10 @@ impl Outside {
     pub(in crate::record) fn gaps(&self) -> impl Iterator<Item = Gap> {
         let changed = self
             .changed
-            .gap("earlier contents of files that were changed", NOT_STORED);
+            .gap(Listed::EarlierContentsChanged, Reason::BeforeNotStored);
         let perhaps = self
             .perhaps
-            .gap("earlier files at the targets of renames", NOT_KNOWN);
+            .gap(Listed::EarlierTargets, Reason::BeforeNotKnown);
         changed.into_iter().chain(perhaps)
     }
 }

@@ -8,7 +8,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::op::{FileId, Gap};
+use iostrata_core::gap::{Gap, Listed, Reason};
+use iostrata_core::op::FileId;
 use iostrata_core::record::{
     Attribute, Change, Examples, FileKind, Name, Operation, Payload, Place as Where, Time, Was,
     Writer,
@@ -382,21 +383,14 @@ impl<'a, W: Write> Walk<'a, W> {
             too_much_bytes,
             changed,
         } = self.missing;
-        let over = format!(
-            "the total limit of {limit_bytes} bytes was reached, and these have {too_much_bytes}; \
-             give a larger --record-before-limit"
-        );
+        let over = Reason::OverLimit {
+            limit_bytes,
+            bytes: too_much_bytes,
+        };
         let gaps = [
-            too_much.gap("earlier contents of files", &over),
-            unreadable.gap(
-                "what was before",
-                "it cannot be read; record as a user who may read it",
-            ),
-            changed.gap(
-                "what was before",
-                "it was changed by another process while it was read; record while no other \
-                 process changes it",
-            ),
+            too_much.gap(Listed::EarlierContents, over),
+            unreadable.gap(Listed::EarlierFiles, Reason::Unreadable),
+            changed.gap(Listed::EarlierFiles, Reason::ChangedMeanwhile),
         ];
         gaps.into_iter().flatten().collect()
     }

@@ -9,16 +9,16 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use blake3::Hasher;
-use iostrata_core::op::{Call, FileId, FileKind, Gap};
+use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::op::{Call, FileId, FileKind};
 use iostrata_core::record::{
-    Change, Description, NOT_IN_ORDER, Operation, Payload, Piece, Place, RENAME_EXCHANGE, Writer,
+    Change, Description, Operation, Payload, Piece, Place, RENAME_EXCHANGE, Writer,
 };
 use iostrata_core::trace::{Did, Event, Located, NameChange, NodeSeen, OpenFile};
 
 use crate::decode::TMPFILE;
 use crate::record::batch::{Batch, Destination, Item, Part};
 use crate::record::before::{self, Outside};
-use crate::record::counted;
 use crate::record::descriptions::Descriptions;
 use crate::record::doubt::{Doubt, Doubts};
 use crate::record::nodes::Nodes;
@@ -410,41 +410,34 @@ impl<W: Write> Order<W> {
         [
             (
                 self.unknown_bytes,
-                "bytes of payload",
-                "they were not in memory, and the process ended or refused access before they \
-                 could be read",
+                Countable::PayloadBytes,
+                Reason::NotInMemory,
             ),
             (
                 self.begun.len() as u64,
-                "operations",
-                "the recording ended before their payload was read",
+                Countable::Operations,
+                Reason::RecordingEnded,
             ),
             (
                 self.doubts.unsettled,
-                "offsets of writes",
-                "several writes went to one file at the same time, and neither their order nor \
-                 the contents of the file show which is where",
+                Countable::WriteOffsets,
+                Reason::ConcurrentWrites,
             ),
             (
                 self.unsettled_reads,
-                "offsets of reads",
-                "other threads moved the position of the open file at the same time, so the start \
-                 of each read is unknown",
+                Countable::ReadOffsets,
+                Reason::ConcurrentReads,
             ),
-            (
-                self.queue.late,
-                "places in the order",
-                "they came more than 100 ms late",
-            ),
-            (self.mapped, "writable shared mappings", NOT_IN_ORDER),
+            (self.queue.late, Countable::PlacesInOrder, Reason::Late),
+            (self.mapped, Countable::SharedMappings, Reason::NotInOrder),
             (
                 self.whiteouts,
-                "whiteouts",
-                "the node left behind by a rename is not seen",
+                Countable::Whiteouts,
+                Reason::WhiteoutsUnseen,
             ),
         ]
         .into_iter()
-        .filter_map(|(count, what, why)| counted(count, what, why))
+        .filter_map(|(count, of, why)| Gap::counted(count, of, why))
         .chain(self.not_kept.iter().cloned())
         .chain(self.outside.gaps())
         .collect()

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
 use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, States, files_between};
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::crash::block::{
     Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
 };
@@ -334,10 +334,10 @@ fn row(
     let log = locked(log);
     let mut incomplete_because = log.incomplete_because.clone();
     if let Some(cut) = recording.cut {
-        incomplete_because.push(Gap::new("requests of the device", cut.as_str()));
+        incomplete_because.push(Gap::new(Missing::DeviceLog, cut.reason()));
     }
     if came.interrupted.is_some() {
-        incomplete_because.push(Gap::new("states", "the exploration was ended"));
+        incomplete_because.push(Gap::new(Missing::States, Reason::ExplorationEnded));
     }
     ModeRow {
         mode: "block".to_owned(),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use iostrata_core::bytes::unhex;
 use iostrata_core::cache::{CacheFile, is_in_memory};
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::trace::{Cold, FileKind, FileRow, Stayed, TraceResult, answers};
 use iostrata_lab::engine::Silent;
 
@@ -102,24 +102,12 @@ impl Files {
             .filter(is_new)
             .map(|file| &*file.path)
             .collect();
-        let named = new
-            .iter()
-            .take(NAMED)
-            .copied()
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = new.len().saturating_sub(NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
+        let first = new.iter().take(NAMED).map(|path| (*path).to_owned());
+        let why = Reason::NotUsedBefore {
+            first: first.collect(),
+            more: new.len().saturating_sub(NAMED) as u64,
         };
-        (!new.is_empty()).then(|| {
-            Gap::new(
-                "a cold page cache for all files",
-                format!("the run that told which files to evict had not used {named}{more}"),
-            )
-        })
+        (!new.is_empty()).then(|| Gap::new(Missing::ColdCache, why))
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::trace::{TimedRun, TimedRuns, TraceResult};
 use iostrata_lab::engine::{Meter, Progress as _, Reading, Step};
 use iostrata_lab::interrupt::Interrupted;
@@ -261,9 +261,7 @@ fn end(status: ExitStatus) -> String {
 /// Whether the memory is less than iostrata's own process had before it executed the program.
 fn without_memory(each: &[TimedRun]) -> Option<Gap> {
     let without = each.iter().filter(|run| run.max_resident_bytes.is_none());
-    let why = "the program needs less than iostrata's process had before it executed the program, \
-               which the kernel counts too";
-    (without.count() > 0).then(|| Gap::new("most memory of the timed runs", why))
+    (without.count() > 0).then(|| Gap::new(Missing::Memory, Reason::LessThanIostrata))
 }
 
 fn timed_run(took: &Took) -> TimedRun {

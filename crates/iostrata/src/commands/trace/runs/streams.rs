@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::trace::FileKind;
 use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -88,12 +88,7 @@ fn input() -> io::Result<(Option<u64>, Option<Gap>)> {
     }
     stdio::dup2_stdin(File::open("/dev/null")?)?;
     let is_one_runs = matches!(kind, Ok(FileKind::Pipe | FileKind::Socket));
-    let gap = is_one_runs.then(|| {
-        Gap::new(
-            "standard input",
-            "it is a pipe, which one run would empty: every run read nothing; give a file with < FILE",
-        )
-    });
+    let gap = is_one_runs.then(|| Gap::new(Missing::StandardInput, Reason::PipeEmptied));
     Ok((None, gap))
 }
 

@@ -79,7 +79,7 @@ impl LitmusTest {
         shown: &mut Shown,
     ) -> Result<(), BlockError> {
         if let Some(cut) = recording.cut {
-            let cut = io::Error::other(cut.as_str());
+            let cut = io::Error::other(cut.reason().text());
             return Err(BlockError::io("record a litmus program")(cut));
         }
         let pressure = recording.setting.pressure;

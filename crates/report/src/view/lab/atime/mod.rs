@@ -1,5 +1,6 @@
 //! `lab atime`: the answers, then what updates an access time, then the cost of reading.
 
+use crate::view::section::SectionId;
 use iostrata_core::atime::{
     AtimeResult, Comparison, Loop, LoopRow, Mount, Moved, Operation, Reading, Saving, Subject,
     TouchRow,
@@ -54,7 +55,7 @@ fn operations(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     if lines.is_empty() {
         return;
     }
-    page.heading("operations", "does it update the access time?");
+    page.heading(SectionId::Operations, "does it update the access time?");
     let all = distinct(result.touches().map(|(_, row)| row.row.target.as_str())).len();
     let on = |line: &Line| {
         if all > 1 && line.filesystems.len() == all {
@@ -191,7 +192,7 @@ fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
         return;
     }
     page.heading(
-        "relatime",
+        SectionId::Relatime,
         "relatime: does a read update an access time that is …",
     );
     let which = |moved: bool| {
@@ -224,7 +225,7 @@ fn costs(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
         return;
     }
     page.heading(
-        "loops",
+        SectionId::Loops,
         "cost of reading: open, read and close of cached 4 KiB files",
     );
     for (position, (files, reading)) in loops.into_iter().enumerate() {

@@ -96,7 +96,10 @@ fn result() -> LabResult {
             "comparisons": [comparison("one_file", 0.5, [17, 18]), comparison("many_files", 40.0, [19, 20])],
             "answers": [{"claim": "find reads only metadata", "verdict": "holds", "because": "not by find", "rows": []}],
             "caveats": ["no seeks"],
-            "missing": [{"what": "git_status on ext4", "why": "not installed: no git in PATH"}],
+            "missing": [{"what": "git_status on ext4", "why": "not installed: no git in PATH", "code": {
+                "what": {"on_target": {"what": {"case": "git_status"}, "target": "ext4"}},
+                "why": {"not_installed": "git"},
+            }}],
             "method": {"timing_runs": [2, 2], "warm_up_runs": 4, "interrupted": false, "planned_rows": 20},
         }],
     });

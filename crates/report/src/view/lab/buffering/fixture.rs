@@ -8,7 +8,7 @@ use iostrata_core::buffering::{
 use iostrata_core::environment::{Device, Storage};
 use iostrata_core::evidence::{Cache, CallCount, CallCounts, DeviceCounts, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
-use iostrata_core::{Answer, Gap, Verdict};
+use iostrata_core::{Answer, Verdict};
 
 use crate::fixture;
 
@@ -76,7 +76,10 @@ fn unpaid(evidence: Evidence) -> Evidence {
 
 fn unobserved() -> Evidence {
     Evidence {
-        missing: vec![Gap::new("kernel evidence", "not permitted: run as root")],
+        missing: vec![fixture::gap(
+            "kernel evidence",
+            "not permitted: run as root",
+        )],
         ..Evidence::default()
     }
 }
@@ -270,7 +273,7 @@ pub(super) fn result() -> LabResult {
                 "host has no journal: a sync writes the inode in its place and commits no transaction"
                     .to_owned(),
             ],
-            missing: vec![Gap::new("Java", "java is not in the search path")],
+            missing: vec![fixture::gap("Java", "java is not in the search path")],
             method: Method {
                 timing_runs: (3, 5),
                 warm_up_runs: 6,

@@ -3,6 +3,7 @@
 
 mod timeline;
 
+use crate::view::section::SectionId;
 use iostrata_core::buffering::{
     BufferingResult, BufferingRow, Memory, Mode, RuntimeBuffer, RuntimeCall,
 };
@@ -108,7 +109,7 @@ fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
         return;
     }
     page.heading(
-        "runtimes",
+        SectionId::Runtimes,
         "what the installed runtimes pass to the kernel, and when",
     );
     let names = runtimes
@@ -202,7 +203,10 @@ fn memory(page: &mut Page, view: &mut View<'_>) {
         if drawn {
             page.blank();
         } else {
-            page.heading("memory", "memory before → after the observed run, MiB");
+            page.heading(
+                SectionId::Memory,
+                "memory before → after the observed run, MiB",
+            );
         }
         drawn = true;
         let table = memory_table(&rows, &title).named(format!("memory, {title}"));

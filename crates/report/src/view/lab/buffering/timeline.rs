@@ -5,6 +5,7 @@ use iostrata_core::bytes::{exact, grouped};
 
 use crate::view::lab::view::distinct;
 use crate::view::page::Page;
+use crate::view::section::SectionId;
 use crate::view::table::{Cell, Column, Table};
 
 /// Modes whose steps went the same way, on the same file systems.
@@ -34,7 +35,7 @@ pub(super) fn draw(page: &mut Page, result: &BufferingResult) {
             "bytes visible and durable after each write of {}",
             exact(size_bytes)
         );
-        page.heading("timeline", &text);
+        page.heading(SectionId::Timeline, &text);
         table(&groups, targets.len()).named(text).draw(page);
     }
 }

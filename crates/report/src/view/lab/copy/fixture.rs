@@ -9,7 +9,7 @@ use iostrata_core::environment::Storage;
 use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, Faults};
 use iostrata_core::lab::{self, Experiment, LabResult};
 use iostrata_core::timing::Timing;
-use iostrata_core::{Answer, Gap, Verdict};
+use iostrata_core::{Answer, Verdict};
 
 use crate::fixture;
 
@@ -106,7 +106,7 @@ fn rows() -> Vec<CopyRow> {
         ..read_write
     };
     let unobserved = Evidence {
-        missing: vec![Gap::new("kernel evidence", "the run was interrupted")],
+        missing: vec![fixture::gap("kernel evidence", "the run was interrupted")],
         ..Evidence::default()
     };
     let shared = writing(calls(&[("ioctl", 1, 0, 0.1), ("openat", 2, 0, 0.01)]), 0, 0);
@@ -161,7 +161,7 @@ pub(super) fn result() -> LabResult {
         answers: vec![answer],
         settings: None,
         caveats: vec!["virtual machine (KVM): page faults cost more".to_owned()],
-        missing: vec![Gap::new("reflink on host", "not supported")],
+        missing: vec![fixture::gap("reflink on host", "not supported")],
         method: lab::Method {
             timing_runs: (5, 5),
             warm_up_runs: 10,

@@ -1,6 +1,7 @@
 //! `lab copy`: the answers, then every row beside its limit, then the system calls, then
 //! how it was made and what is missing.
 
+use crate::view::section::SectionId;
 use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow, Destination, Yardstick};
 use iostrata_core::evidence::{CallCount, CallCounts};
@@ -72,7 +73,7 @@ fn rows(page: &mut Page, view: &mut View<'_>) {
     };
     let several = view.targets().len() > 1;
     let shown = view.shown();
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for wanted in distinct(shown.iter().map(group)) {
         let rows = shown.iter().copied();
         let rows: Vec<Numbered<'_>> = rows.filter(|row| group(row) == wanted).collect();
@@ -144,7 +145,7 @@ fn yardsticks(page: &mut Page, result: &CopyResult) {
     if yardsticks.is_empty() {
         return;
     }
-    page.heading("limits", "limits, measured between the copies");
+    page.heading(SectionId::Limits, "limits, measured between the copies");
     let each = || yardsticks.iter();
     let sized = |one: &Yardstick| (one.size_bytes > 0).then_some(one.size_bytes);
     let head = spread_head(each().map(|one| Some(&one.timing)));
@@ -192,11 +193,11 @@ fn calls(page: &mut Page, view: &View<'_>) {
         return;
     }
     if view.extent.compares() {
-        page.heading("system-calls", "slowest system calls of each copy");
+        page.heading(SectionId::SystemCalls, "slowest system calls of each copy");
         slowest(page, &rows);
     }
     if view.extent.all_rows() {
-        page.heading("every-call", "system calls of each copy");
+        page.heading(SectionId::EveryCall, "system calls of each copy");
         for row in rows {
             every_call(page, &row);
         }

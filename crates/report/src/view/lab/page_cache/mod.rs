@@ -1,6 +1,7 @@
 //! `lab page-cache`: what could not be had, the answers, the tables they rest on, how they
 //! were made and what is missing.
 
+use crate::view::section::SectionId;
 use iostrata_core::bytes::exact;
 use iostrata_core::lab::{machine_of, target_of};
 use iostrata_core::page_cache::{
@@ -81,7 +82,7 @@ fn unlike(page: &mut Page, view: &View<'_>) {
 /// Every row of a target: a table of times and of what the cache and the device did for each
 /// size, and one of where the time went.
 fn rows(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
-    page.part("rows", "every row");
+    page.part(SectionId::Rows, "every row");
     for target in targets {
         let of_target =
             view.which(|row| row.target() == *target && row.row.row.case.parse == Parse::None);
@@ -129,7 +130,7 @@ fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {
     if rows.is_empty() {
         return;
     }
-    page.heading("random-reads", "random 4 KiB reads, one at a time");
+    page.heading(SectionId::RandomReads, "random 4 KiB reads, one at a time");
     let of = Column::label("of", rows.iter().map(Numbered::title));
     let table = view.table("µs", &rows, [of], &[Group::Latencies]);
     let table = table.named("latencies of random reads");
@@ -147,7 +148,7 @@ fn series(page: &mut Page, view: &mut View<'_>) {
         return;
     }
     page.heading(
-        "again",
+        SectionId::Again,
         "the same file read repeatedly, with nothing done between the reads",
     );
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
@@ -184,7 +185,7 @@ fn parsing(page: &mut Page, result: &PageCacheResult, view: &mut View<'_>, targe
     if lines.is_empty() {
         return;
     }
-    page.heading("parsing", "reading and parsing");
+    page.heading(SectionId::Parsing, "reading and parsing");
     let rows = lines.iter().map(|line| format::rows(&line.rows));
     let rows = rows.map(|rows| rows.trim_start_matches("rows ").to_owned());
     let mut columns = vec![Column::label("rows", rows)];

@@ -3,6 +3,7 @@
 
 mod projection;
 
+use crate::view::section::SectionId;
 use iostrata_core::bytes::exact;
 use iostrata_core::environment::Device;
 use iostrata_core::figures::percent;
@@ -147,7 +148,7 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     if series.is_empty() {
         return;
     }
-    page.heading("seconds", "per second, observed");
+    page.heading(SectionId::Seconds, "per second, observed");
     let first = series
         .iter()
         .position(|row| in_full.contains(&row.target()));

@@ -6,6 +6,7 @@ use super::{Numbered, View};
 use crate::format::{microseconds, number};
 use crate::view::lab::view::distinct;
 use crate::view::page::{Page, Tone};
+use crate::view::section::SectionId;
 use crate::view::table::{Cell, Column, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
@@ -13,7 +14,7 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let others: Vec<&Projection> = all.iter().filter(|one| one.error.is_none()).collect();
     if !others.is_empty() {
         page.heading(
-            "projection",
+            SectionId::Projection,
             "projection, not measured: syncs per second of one writer on other devices",
         );
         let table = devices(view, &others).named("projected syncs per second");

@@ -12,6 +12,8 @@ use super::View;
 use super::names::middle;
 use crate::format::{counted, time};
 use crate::view::page::{Page, Tone};
+use crate::words;
+use iostrata_core::gap::Missing;
 
 /// Maximum columns of a path in the sentence.
 const PATH: usize = 48;
@@ -106,8 +108,12 @@ fn warnings(result: &TraceResult) -> Vec<String> {
             noun::counted(result.lost_events, "event")
         ));
     }
-    let gaps = result.missing.iter().filter(|gap| gap.what == "findings");
-    warnings.extend(gaps.map(|gap| format!("incomplete: {}; no findings", gap.why)));
+    let gaps = result
+        .missing
+        .iter()
+        .filter(|gap| gap.what == Missing::Findings);
+    warnings
+        .extend(gaps.map(|gap| format!("incomplete: {}; no findings", words::reason(&gap.why))));
     warnings
 }
 

@@ -1,6 +1,6 @@
 //! What the first sentence says of runs made by hand.
 
-use iostrata_core::op::Gap;
+use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::trace::{FileKind, Severity, Synced, TimedRuns};
 
 use super::super::fixture::{by_ptrace, call, empty, finding, five_runs, full, input};
@@ -155,7 +155,7 @@ fn without_a_finding_it_is_where_the_time_went() {
 fn losses_and_parts_of_runs_are_warnings() {
     let mut result = full();
     result.lost_events = 1;
-    result.missing = vec![Gap::new("findings", "the run was not fully observed")];
+    result.missing = vec![Gap::new(Missing::Findings, Reason::NotFullyObserved)];
     assert_eq!(
         summed(&result).warnings,
         [

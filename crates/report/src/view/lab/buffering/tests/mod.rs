@@ -1,6 +1,5 @@
 mod pages;
 
-use iostrata_core::Gap;
 use iostrata_core::buffering::Mode;
 use iostrata_core::lab::LabResult;
 
@@ -51,7 +50,7 @@ fn spoil(result: &mut LabResult) {
         let name = if row.row.target == "host" { "" } else { "2" };
         row.row.target = format!("{HOSTILE}{name}");
         row.row.notes = vec![HOSTILE.to_owned()];
-        row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
+        row.row.evidence.missing = vec![crate::fixture::gap(HOSTILE, HOSTILE)];
         if let Some(calls) = &mut row.row.evidence.syscalls {
             let write = *calls.get("write").unwrap();
             calls.insert(HOSTILE.to_owned(), write);
@@ -72,7 +71,7 @@ fn spoil(result: &mut LabResult) {
         answer.because = HOSTILE.repeat(30);
     }
     experiment.caveats = vec![HOSTILE.to_owned()];
-    experiment.missing = vec![Gap::new(HOSTILE.repeat(20), HOSTILE)];
+    experiment.missing = vec![crate::fixture::gap(HOSTILE.repeat(20), HOSTILE)];
     experiment.question = HOSTILE.to_owned();
 }
 

@@ -1,7 +1,6 @@
 mod fixture;
 mod pages;
 
-use iostrata_core::Gap;
 use iostrata_core::lab::LabResult;
 
 use crate::view::lab::drawn::{
@@ -49,7 +48,7 @@ fn spoil(result: &mut LabResult) {
     }
     for row in &mut experiment.rows {
         row.row.notes = vec![HOSTILE.to_owned()];
-        row.row.evidence.missing = vec![Gap::new(HOSTILE, HOSTILE)];
+        row.row.evidence.missing = vec![crate::fixture::gap(HOSTILE, HOSTILE)];
     }
     for projection in &mut experiment.own.projections {
         projection.device.name = HOSTILE.to_owned();

@@ -1,6 +1,8 @@
 //! `docs/calls.md` contains the table of all calls as in the code.
 
+use iostrata_core::gap::{NotFollowed, Reason};
 use iostrata_core::trace::calls::{Counted, Effect, Following, GROUPS, Group};
+use iostrata_report::words::{self, Words};
 
 fn does(effect: Effect) -> &'static str {
     match effect {
@@ -24,6 +26,10 @@ fn does(effect: Effect) -> &'static str {
     }
 }
 
+fn because(why: NotFollowed) -> Words {
+    words::reason(&Reason::NotFollowed(why))
+}
+
 fn row(group: &Group) -> String {
     let counted = match group.counted {
         Counted::ByName => "name",
@@ -32,8 +38,8 @@ fn row(group: &Group) -> String {
     let followed = match group.following {
         Following::NotNeeded => "–".to_owned(),
         Following::Both => "history, log".to_owned(),
-        Following::HistoryOnly(why) => format!("history; not in the log: {why}"),
-        Following::Neither(why) => format!("**in neither**: {why}"),
+        Following::HistoryOnly(why) => format!("history; not in the log: {}", because(why)),
+        Following::Neither(why) => format!("**in neither**: {}", because(why)),
     };
     let names: Vec<String> = group.names().map(|name| format!("`{name}`")).collect();
     let names = match group.effect {

@@ -1,0 +1,198 @@
+use iostrata_core::gap::{Countable, Listed, Missing, Reason};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Names of all variants, as serde lists them for one that does not exist.
+fn variants<T: DeserializeOwned>() -> Vec<String> {
+    let none = serde_json::from_value::<T>(json!("no such variant"));
+    let told = none.err().unwrap().to_string();
+    let names = told.split('`').skip(3).step_by(2);
+    names.map(str::to_owned).collect()
+}
+
+/// Each variant without data, and those with data as `samples` have it: every variant at least once.
+fn each<T: DeserializeOwned>(samples: &[(&str, Value)]) -> Vec<T> {
+    let mut all = Vec::new();
+    for name in variants::<T>() {
+        let with_data = samples.iter().filter(|(of, _)| *of == name);
+        let mut values: Vec<Value> = with_data.map(|(of, data)| json!({ *of: data })).collect();
+        if values.is_empty() {
+            values.push(json!(name));
+        }
+        for value in values {
+            let read = serde_json::from_value(value);
+            all.push(read.unwrap_or_else(|error| panic!("a sample of {name}: {error}")));
+        }
+    }
+    all
+}
+
+fn lines(words: impl Iterator<Item = Words>) -> String {
+    let lines: Vec<String> = words.map(|words| words.to_string()).collect();
+    assert!(lines.iter().all(|line| !line.is_empty()));
+    lines.join("\n")
+}
+
+#[test]
+fn what_is_missing() {
+    let mut samples = vec![
+        ("stratum", json!("ring")),
+        ("file_system", json!({"module": "xfs"})),
+        ("privileges", json!({"path": "/bin/su"})),
+        ("calls", json!({"count": 2, "name": "swapon"})),
+        ("saving", json!({"rule": "small-writes"})),
+        ("changed_file", json!({"path": "/a"})),
+        ("experiment", json!({"id": "sync"})),
+        ("language", json!({"name": "Go"})),
+        ("file", json!({"path": "/a"})),
+        ("latency", json!({"percentile": "p99"})),
+        ("loops", json!({"targets": ["host", "xfs"]})),
+        ("on_machine", json!({"machine": "web1", "what": "times"})),
+        ("projections", json!({"target": "host"})),
+        (
+            "row_time",
+            json!({"experiment": "copy", "row": "cp, 1 MiB"}),
+        ),
+        ("rows_of", json!({"machine": "web1"})),
+        ("targets", json!({"names": ["ext4", "xfs"]})),
+    ];
+    for what in [
+        json!({"case": "o_dsync"}),
+        json!({"mounts": ["noatime", "lazytime"]}),
+        json!("cold_source"),
+        json!("device_limit"),
+        json!("direct_latency"),
+        json!("durable_bytes"),
+    ] {
+        samples.push(("on_target", json!({"what": what, "target": "host"})));
+    }
+    for of in variants::<Countable>() {
+        samples.extend([1, 1204].map(|count| ("count", json!({"count": count, "of": of}))));
+    }
+    for (at, of) in variants::<Listed>().into_iter().enumerate() {
+        samples.push((
+            "listed",
+            json!({"of": of, "first": ["/a", "/b"], "more": at % 2}),
+        ));
+    }
+    let all = each::<Missing>(&samples);
+    insta::assert_snapshot!(lines(all.iter().map(missing)));
+}
+
+#[test]
+fn why_it_is_missing() {
+    let mut samples = vec![
+        ("error", json!("EPERM")),
+        ("defect", json!("an index")),
+        ("not_installed", json!("ruby")),
+        (
+            "history_full",
+            json!({"files": 1204, "names": 2, "name_changes": 3}),
+        ),
+        ("no_room_in_tables", json!({"calls": 7})),
+        ("addresses_unread", json!({"defect": "an index"})),
+        ("exit_unreported", json!("scanned")),
+        ("exit_unreported", json!("gone")),
+        ("exit_unreported", json!("uncounted")),
+        ("calls_summed", json!({"calls": 1})),
+        ("calls_summed", json!({"calls": 1204})),
+        ("counts_too_low", json!({"events": 7})),
+        ("disturbed", json!({"requests": 1204, "syncs": 7})),
+        ("events_lost", json!({"events": 1})),
+        ("events_lost", json!({"events": 1204})),
+        (
+            "threads_summed",
+            json!({
+                "rows": 1024, "calls": 1204, "on_cpu_ns": 1_500_000_000, "time_ns": 250_000,
+                "read_bytes": 4096, "written_bytes": 10_000_000,
+            }),
+        ),
+        ("differs", json!("absent")),
+        ("differs", json!("not_in_log")),
+        ("differs", json!("target")),
+        ("differs", json!({"bytes": {"from": 1, "to": 9}})),
+        (
+            "differs",
+            json!({"kind": {"file": "directory", "log": "file"}}),
+        ),
+        ("differs", json!({"length": {"file": 1, "log": 2}})),
+        ("differs", json!({"mode": {"file": 420, "log": 384}})),
+        ("differs", json!({"not_zero_after": {"byte": 5}})),
+        ("differs", json!({"not_zero_at": {"byte": 5}})),
+        (
+            "misfit",
+            json!("operation 7 unlinks a name that is not there"),
+        ),
+        ("over_limit", json!({"limit_bytes": 1000, "bytes": 2000})),
+        ("read_back", json!("it ends early")),
+        ("ended_with", json!({"exit_code": 3})),
+        (
+            "incomplete_side",
+            json!({"side": "base", "why": "not_fully_observed"}),
+        ),
+        (
+            "not_in_file",
+            json!({"file": "a.json", "experiment": "sync"}),
+        ),
+        ("one_run_each", json!({"remedy": true})),
+        ("one_run_each", json!({"remedy": false})),
+        (
+            "cached_no_device",
+            json!({"target": "tmpfs", "filesystem": "tmpfs"}),
+        ),
+        ("not_verified", json!("overlay_passes")),
+        ("cachestat_failed", json!("ENOSYS")),
+        ("direct_refused", json!("EINVAL")),
+        (
+            "dontcache_refused",
+            json!({"error": "EOPNOTSUPP", "needs_kernel": true}),
+        ),
+        (
+            "dontcache_refused",
+            json!({"error": "EIO", "needs_kernel": false}),
+        ),
+        ("fallocate_failed", json!("EOPNOTSUPP")),
+        ("few_seconds", json!({"fewest": 3})),
+        ("few_syncs", json!({"needed": 1000})),
+        ("kept_in_memory", json!({"filesystem": "tmpfs"})),
+        ("no_device", json!({"filesystem": "tmpfs"})),
+        ("quick_only", json!({"target": "ext4"})),
+        (
+            "stayed_resident",
+            json!({"resident_pages": 3, "pages": 256}),
+        ),
+        ("unsupported", json!({"error": "EOPNOTSUPP"})),
+        ("observing_failed", json!("EIO")),
+        (
+            "not_saved",
+            json!({"why": "it was interrupted", "thorough_s": null}),
+        ),
+        ("not_saved", json!({"why": "time was up", "thorough_s": 10})),
+        ("not_used_before", json!({"first": ["/a"], "more": 0})),
+        ("not_used_before", json!({"first": ["/a", "/b"], "more": 2})),
+        ("not_listed", json!("EACCES")),
+        ("not_opened", json!("EACCES")),
+        ("proc_not_listed", json!("EACCES")),
+    ];
+    for call in variants::<gap::NotFollowed>() {
+        samples.push(("not_followed", json!(call)));
+    }
+    let all = each::<Reason>(&samples);
+    insta::assert_snapshot!(lines(all.iter().map(reason)));
+}
+
+#[test]
+fn words_come_into_json_and_are_not_read_back() {
+    install();
+    let gap = Gap::new(Missing::Times, Reason::OneTimed);
+    let json = serde_json::to_value(&gap).unwrap();
+    let expected = json!({
+        "what": "times",
+        "why": "only one of the two has timed runs (trace --runs)",
+        "code": {"what": "times", "why": "one_timed"},
+    });
+    assert_eq!(json, expected);
+    assert_eq!(serde_json::from_value::<Gap>(json).unwrap(), gap);
+}
