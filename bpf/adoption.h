@@ -82,7 +82,7 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 	__u32 at = place_of(task);
 	struct task_state *state = bpf_map_lookup_elem(&places, &at);
 
-	/* An iterator may have met the task before its fork is told. */
+	/* An iterator may have met the task before its fork is reported. */
 	if (state && *(volatile __u64 *)&state->born != task->start_time)
 		__sync_val_compare_and_swap(&state->owner, (__u64)task, NOBODY);
 }
@@ -202,7 +202,7 @@ static __always_inline bool is_of_root(struct task_struct *task, struct config *
 	return line.found;
 }
 
-/* Whether the task belongs to the tree, whoever made it. */
+/* Whether the task belongs to the tree, even if another process created it. */
 static __always_inline bool is_wanted(struct task_struct *task, struct config *c)
 {
 	return is_of_root(task, c) || (wants(c, WANTS_GROUPS) && is_in_group(task));

@@ -239,7 +239,7 @@ struct {
  * an entry is expensive at that moment. */
 struct {
 #ifdef TOP
-	__uint(type, MAP_LRU_HASH); /* a name that is handed over twice does no harm */
+	__uint(type, MAP_LRU_HASH); /* a name reported twice does no harm */
 #else
 	__uint(type, MAP_HASH);
 #endif

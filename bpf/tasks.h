@@ -60,7 +60,7 @@ static __noinline int send_task(struct task_state *state, struct task_struct *ta
 	return 0;
 }
 
-/* Once for a task, whoever comes first. The task is 0 where it is gone. Returns whether it was done
+/* Once for a task: the first caller wins. The task is 0 where it is gone. Returns whether it was done
  * here. */
 static __always_inline bool settle(struct task_state *state, __u64 owner, struct task_struct *task,
 				   __u64 ended_ns)
@@ -210,7 +210,7 @@ static long settle_gone(__u32 place, __u64 *gone)
 /* Run by the loader: who lives? The kernel does not run a program that would interrupt itself
  * (__bpf_trace_run, kernel/trace/bpf_trace.c), so an end may have come unseen. exit_state is set
  * after sched_process_exit (exit_notify, kernel/exit.c): a task that has one and a state was
- * missed. At the end of the observation, what still lives hands over its sums, too. */
+ * missed. At the end of the observation, tasks that still live report their sums, too. */
 SEC("iter/task")
 int look(struct bpf_iter__task *ctx)
 {

@@ -57,7 +57,7 @@ static __always_inline __u32 interval(void)
 	return c ? c->phase : 0;
 }
 
-/* Whether the name was not handed over in this interval. */
+/* Whether the name has yet to be reported in this interval. */
 static __noinline int is_due(const struct file_key *key)
 {
 	struct file_key own;
@@ -295,7 +295,7 @@ static __always_inline int add_to_shares(struct task_state *state, __s64 result,
 	return 0;
 }
 
-/* 0 for the kernel's own threads, which work for others. */
+/* 0 for kernel threads, which work for others. */
 static __always_inline __u32 submitting_process(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

@@ -1,5 +1,5 @@
 /* Who belongs to the tree besides one root and what it has started: other processes that were named,
- * whoever is in a control group, and whoever becomes a program of a certain name. */
+ * tasks in a control group, and tasks that exec a program of a certain name. */
 #pragma once
 #include "numbers.h"
 

@@ -226,7 +226,7 @@ struct commit_key {
 	struct file_key file; /* all zero for a change of the file system as a whole */
 	__u32 device; /* of the file system */
 	__u32 transaction;
-	__u32 process; /* 0: the kernel's own threads */
+	__u32 process; /* 0: kernel threads */
 	__u32 interval;
 };
 
@@ -320,8 +320,8 @@ struct config {
 
 enum wants {
 	WANTS_ROOTS = 1,  /* processes of wanted_roots, */
-	WANTS_GROUPS = 2, /* ... whoever is in wanted_groups, */
-	WANTS_NAMES = 4,  /* ... and whoever becomes one of wanted_names */
+	WANTS_GROUPS = 2, /* ... tasks in wanted_groups, */
+	WANTS_NAMES = 4,  /* ... and tasks that exec one of wanted_names */
 };
 
 /* The last name of a path, with zeros behind it. */

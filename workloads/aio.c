@@ -1,6 +1,6 @@
 /* aio DIR: operations of libaio, by system calls, in the empty DIR.
  *
- * "a": 8 writes of 4,096 bytes handed over at once, of which one is refused; one of 1,024 bytes
+ * "a": 8 writes of 4,096 bytes submitted at once, of which one is refused; one of 1,024 bytes
  *      from two buffers, one of 512 that is durable by itself; an fdatasync and an fsync; 4 reads
  *      of 4,096 bytes, of which the last finds 1,536; one read of 1,024 into two buffers.
  * "b": 3 writes of 512 bytes, whose results are read in shared memory; the first control block is

@@ -1,7 +1,7 @@
 /* neighbour DIR
  *
  * Keeps a disk busy until its standard input ends: appends 100 bytes to DIR/busy and syncs it,
- * makes and removes the directory DIR/busy.d and syncs DIR, again and again. Prints a line once
+ * makes and removes the directory DIR/busy.d and syncs DIR, repeatedly. Prints a line once
  * it has done so for the first time, and removes what it made in the end.
  */
 #include <fcntl.h>

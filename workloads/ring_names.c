@@ -1,6 +1,6 @@
 /* ring_names DIR HOW: io_uring operations alone change names and files in DIR, where there are the
  * directory "deep" and the symbolic link "way" to it. HOW is how they are carried out: "plain",
- * "async" (by worker threads), "sqpoll" (handed over by a thread of the kernel) or "defer"
+ * "async" (by worker threads), "sqpoll" (submitted by a thread of the kernel) or "defer"
  * (completed when the program waits).
  *
  * Made through "way": "deep/new" of 5,000 bytes, synced, and renamed to "final" by three operations
@@ -78,7 +78,7 @@ static void put(struct io_uring_sqe one)
 	slots[slot] = slot;
 }
 
-/* Hands over what was put, at once: a thread of the kernel would take a part, and a chain ends where
+/* Submits what was put, at once: a thread of the kernel would take a part, and a chain ends where
  * what it has taken does. Waits for it; the result of the last. */
 static long wait_for(unsigned count)
 {

@@ -1,7 +1,7 @@
 /* signals PATH COUNT [stop]
  *
  * Sends itself COUNT times SIGUSR1 and SIGALRM, whose handlers write one byte each to PATH;
- * sleeps through one SIGCONT; with `stop` it stops itself by SIGSTOP before, until somebody
+ * sleeps through one SIGCONT; with `stop` it stops itself by SIGSTOP before, until a process
  * sends SIGCONT. Ends itself by SIGTERM.
  * I/O on PATH: 2*COUNT writes of 1 byte.
  */

@@ -1,6 +1,6 @@
 /* Forks some thousand children a second, for a number of milliseconds. Each writes three bytes, two of
  * three beget a child themselves, and several live at a time. With a second argument there is a
- * child all along that has ended and is waited for by nobody.
+ * child all along that has ended and that no process waits for.
  *
  * At the end it says of every child its number, and when it was made and had ended, in nanoseconds of
  * CLOCK_MONOTONIC. */

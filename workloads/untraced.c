@@ -2,7 +2,7 @@
  *
  * Makes a child with CLONE_UNTRACED, which writes one byte to PATH.
  * I/O on PATH: 1 openat, 1 write of 1 byte by the child, 1 write of 2 bytes by the parent.
- * Exits with 1 if the flags that it had handed over were changed meanwhile.
+ * Exits with 1 if the flags that it had passed were changed meanwhile.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

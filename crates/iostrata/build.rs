@@ -23,7 +23,7 @@ fn published(here: &Path) -> Option<String> {
     Some(named(after, noted.contains("\"dirty\": true")))
 }
 
-/// The commit of the checkout that this crate belongs to. A crate that lies in somebody else's
+/// The commit of the checkout that this crate belongs to. A crate that lies in another project's
 /// repository has none.
 fn checked_out(here: &Path) -> Option<String> {
     let root = here.join("../..").canonicalize().ok()?;

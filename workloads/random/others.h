@@ -109,7 +109,7 @@ static void open_sockets(void)
 {
 	int ends[2];
 
-	/* Nobody is told of a broken pipe by a signal: main ignores it. */
+	/* No process gets a signal for a broken pipe: main ignores it. */
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends))
 		return;
 	keep(ends[0]);

@@ -1,4 +1,4 @@
-/* Operations handed over in memory: io_uring and libaio, both by their system calls. */
+/* Operations submitted in memory: io_uring and libaio, both by their system calls. */
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 

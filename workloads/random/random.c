@@ -2,10 +2,10 @@
  *
  * random DIR OTHER FIRST COUNT GO [without-rings|recorded]: for COUNT seeds from FIRST on, makes DIR/SEED and OTHER/SEED,
  * which may lie on another file system, and does there what the seed says. First it opens GO, a
- * FIFO, and so waits for whoever is to watch. What is recorded does without that of which an
+ * FIFO, and so waits for the observer to attach. What is recorded does without that of which an
  * operation log does not have the bytes.
  *
- * Whoever reads a trace of it learns from notes what that trace does not have. A note is a write
+ * The reader of a trace of it learns from notes what that trace does not have. A note is a write
  * to descriptor -1, which fails:
  *
  *   note begin                                 counted is what follows

@@ -95,6 +95,10 @@ fn rows_have_ids_that_answers_cite() {
 /// added.
 fn is_kept(before: &Value, after: &Value) -> bool {
     match (before, after) {
+        // A gap, whose words are not made here.
+        (Value::Object(before), Value::Object(after)) if before.contains_key("code") => {
+            before["code"] == after["code"]
+        }
         (Value::Object(before), Value::Object(after)) => {
             let names = after.keys().filter(|name| before.contains_key(*name));
             names.eq(before.keys())

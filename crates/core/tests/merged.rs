@@ -319,7 +319,7 @@ fn what_the_machines_do_not_share_is_named() {
     let buffering = &written["experiments"][0];
     assert!(buffering["method"]["own_cost_ns"].is_null());
     let missing = buffering["missing"].as_array().unwrap();
-    assert_eq!(missing.last().unwrap()["what"], "own cost");
+    assert_eq!(missing.last().unwrap()["code"]["what"], "own_cost");
 }
 
 #[test]

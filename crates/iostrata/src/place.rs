@@ -156,7 +156,7 @@ fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
     openat(at, name, flags, Mode::empty())
 }
 
-/// Root can put links anywhere and files too; whoever else has made one is not to be trusted.
+/// Root can put links anywhere and files too; a file that any other user made is not to be trusted.
 fn check_owner(path: &Path, name: &OsStr, owner: u32) -> io::Result<()> {
     if owner == 0 || owner == geteuid().as_raw() {
         return Ok(());

@@ -76,7 +76,7 @@ pub struct TouchRow {
 names! {
     /// Which files a loop reads.
     pub enum Loop {
-        /// One file, again and again: the article's loop.
+        /// One file, repeatedly: the article's loop.
         OneFile = "one_file",
         /// Many files, each once.
         ManyFiles = "many_files",

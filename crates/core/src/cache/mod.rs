@@ -62,7 +62,7 @@ names! {
         Show = "show",
         /// Bring files in.
         Warm = "warm",
-        /// Let files go.
+        /// Evict files.
         Evict = "evict",
     }
 }

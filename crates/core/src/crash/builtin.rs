@@ -48,7 +48,7 @@ pub struct Builtin<D> {
     /// Of contents that were read, by where their bytes are.
     read: HashMap<u64, Digest>,
     versions: BTreeMap<Vec<u8>, Vec<Version>>,
-    /// When somebody was told something, in the order of begins and ends.
+    /// Times of acknowledgements, in the order of begins and ends.
     told: Vec<usize>,
     /// Files that may hold anything.
     rebuilt: BTreeSet<FileId>,
@@ -141,7 +141,7 @@ where
         }
     }
 
-    /// What is broken in a tree; `told` is how many steps had told somebody something.
+    /// What is broken in a tree; `told` is the number of acknowledgements.
     ///
     /// # Errors
     /// When `digest` fails.
@@ -160,7 +160,7 @@ where
                 continue;
             }
             let held = files.get(path);
-            // The version that was complete when somebody was told, and later ones.
+            // The version that was complete at the acknowledgement, and later ones.
             let oldest = versions
                 .iter()
                 .rposition(|version| since.is_some_and(|since| version.time <= since));

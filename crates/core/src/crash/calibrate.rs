@@ -211,7 +211,7 @@ fn outcomes(shown: &Shown, models: &[(Model, &BTreeSet<Seen>)]) -> Vec<OutcomeRo
 }
 
 /// An outcome that is left after the end could have been left a moment before it. Where no sync ends the program,
-/// one from before the end is left until somebody writes more.
+/// one from before the end is left until the next write.
 fn not_recovered(litmus: &Litmus, shown: &Shown, allowed: &BTreeSet<Seen>) -> Vec<NotRecovered> {
     let is_shown = |seen: &Seen| {
         let mut outcomes = shown.outcomes.keys();

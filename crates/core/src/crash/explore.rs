@@ -1,6 +1,6 @@
 //! Goes through the states that a crash could leave.
 //!
-//! A crash is considered after each step that changed something or told somebody. The effects that
+//! A crash is considered after each step that changed something or acknowledged it. The effects that
 //! were under way by then, and that no sync covers, may be on disk in any combination that the model
 //! allows. Where there are few combinations all are tried; where there are many, those that
 //! find most: everything, nothing, all but one, one alone, all but one file or one operation,
@@ -48,7 +48,7 @@ impl Default for Budget {
 /// States that each point may have, however many points there are: all, none, and some between.
 const FEWEST_AT_A_POINT: u64 = 16;
 
-/// When the power fails: while a step is under way that changes something, or after one that told somebody.
+/// When the power fails: while a step is under way that changes something, or after an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
     /// The step: its place in the history.
@@ -119,7 +119,7 @@ impl<'h> Explorer<'h> {
         }
     }
 
-    /// Gives every state to `judge`, with its tree and how many steps had told somebody something. Points
+    /// Gives every state to `judge`, with its tree and the number of acknowledgements. Points
     /// that stand for others come first: the first and the last of each call on each file. `coverage` is of
     /// what was tried also when it ends early.
     ///
@@ -258,7 +258,7 @@ impl<'h> Explorer<'h> {
         (0..self.history.effects.len()).filter(is_issued).collect()
     }
 
-    /// How many steps had told somebody something by then.
+    /// Number of acknowledgements by then.
     pub fn told(&self, point: Point) -> usize {
         self.history.told_at(point.time)
     }

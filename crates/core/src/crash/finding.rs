@@ -1,4 +1,4 @@
-//! Findings of faults, and syncs that prevent them, as they are told.
+//! Findings of faults, and syncs that prevent them, as they are reported.
 
 use super::fix::Added;
 use super::history::{History, Step};

@@ -135,7 +135,7 @@ impl History {
     }
 
     /// The directory during the run: whenever one of the files that `is_part` names by their paths had changed, and how
-    /// many steps had told somebody something when it changed again. `None` where these are more than `most`.
+    /// many acknowledgements there were when it changed again. `None` where these are more than `most`.
     pub fn trees_with(
         &self,
         is_part: impl Fn(&[u8]) -> bool,
@@ -213,7 +213,7 @@ impl History {
         unknown
     }
 
-    /// How many steps had told somebody something by a time.
+    /// Number of acknowledgements by a time.
     pub(super) fn told_at(&self, time: usize) -> usize {
         let steps = self.steps.iter();
         steps
@@ -221,7 +221,7 @@ impl History {
             .count()
     }
 
-    /// How many steps told somebody something.
+    /// Number of acknowledgements.
     pub fn told(&self) -> usize {
         self.steps
             .iter()
@@ -246,7 +246,7 @@ impl History {
         self.steps[step].printed = None;
     }
 
-    /// What had been printed when so many steps had told somebody something.
+    /// What had been printed after so many acknowledgements.
     pub fn printed(&self, told: usize) -> Contents {
         let order = self.steps_in_order().into_iter();
         let mut all = Payload::default();

@@ -46,7 +46,7 @@ pub struct CrashResult {
     pub findings: Vec<Finding>,
     /// Syncs with which no explored state breaks anything; `null` where there are none.
     pub fix: Option<Vec<FixRow>>,
-    /// Why nobody looked for syncs; `null` where somebody did, or nothing breaks.
+    /// Why no syncs were looked for; `null` where they were, or nothing breaks.
     pub fix_unknown_because: Option<String>,
     /// Whether anything breaks.
     pub verdict: Verdict,

@@ -70,7 +70,7 @@ pub struct Found {
     pub faults: Vec<Fault>,
 }
 
-/// A tree to look at, and how many steps had told somebody something by then.
+/// A tree to check, and the number of acknowledgements by then.
 pub type Seen = (Tree, usize);
 
 /// Why not all of some trees were looked at, and what was said of those that were.
@@ -187,7 +187,7 @@ struct Search<'a, 'h, C> {
     smaller: Smaller<'a, 'h, C>,
     share: Share,
     distinct: HashSet<Key>,
-    /// States that wait to be looked at side by side.
+    /// States that wait to be checked in parallel.
     waiting: Vec<(State, Key, Seen)>,
     found: &'a mut Found,
 }
@@ -211,7 +211,7 @@ impl<C> Search<'_, '_, C> {
         self.judge()
     }
 
-    /// Looks at the states that wait, and blames somebody for those that fail.
+    /// Checks the states that wait, and attributes those that fail.
     fn judge<E>(&mut self) -> Result<(), E>
     where
         C: Check<E>,
@@ -240,7 +240,7 @@ impl<C> Search<'_, '_, C> {
         ended
     }
 
-    /// Blames somebody for those of these states that were looked at before the end, and fail.
+    /// Attributes those of these states that were checked before the end, and fail.
     fn keep(&mut self, states: Vec<(State, Key)>) {
         for (state, key) in states {
             if let Some(message) = self.smaller.verdicts.message(&key) {

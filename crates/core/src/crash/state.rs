@@ -67,7 +67,7 @@ pub(super) fn with(
 }
 
 /// What tells one tree from another below a directory: names, kinds, attributes, lengths and where the
-/// bytes are. Equal bytes in different places of the log are told apart.
+/// bytes are. Equal bytes in different places of the log are distinguished.
 pub(super) fn digest(tree: &Tree, root: FileId) -> Hash {
     let mut hasher = Hasher::new();
     let mut waiting = vec![root];

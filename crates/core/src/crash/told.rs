@@ -14,10 +14,10 @@ use super::search::Fault;
 use super::state;
 use crate::record::{Body, Contents, Tree};
 
-/// Operations that are told of one finding: those at both ends of what matters come first.
+/// Operations that are shown of one finding: those at both ends of what matters come first.
 const MOST_MOMENTS: usize = 60;
 
-/// Files that are told of one finding.
+/// Files that are shown of one finding.
 const MOST_FILES: usize = 40;
 
 /// An operation, and what the crash left of it.
@@ -47,7 +47,7 @@ pub enum Role {
     Change,
     /// It waited until changes were on disk; of a write to a file opened with `O_SYNC` its second half.
     Sync,
-    /// It told somebody something.
+    /// It acknowledged something.
     Report,
 }
 
@@ -136,7 +136,7 @@ impl History {
         versions
     }
 
-    /// The tree of a fault, and how many steps had told somebody something by then.
+    /// The tree of a fault, and the number of acknowledgements by then.
     pub fn tree_of(&self, fault: &Fault) -> Option<(Tree, usize)> {
         // It was a tree when it was found.
         let tree = state::with(&self.base, self, 0, &fault.state.kept).ok()?;

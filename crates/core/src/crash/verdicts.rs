@@ -6,7 +6,7 @@ use blake3::Hash;
 
 use super::search::{Seen, Stopped};
 
-/// A tree, and how many steps had told somebody something by then.
+/// A tree, and the number of acknowledgements by then.
 pub(super) type Key = (Hash, usize);
 
 /// A part of all states, chosen by their hashes.

@@ -57,7 +57,7 @@ pub struct PageCacheRow {
     pub memory_copy: Option<Timing>,
     /// Latency of the single reads of `pread_random`, all timing runs together.
     pub latency_s: Option<Percentiles>,
-    /// The same file read again and again, from the state asked for: the first read,
+    /// The same file read repeatedly, from the state asked for: the first read,
     /// the second ...
     pub series: Vec<SeriesRead>,
     /// Bytes that the timing runs fetched from storage by `/proc/PID/io`, median per

@@ -125,10 +125,25 @@ fn every_saved_result_is_one_by_its_schema() {
     }
 }
 
+/// The words of gaps, which `iostrata_report::words` makes from their codes.
+fn drop_words(value: &mut Value) {
+    match value {
+        Value::Object(object) if object.contains_key("code") => {
+            object.retain(|name, _| name != "what" && name != "why");
+        }
+        Value::Object(object) => object.values_mut().for_each(drop_words),
+        Value::Array(items) => items.iter_mut().for_each(drop_words),
+        _ => {}
+    }
+}
+
 #[test]
 fn every_saved_result_reads_back_as_it_is() {
-    for (name, result) in results() {
-        assert_eq!(again(&result).unwrap(), result, "{name}");
+    for (name, mut result) in results() {
+        let mut read = again(&result).unwrap();
+        drop_words(&mut read);
+        drop_words(&mut result);
+        assert_eq!(read, result, "{name}");
     }
 }
 

@@ -66,7 +66,7 @@ impl Latency {
         }
     }
 
-    /// Samples from which on the percentile `share` is given.
+    /// Fewest samples for which the percentile `share` is given.
     fn samples_needed(share: f64) -> f64 {
         // Rounded, since 1 - 0.99 is not exactly a hundredth.
         (BEYOND / (1.0 - share)).round()

@@ -1,6 +1,6 @@
 //! The result of `iostrata top`, interval by interval: `iostrata.top/1`.
 //!
-//! The observer hands over what it [`Counted`]; [`assemble()`] makes an [`Interval`] of it.
+//! The observer passes what it [`Counted`]; [`assemble()`] makes an [`Interval`] of it.
 
 mod assemble;
 mod causes;
@@ -292,7 +292,7 @@ pub struct SyncWait {
     /// Flushes of that disk in the interval; `null` when the disk is unknown.
     pub flushes: Option<RequestFigures>,
     /// The commits that these syncs and synchronous writes waited for; `null` where that is not seen: on other file systems than
-    /// ext4, or where the kernel does not tell it.
+    /// ext4, or where the kernel does not report it.
     pub commit: Option<Awaited>,
     /// How many other processes wrote to or synced files of the same file system in the interval: a
     /// commit is for all who changed something, so their changes may have been waited for, too.

@@ -41,7 +41,7 @@ pub struct Sample {
     pub io: ProcessIo,
 }
 
-/// All processes that may be looked at, at one moment.
+/// All processes that can be inspected, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Samples {
     /// Nanoseconds since 1970.
@@ -50,7 +50,7 @@ pub struct Samples {
     pub at_ticks: u64,
     /// By number.
     pub processes: BTreeMap<u32, Sample>,
-    /// Processes that may not be looked at.
+    /// Processes that cannot be inspected.
     pub refused: u64,
     /// Dirty at that moment.
     pub dirty: Option<Dirty>,
@@ -123,7 +123,7 @@ pub fn of_samples(before: &Samples, now: &Samples, why: &str) -> Interval {
     let row = |(pid, sample): (&u32, &Sample)| {
         let same = before.processes.get(pid);
         let same = same.filter(|same| same.started_ticks == sample.started_ticks);
-        // Of one that was there and could not be looked at, nothing is known to be of this interval.
+        // What a process that existed and could not be inspected did in this interval is unknown.
         let is_new = sample.started_ticks >= before.at_ticks;
         let earlier = same.map(|same| same.io);
         let earlier = earlier.or_else(|| is_new.then(ProcessIo::default))?;

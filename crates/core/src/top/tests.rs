@@ -283,7 +283,7 @@ fn a_sync_waits_beside_others_of_its_file_system() {
     );
 }
 
-/// The same commits are waited for by a write through a descriptor with `O_SYNC`.
+/// A write through a descriptor with `O_SYNC` awaits the same commits.
 #[test]
 fn a_synchronous_write_waits_as_a_sync_does() {
     let mut counted = counted();
@@ -415,7 +415,7 @@ pub(super) fn of_proc() -> Interval {
     now.processes = [
         (1, sample(5, 25)),
         (2, sample(6, 10)),
-        // Another process with this number, then one that was there and could not be looked at.
+        // Another process with this number, then one that existed and could not be inspected.
         (3, sample(150, 40)),
         (4, sample(50, 99)),
     ]

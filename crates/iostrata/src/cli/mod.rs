@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
 /// When to use colors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// Where somebody looks at them.
+    /// Where a user looks at them.
     #[default]
     #[value(help = None)]
     Auto,

@@ -124,7 +124,7 @@ impl Run {
 }
 
 impl Run {
-    /// All of it, unless somebody whom it has left goes on speaking.
+    /// All of it, unless a process that it has left keeps writing.
     fn said(&self) -> String {
         let begun = Instant::now();
         while Arc::strong_count(&self.said) > 1 && begun.elapsed() < Duration::from_secs(2) {

@@ -1,4 +1,4 @@
-//! `trace`, killed: the program goes on, nobody stays stopped or traced, and what says that it went
+//! `trace`, killed: the program keeps running, no process stays stopped or traced, and what says that it went
 //! well has the right figures.
 
 use std::fs;

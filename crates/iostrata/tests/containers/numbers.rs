@@ -1,4 +1,4 @@
-//! Processes have the numbers that whoever runs iostrata would see.
+//! Processes have the numbers that the user of iostrata would see.
 
 use std::collections::BTreeSet;
 

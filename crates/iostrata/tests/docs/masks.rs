@@ -52,7 +52,7 @@ const BASES: [&[&str]; 4] = [
     &["computed"],
 ];
 
-/// The rest of the time is told when it is more than one per cent of it.
+/// The rest of the time is shown when it is more than one per cent of it.
 const NEITHER: &[&str] = &[
     "·", "░", "neither", "(page", "faults,", "waiting", "for", "a", "CPU)", "<time>",
 ];

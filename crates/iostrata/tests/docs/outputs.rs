@@ -1,6 +1,6 @@
 //! Every output on a page is what the program prints.
 //!
-//! With `UPDATE_DOCS` in the environment the pages are written anew instead of compared.
+//! With `UPDATE_DOCS` in the environment the pages are rewritten instead of compared.
 
 use std::sync::Mutex;
 use std::thread;

@@ -217,7 +217,7 @@ fn without_a_desktop_nothing_is_opened() {
     run(command)
         .expect(3)
         .says(&["xdg-open is not on the PATH"]);
-    // A program is not run in vain.
+    // A program is not run without use.
     let mut trace = place.iostrata("trace --backend ptrace --html page.html --open");
     trace.args(["--", "/bin/touch", "ran"]);
     run(trace).expect(125);

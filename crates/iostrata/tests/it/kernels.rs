@@ -203,7 +203,7 @@ fn a_container_without_the_capabilities_is_told_what_helps() {
         let (_, cannot) = doctor(within("doctor"));
         assert!(cannot.contains("eBPF tracing programs"), "{cannot}");
         assert!(cannot.contains(&format!("→ {help}")), "{cannot}");
-        // What comes to nothing here is not advised.
+        // What has no effect here is not advised.
         for vain in ["→ run as root, or give", "setcap cap_bpf"] {
             assert!(!cannot.contains(vain), "{cannot}");
         }

@@ -1,4 +1,4 @@
-//! Saved results: drawn again, held against their schema, and refused when they are none.
+//! Saved results: shown again, held against their schema, and refused when they are none.
 
 use std::fs;
 

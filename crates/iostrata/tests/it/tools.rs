@@ -44,7 +44,7 @@ fn a_run_that_did_not_ask_for_images_does_without() {
         let outcome = run(place.iostrata(options)).expect(0);
         for package in ["e2fsprogs", "xfsprogs", "btrfs-progs"] {
             outcome.says(&[package]);
-            // Whoever reads the result later is told as well.
+            // The result says it to later readers as well.
             assert!(outcome.stdout.contains(package), "{package}");
         }
         let result: Value = serde_json::from_str(&outcome.stdout).unwrap();

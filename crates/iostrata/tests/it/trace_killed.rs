@@ -1,4 +1,4 @@
-//! iostrata is killed while it traces: the program goes on.
+//! iostrata is killed while it traces: the program keeps running.
 
 use std::fs;
 use std::path::PathBuf;

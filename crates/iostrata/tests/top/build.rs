@@ -16,7 +16,7 @@ fn seconds() -> u64 {
     asked.map_or(12, |text| text.parse().unwrap())
 }
 
-/// Of the project that is built again and again.
+/// Of the project that is built repeatedly.
 const SOURCES: usize = 200;
 
 /// Each object is five processes or so: shell, driver, compiler, assembler.

@@ -94,7 +94,7 @@ pub(crate) fn skips() -> bool {
     false
 }
 
-/// What ended it is told on the screen that was there before.
+/// What ended it is shown on the screen that was there before.
 fn watch() -> Terminal {
     let program = env!("CARGO_BIN_EXE_iostrata");
     Terminal::run(&format!(

@@ -86,7 +86,7 @@ fn names_that_are_no_text() {
     assert_eq!(odd.writes.bytes, 1);
 }
 
-/// Which file a store into a mapping went to is told by `/proc/PID/maps`, all of which is read.
+/// Which file a store into a mapping went to is read from `/proc/PID/maps`, all of it.
 #[test]
 fn a_mapping_beside_one_whose_name_is_no_text() {
     const MAPS: &str = "import mmap, os

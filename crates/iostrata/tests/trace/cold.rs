@@ -85,7 +85,7 @@ fn ptrace_tells_which_files_to_evict_too() {
     assert!(runs.cold.as_ref().unwrap().evicted_bytes >= 4 << 20);
 }
 
-/// A mapping of somebody else keeps a file, and the result says that the run was not cold.
+/// A mapping of another process keeps a file, and the result says that the run was not cold.
 #[test]
 fn a_file_that_stays_is_said() {
     let dir = place();
@@ -117,7 +117,7 @@ fn a_file_that_stays_is_said() {
     assert!(cold.left_bytes >= 4 << 20);
 }
 
-/// An empty file that may not be read by others, so that no cache state is told.
+/// An empty file that may not be read by others, so that no cache state is reported.
 #[test]
 fn files_that_are_gone_between_runs_hinder_nothing() {
     let dir = place();

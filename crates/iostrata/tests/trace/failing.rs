@@ -1,4 +1,4 @@
-//! Each part of iostrata fails at each of its stages: the program goes on, the run fails aloud,
+//! Each part of iostrata fails at each of its stages: the program keeps running, the run fails aloud,
 //! and what was seen is saved with what is missing.
 #![cfg(debug_assertions)]
 
@@ -105,7 +105,7 @@ fn the_guard_of_stopped_processes() {
     assert_eq!(result, None);
 }
 
-/// Only a cause of requests is told with less certainty: that is no failure.
+/// Only a cause of requests is less certain: that is no failure.
 #[test]
 fn the_thread_that_reads_addresses() {
     let marked = Marked::new();

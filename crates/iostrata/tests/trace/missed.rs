@@ -1,4 +1,4 @@
-//! Threads of whose end the kernel does not tell, as when it skips the program that is told: the
+//! Threads whose end the kernel does not report, as when it skips the program attached there: the
 //! observation ends with them, and says what is missing.
 #![cfg(debug_assertions)]
 
@@ -24,7 +24,7 @@ impl Drop for Running {
     }
 }
 
-/// Seconds until the first and the second thing that an adopted process does: the next ones where
+/// Seconds until the first and the second thing that an attached process does: the next ones where
 /// iostrata had not begun before the first, as on a busy machine.
 const PACES: [[u32; 2]; 3] = [[2, 4], [8, 12], [32, 40]];
 

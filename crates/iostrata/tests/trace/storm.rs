@@ -45,7 +45,7 @@ struct Born {
     ended_ns: u64,
 }
 
-/// How iostrata is told of the storm.
+/// How iostrata learns of the storm.
 #[derive(Debug, Clone, Copy)]
 enum By {
     Pid,

@@ -41,7 +41,7 @@ impl Experiment for Plan {
         2 * self.loops.len() * self.mounts.len()
     }
 
-    /// File systems that iostrata made are mounted anew with each option; others are measured
+    /// File systems that iostrata made are remounted with each option; others are measured
     /// with the option they have.
     fn measure(&self, session: &mut Session<'_>) -> Result<lab::Experiment, LabError> {
         let targets = session.targets;

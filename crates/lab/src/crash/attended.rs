@@ -1,6 +1,6 @@
-//! Runs a command so that it and all that it starts end with whoever asked for it.
+//! Runs a command so that it and all that it starts end with the process that asked for it.
 //!
-//! Whoever asks may be killed at any time, so that cannot be left to them: a process between the two becomes the
+//! The process that asks may be killed at any time, so that cannot be left to them: a process between the two becomes the
 //! parent of everything that the command starts and leaves behind (`PR_SET_CHILD_SUBREAPER`), and ends all of
 //! it when its own parent is gone.
 
@@ -85,7 +85,7 @@ fn pass_on(child: &Child, signal: i32) {
     }
 }
 
-/// Ends every process below this one, again and again: they may still start others.
+/// Ends every process below this one, repeatedly: they may still start others.
 fn end_all(child: &mut Child) {
     let until = Instant::now() + PATIENCE;
     while Instant::now() < until {

@@ -175,7 +175,7 @@ pub(super) const SAID: &str = "said";
 pub(super) const TEMPORARY: &str = "tmp";
 
 impl Stage {
-    /// In an empty directory that somebody else removes, for trees of at most so many bytes. In
+    /// In an empty directory that the caller removes, for trees of at most so many bytes. In
     /// [`Sandbox::Secluded`] this thread can write nowhere else from now on.
     ///
     /// # Errors

@@ -304,7 +304,7 @@ impl Log {
         Ok(*hasher.finalize().as_bytes())
     }
 
-    /// What had been printed when so many steps had told somebody something.
+    /// What had been printed after so many acknowledgements.
     ///
     /// # Errors
     /// When the log cannot be read.

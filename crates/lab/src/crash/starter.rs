@@ -28,7 +28,7 @@ use rustix::process::{
 use super::checker::{Checker, PRINTED, SAID, Sandbox, TEMPORARY, TREE};
 use crate::interrupt::Interrupt;
 
-/// What the small process is told: to start a checker, and to end it.
+/// Requests to the small process: start a checker, and end it.
 const GO: u8 = b'g';
 const STOP: u8 = b's';
 
@@ -43,7 +43,7 @@ const NO_NUMBER: i32 = Errno::IO.raw_os_error();
 /// Bytes that a checker may write to one file: one that grows without end stops it (`setrlimit(2)`).
 const MOST_BYTES: u64 = 1 << 30;
 
-/// How often whoever waits looks for an interruption.
+/// How often a waiter looks for an interruption.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
 
 /// The process that starts the checkers of one stage; it ends with this value. When iostrata is killed, it sees the end
@@ -66,7 +66,7 @@ impl Starter {
             .env("IOSTRATA_DIR", stage.join(TREE))
             .env("IOSTRATA_STDOUT", stage.join(PRINTED))
             .env("TMPDIR", stage.join(TEMPORARY))
-            // Ctrl-C is for whoever waits for it.
+            // Ctrl-C is for the process that waits for it.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(its)))
             .stdout(Stdio::null())
@@ -186,7 +186,7 @@ fn limit(what: Resource, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A checker to start, again and again.
+/// A checker to start repeatedly.
 struct One {
     own: Own,
     stage: PathBuf,
@@ -194,7 +194,7 @@ struct One {
 }
 
 impl One {
-    /// Runs it until it ends, or somebody wants it to. Gives how it ended.
+    /// Runs it until it ends, or the caller ends it. Gives how it ended.
     fn run(&self) -> io::Result<ExitStatus> {
         let (mine, its) = UnixStream::pair()?;
         let mut mine = Some(mine);
@@ -263,7 +263,7 @@ impl One {
     }
 }
 
-/// Waits for what the first process says, or for somebody who wants its end. Nothing where it says nothing.
+/// Waits for what the first process says, or for the caller to end it. Nothing where it says nothing.
 fn until_told(first: &UnixStream) -> io::Result<Option<[u8; ANSWER_BYTES]>> {
     let link = io::stdin();
     let link = link.as_fd();

@@ -43,7 +43,7 @@ struct Work {
 }
 
 impl Workers {
-    /// So many, below a directory that somebody else removes; no tree has more bytes.
+    /// So many, below a directory that the caller removes; no tree has more bytes.
     ///
     /// # Errors
     /// When a thread or its directory cannot be made.
@@ -134,7 +134,7 @@ impl Work {
                     error.to_string(),
                 ))),
             };
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             job.answer.send((job.number, said)).ok();
         }
     }
@@ -164,7 +164,7 @@ impl Work {
     }
 }
 
-/// The strongest sandbox that works here, tried in a directory that somebody else removes.
+/// The strongest sandbox that works here, tried in a directory that the caller removes.
 ///
 /// # Errors
 /// When a directory cannot be made or removed in it.

@@ -116,7 +116,7 @@ impl Filesystem for Disk {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // Whoever opens it once more asks whether the log has all that was answered (`Recorder::close`).
+        // The next one to open it asks whether the log has all that was answered (`Recorder::close`).
         if self.log().is_cut() {
             return reply.error(Errno::EIO);
         }

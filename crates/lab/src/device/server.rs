@@ -1,4 +1,4 @@
-//! The process that serves devices, and how it is told of them.
+//! The process that serves devices, and how it learns of them.
 
 use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut};

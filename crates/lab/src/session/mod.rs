@@ -36,7 +36,7 @@ pub enum Effort {
     /// Some minutes for four file systems on a fast disk.
     #[default]
     Normal,
-    /// The articles' own sizes and counts, and many runs.
+    /// Full-size workloads, and many runs.
     Thorough,
 }
 

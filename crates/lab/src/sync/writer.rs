@@ -31,7 +31,7 @@ const CONTENT_SEED: u64 = 0x5_10c5;
 pub(super) struct Limit {
     /// Maximum number of syncs.
     pub(super) syncs: u64,
-    /// Nanoseconds after its first write from which on it starts no other.
+    /// Nanoseconds after its first write, after which it starts no other.
     pub(super) duration_ns: u64,
 }
 

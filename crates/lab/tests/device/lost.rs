@@ -24,7 +24,7 @@ fn kill(id: u32) {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
-    // Whoever started it waits for it later.
+    // Its parent waits for it later.
     while !fs::read_to_string(format!("/proc/{id}/stat"))
         .unwrap()
         .contains(") Z ")

@@ -2,8 +2,9 @@
 //! kind merged.
 
 use super::fold::Kind;
+use crate::view::page::Section;
 use crate::view::page::{Block, Page, Tone};
-use crate::view::section::{Section, SectionId};
+use crate::view::section::SectionId;
 
 /// The blocks as a page shows them. `has_time` says whether a chart stands in the part over time.
 pub(super) fn arranged(kind: Kind, page: Page, has_time: bool) -> Vec<Block> {

@@ -159,7 +159,7 @@ struct Pattern {
     lines: &'static str,
 }
 
-/// Stripes, dots and crosses, so that no part is told by its colour alone.
+/// Stripes, dots and crosses, so that no part is identified by its colour alone.
 const PATTERNS: [Pattern; 6] = [
     pattern("syncs", "rotate(45)", "M0 2H8"),
     pattern("reads", "rotate(0)", "M0 2H8"),

@@ -2,7 +2,7 @@
 
 use iostrata_core::bytes::grouped;
 
-use super::section::{Section, SectionId};
+use super::section::SectionId;
 use super::table::Table;
 use crate::words::Words;
 
@@ -193,6 +193,13 @@ pub(crate) enum Level {
     Part,
     /// Below a part.
     Section,
+}
+
+/// A part of a page. Its first block is its title or heading, if it has one.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub(crate) id: SectionId,
+    pub(crate) blocks: Vec<Block>,
 }
 
 /// A page under construction.

@@ -1,13 +1,4 @@
-//! Sections of a page: renderers choose and order them by their ids.
-
-use super::page::Block;
-
-/// A part of a page. Its first block is its title or heading, if it has one.
-#[derive(Debug)]
-pub(crate) struct Section {
-    pub(crate) id: SectionId,
-    pub(crate) blocks: Vec<Block>,
-}
+//! Ids of sections, by which renderers choose and order them.
 
 /// What a section is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

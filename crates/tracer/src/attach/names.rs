@@ -1,7 +1,7 @@
 //! Running processes by name.
 //!
 //! A program may set what it is called: the name of a thread (`prctl(2)`, `PR_SET_NAME`) and its
-//! arguments. So all three that may be meant are looked at, and it is told which.
+//! arguments. So all three that may be meant are checked, and the result says which.
 
 use std::ffi::OsString;
 use std::fs;

@@ -14,7 +14,7 @@ use crate::clock;
 const LOOKS: u32 = 100;
 
 impl EbpfObserver {
-    /// Marks the root, those that `find` names, whoever else is wanted, and all they have started.
+    /// Marks the root, those that `find` names, any others that are wanted, and all they have started.
     pub(super) fn adopt_tree(
         &mut self,
         whom: &str,

@@ -108,7 +108,7 @@ pub struct Limits {
     pub without: &'static [&'static str],
 }
 
-/// Room in the ring for what one CPU hands over while no process can be stopped: one call,
+/// Room in the ring for what one CPU reports while no process can be stopped: one call,
 /// `PAYLOAD_AT_ONCE` in `bpf/wire.h`, and its events.
 const RECORDED_AT_ONCE: u32 = 2 << 20;
 
@@ -239,7 +239,7 @@ impl EbpfObserver {
         Ok(())
     }
 
-    /// Everything before somebody is adopted.
+    /// Everything before a process is adopted.
     fn prepare(&mut self, stream: Streams) -> Result<(), ObserveError> {
         self.object.detach();
         if !self.object.new_modules().is_empty() {

@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) name: Vec<u8>,
 }
 
-/// Files by the name of their first use, and directories by their current name.
+/// Files under the name of their first use, and directories by their current name.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     files: Vec<NamedFile>,

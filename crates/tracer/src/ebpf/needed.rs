@@ -1,8 +1,8 @@
 //! The types that the programs need: about a hundred of the kernel's 120,000.
 //!
 //! Aya searches all types that it gets for each structure. So it gets only the needed ones, one after the
-//! other: programs are told their fields' offsets alone. Of attachment points, and of types that the kernel
-//! is told, the ids are enough.
+//! other: programs get their fields' offsets alone. Of attachment points, and of types that the kernel
+//! gets, the ids are enough.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;

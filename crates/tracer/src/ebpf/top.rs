@@ -43,7 +43,7 @@ pub struct Process {
     pub cgroup: u64,
 }
 
-/// Somebody who took part in a transaction of a journal.
+/// A process that took part in a transaction of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
     /// Which.

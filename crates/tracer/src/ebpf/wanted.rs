@@ -50,7 +50,7 @@ impl Wanted {
 }
 
 impl EbpfObserver {
-    /// Begins to watch processes that run already, all they have started, and whoever joins them.
+    /// Begins to watch processes that run already, all they have started, and processes that join them.
     /// `find` is asked for processes while the programs are attached: none that begins meanwhile is
     /// missed.
     pub fn attach(

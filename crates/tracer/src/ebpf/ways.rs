@@ -104,7 +104,7 @@ macro_rules! always {
     };
 }
 
-/// The list. Programs are attached in this order, and whoever enters calls comes last.
+/// The list. Programs are attached in this order, and the programs at the entry of calls come last.
 pub(super) const EVENTS: [Event; 23] = [
     // What is submitted is seen to end.
     always!(Device, "bio_ended", "block_bio_complete"),

@@ -85,7 +85,7 @@ fn set_attributes(at: &CStr, set: u64, clear: u64, flags: libc::c_uint) -> io::R
         propagation: 0,
         user_namespace: 0,
     };
-    // SAFETY: the path ends with a zero byte, and the structure lives through the call, which is told its size.
+    // SAFETY: the path ends with a zero byte, and the structure lives through the call, which gets its size.
     super::outcome(unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

@@ -377,7 +377,7 @@ fn attach(
     let mut recorder = Recorder::new(MOST_ROWS, true);
     let seized = adopt::seize_trees(pids, &mut recorder);
     let seized = seized.map_err(|(pid, source)| TraceError::Refused { pid, source })?;
-    // Of several none is the program whose end is told.
+    // Of several none is the program whose end is reported.
     let pid = if let [pid] = pids { *pid } else { 0 };
     watch.alive.store(seized.len() as u64, Ordering::Release);
     watch.executed.store(true, Ordering::Release);

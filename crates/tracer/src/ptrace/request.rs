@@ -146,7 +146,7 @@ pub(super) fn message(tid: Tid) -> io::Result<Tid> {
 
 /// Whether a thread has left its stop, which only SIGKILL can cause, and is on its way to
 /// `PTRACE_EVENT_EXIT` or already there. Continuing it then would skip that stop. What a stop says of its
-/// signal does not tell: a program can send itself any.
+/// signal does not show: a program can send itself any.
 pub(super) fn is_being_killed(tid: Tid) -> bool {
     let again = libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
     message(tid).is_err() || matches!(wait(libc::P_PID, tid, again), Ok(Some(_)))

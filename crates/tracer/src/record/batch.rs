@@ -36,7 +36,7 @@ pub(crate) enum Destination {
 pub(crate) struct Part {
     pub(crate) call: Call,
     pub(crate) to: Destination,
-    /// The descriptor of the call, through which the file may be looked at.
+    /// The descriptor of the call, through which the file can be read.
     pub(crate) descriptor: u32,
     /// Length of the whole payload.
     pub(crate) whole: u64,

@@ -1,4 +1,4 @@
-//! Somebody else on the same file system, who syncs a file of its own.
+//! Forces journal commits by syncing an unrelated file.
 //!
 //! What a crash leaves depends on who commits when. A commit right after a change finds what one some seconds later hides:
 //! the data on its way, the metadata on disk.

@@ -24,7 +24,7 @@ const MOST_PROCESSES: usize = 512;
 /// Bytes of all stacks as text: outputs show far less of a run.
 const MOST_TEXT_BYTES: usize = 32 << 20;
 
-/// Maximum number of calls that are told apart.
+/// Maximum number of calls that are distinguished.
 const MOST_CALLS: usize = 65_536;
 
 /// Maximum number of different stacks; later ones are counted without their stack.

@@ -220,7 +220,7 @@ impl Worker {
                 let (sample, stack) = match given {
                     Given::Stack(sample, stack) => (sample, stack),
                     Given::Settle(settled) => {
-                        // Whoever waited may have gone on.
+                        // The waiter may have left.
                         settled.send(()).ok();
                         continue;
                     }

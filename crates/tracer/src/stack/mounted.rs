@@ -21,7 +21,7 @@ pub(crate) struct Mounted {
     pub(crate) disks: Vec<u32>,
 }
 
-/// As this process sees them; none where `/proc` does not tell.
+/// As this process sees them; none where `/proc` does not show them.
 pub(crate) fn mounted(roots: &Roots) -> Vec<Mounted> {
     let Ok(mounts) = Mounts::read(roots) else {
         return Vec::new();

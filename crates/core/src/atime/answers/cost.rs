@@ -11,7 +11,7 @@ use crate::judge::{Finding, Missing};
 /// By how much noatime was faster in the article, per cent: 0.4835 s against 0.5478 s.
 const ARTICLE_PERCENT: f64 = 12.0;
 
-/// Sectors per read from which on a loop is said to write for its reads: what a journal
+/// Sectors per read above which a loop is said to write for its reads: what a journal
 /// writes on its own in the background is far less, what an inode takes is about one.
 const WRITES_PER_READ: f64 = 0.1;
 

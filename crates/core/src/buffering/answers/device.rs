@@ -6,7 +6,7 @@ use crate::buffering::Mode;
 use crate::figures::{number, rate};
 use crate::judge::{Finding, Judged as _, Missing, numbers};
 
-/// Flushes below this share of fsync's are somebody else's: a flush request
+/// Flushes below this share of fsync's belong to another program: a flush request
 /// carries no file, so a neighbour's on the same disk is counted too.
 const NEIGHBOURS: f64 = 0.05;
 

@@ -45,7 +45,7 @@ impl Row<Case> {
         self
     }
 
-    /// A system call, with how often it was made, how often in vain, and its bytes.
+    /// A system call, with how often it was made, how often it failed, and its bytes.
     pub(in crate::copy) fn calling(mut self, name: &str, of: (u64, u64, u64)) -> Self {
         let (count, errors, bytes) = of;
         let call = CallCount {

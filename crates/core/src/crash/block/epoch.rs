@@ -19,7 +19,7 @@ pub struct Block {
 pub struct Epoch {
     /// In the order of arrival: of two blocks at one place the later one counts.
     pub blocks: Vec<Block>,
-    /// When the flush after it was done; what was printed by then may have been read by somebody while
+    /// When the flush after it was done; what was printed by then may have been read while
     /// nothing of this epoch was durable.
     pub ended_ns: u64,
 }

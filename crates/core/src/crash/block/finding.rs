@@ -23,7 +23,7 @@ pub struct Failure {
     pub is_boundary: bool,
     /// When the flush after the example's epoch was done.
     pub ended_ns: u64,
-    /// How many steps had told somebody something by then.
+    /// Number of acknowledgements by then.
     pub told: usize,
     /// Blocks of the epoch that are on disk.
     pub kept_blocks: usize,
@@ -40,7 +40,7 @@ pub struct Failure {
 /// Where a recording was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct On {
-    /// The file system, by the name of its model.
+    /// The file system, as its model is named.
     pub filesystem: Model,
     /// Who else committed.
     pub pressure: Pressure,

@@ -26,7 +26,7 @@ pub use subset::{SubsetBudget, Subsets, subsets};
 names! {
     /// What a crash can leave depends on when the file system commits, and that on others too.
     pub enum Pressure {
-        /// Somebody syncs another file of the file system after each change.
+        /// Another file of the file system is synced after each change.
         Fsync = "fsync",
         /// The file system commits every second.
         Timer = "timer",

@@ -176,7 +176,7 @@ impl Litmus {
         [before, after].map(|tree| outcome::files(&tree, self.looks_at))
     }
 
-    /// What a recording of it would say; that it has ended is told last.
+    /// What a recording of it would say; its end comes last.
     pub fn history(&self) -> History {
         let mut log = Log::new();
         log.perform(self);

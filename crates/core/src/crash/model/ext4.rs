@@ -6,7 +6,7 @@
 //! - Where blocks are to be allocated, the length grows when writeback has submitted the data, in the
 //!   transaction that allocates them (`mpage_map_and_submit_extent`, fs/ext4/inode.c). The extents are unwritten
 //!   until the data is on disk (`dioread_nolock`), and a commit waits for neither: a crash shows the
-//!   new length and zeros. Whoever starts writeback opens this window: `sync`, the flusher, the close of a file that
+//!   new length and zeros. Anything that starts writeback opens this window: `sync`, the flusher, the close of a file that
 //!   was cut to nothing, or a rename over another file (`ext4_alloc_da_blocks`).
 //! - A rename that replaces a file has the new file's length in its transaction (`auto_da_alloc`).
 //! - Data of a file is durable by a sync of this file only.

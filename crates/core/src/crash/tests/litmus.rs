@@ -218,7 +218,7 @@ fn a_rename_over_a_logged_file_takes_it_out_of_the_log() {
     assert!(!ended("fsync-replace-older", Model::Btrfs).contains(lost));
 }
 
-/// A file saved again and again by a synced file that is renamed over it is there under one of its names, also on btrfs:
+/// A file saved repeatedly by a synced file that is renamed over it is there under one of its names, also on btrfs:
 /// the log has the rename too.
 #[test]
 fn a_synced_file_over_a_synced_one_is_not_lost() {

@@ -47,7 +47,7 @@ fn add_shown(tree: &Tree, directory: FileId, path: &str, all: &mut Vec<(String, 
     }
 }
 
-/// Every state, with how many times somebody had been told something by then.
+/// Every state, with the number of acknowledgements by then.
 pub(super) fn states(history: &History, model: Model, budget: Budget) -> BTreeSet<(String, usize)> {
     let mut all = BTreeSet::new();
     let mut explorer = Explorer::new(history, model);

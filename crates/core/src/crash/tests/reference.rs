@@ -35,7 +35,7 @@ fn certain(history: &History, model: Model, time: usize) -> Vec<bool> {
             }
         }
     }
-    // Again and again until nothing changes.
+    // Repeats until nothing changes.
     while model.syncs_all_before() && spread(history, model, &mut durable) {}
     durable
         .iter()

@@ -22,7 +22,7 @@ fn program() -> Log {
     log
 }
 
-/// No byte of `f` may be missing, and what was reported has to be there.
+/// No byte of `f` may be missing, and what was acknowledged must survive.
 fn look((tree, told): &Seen) -> Option<String> {
     let all = shown(tree);
     let file = all.split(' ').find_map(|file| file.strip_prefix("f="));

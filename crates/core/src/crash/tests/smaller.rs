@@ -29,7 +29,7 @@ fn program() -> Log {
     log
 }
 
-/// The file is as it was or all new, or the journal is whole; what was reported has to be there.
+/// The file is as it was or all new, or the journal is whole; what was acknowledged must survive.
 fn look((tree, told): &Seen) -> Option<String> {
     let all = shown(tree);
     let all = all.as_str();

@@ -197,7 +197,7 @@ mod tests {
     fn what_the_process_was_charged_for_stands_in_for_the_device() {
         let made = vec![
             cold(Reader::Read).charged(MIB),
-            // Somebody else's requests on the same disk.
+            // Another program's requests on the same disk.
             made(State::Warm, Reader::Read, MIB)
                 .fetching(4096)
                 .charged(0),

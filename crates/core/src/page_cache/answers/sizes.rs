@@ -44,7 +44,7 @@ pub(super) fn stops_mattering(target: &TargetRows<'_>) -> Result<Finding, Missin
         return Err(Missing::Rows);
     };
     let same = |pair: &&Pair<'_, '_>| pair.time.is(Relation::Same) == Verdict::Holds;
-    // The smallest of the sizes from which on all are the same.
+    // The smallest of the sizes above which all are the same.
     let from = pairs.iter().rev().take_while(same).last();
     let most = pairs
         .iter()

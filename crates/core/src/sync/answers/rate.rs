@@ -12,7 +12,7 @@ use crate::timing::Timing;
 /// The rate that the article's author could not check.
 const DOUBTED_PER_S: f64 = 10_000.0;
 
-/// Flushes per sync from which on each sync flushed, and up to which it did not.
+/// Flushes per sync above which each sync flushed, and up to which it did not.
 const FLUSHED: f64 = 0.9;
 const NOT_FLUSHED: f64 = 0.5;
 

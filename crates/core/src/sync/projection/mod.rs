@@ -3,7 +3,7 @@
 //!
 //! The model is the simplest that the flushes of a file system demand: requests of one
 //! cause are sent together and waited for once, causes come one after the other, and
-//! each flush is waited for by itself. It leaves out what the processor needs, the
+//! each flush is awaited on its own. It leaves out what the processor needs, the
 //! transfer time of large requests, and requests of others.
 
 mod devices;

@@ -100,7 +100,7 @@ fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: 
     let by_rows = changed_by_rows(raw, seen, &systems);
     let is_below = storage.below.contains(&disk);
     let Some(sharing) = told(raw, storage, disk) else {
-        // The disk below repeats the requests of the disk above, whoever else uses it.
+        // The disk below repeats the requests of the disk above, even if others use it.
         return if is_below && !by_rows {
             Claim::None
         } else {

@@ -125,7 +125,7 @@ fn whoever_else_changes_the_disk_makes_it_a_range() {
         shared_by(|it| it.others_wrote = [DISK].into()),
         (LEAST, ALL)
     );
-    // On another disk, whoever uses it.
+    // On another disk, no matter which program uses it.
     assert_eq!(shared_by(|it| it.others_changed = [99].into()), (ALL, ALL));
     assert_eq!(shared_by(|it| it.others_wrote = [99].into()), (ALL, ALL));
 }

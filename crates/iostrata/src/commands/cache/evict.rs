@@ -14,7 +14,7 @@ use iostrata_tracer::page_cache::{FileSystems, Mappers, let_go, loop_devices, ma
 use super::found::Entry;
 use super::survey::Survey;
 
-/// Times that a file is asked to go: pages that another CPU was about to put on a list are
+/// Attempts to evict a file: pages that another CPU was about to put on a list are
 /// skipped (`invalidate_mapping_pages`, mm/truncate.c).
 const ATTEMPTS: u32 = 5;
 

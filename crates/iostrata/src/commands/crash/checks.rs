@@ -32,7 +32,7 @@ const MOST_STATES: usize = 20_000;
 const AT_ONCE: usize = 64;
 
 impl Checks {
-    /// By the command that the user gave, or by what the log has. `scratch` is a directory that somebody else removes.
+    /// By the command that the user gave, or by what the log has. the caller removes the directory `scratch`.
     pub(super) fn find(
         options: &Crash,
         command: Option<String>,

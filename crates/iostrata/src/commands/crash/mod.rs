@@ -138,7 +138,7 @@ fn deliver(
     }))
 }
 
-/// The checker with a name, if `--check` has one. Its program has to be there.
+/// The checker with a name, if `--check` has one. Its program must be installed.
 fn named(options: &Crash) -> Result<Option<Checker>, Failure> {
     let Some(check) = &options.check else {
         return Ok(None);
@@ -277,7 +277,7 @@ pub(crate) fn attended() -> ExitCode {
 /// The process that starts checkers.
 pub(crate) fn starter() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(2).collect();
-    // Whoever asks sees that it is gone.
+    // The reader sees that it is gone.
     starter_main(&arguments).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 

@@ -77,7 +77,7 @@ fn write_tables(
         files.write(table)?;
     }
     files.finish()?;
-    // What could be read is written; the user is told about the rest.
+    // What could be read is written; the rest is reported to the user.
     let failed = read.logs.iter().zip(&failures);
     let mut failed = failed.filter_map(|((_, log), failure)| Some(log.failed(failure.as_ref()?)));
     failed.next().map_or(Ok(()), Err)

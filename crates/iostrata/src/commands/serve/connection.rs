@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::Metrics;
 use super::request::{Answer, Asked, LONGEST, parse};
 
-/// From its begin to its end. Prometheus waits 10 s for all of it, unless it is told otherwise.
+/// From its begin to its end. Prometheus waits 10 s for all of it, unless configured otherwise.
 const LIFE: Duration = Duration::from_secs(10);
 
 /// Bytes after a request that are read and thrown away.

@@ -36,7 +36,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Waits a while, not beyond `until`, and serves whoever is ready.
+    /// Waits a while, not beyond `until`, and serves connections that are ready.
     pub(super) fn turn(&mut self, until: Instant, metrics: &mut Metrics) {
         let wait = until.saturating_duration_since(Instant::now()).min(PAUSE);
         let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];

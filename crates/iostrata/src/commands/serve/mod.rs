@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The sums, and their text as soon as somebody has asked for it.
+/// The sums, and their text once it was requested.
 struct Metrics {
     sums: Arc<Sums>,
     texts: [Option<Arc<str>>; 2],

@@ -1,4 +1,4 @@
-//! What is told of a state that a real file system has recovered.
+//! What is shown of a state that a real file system has recovered.
 
 use std::fs;
 

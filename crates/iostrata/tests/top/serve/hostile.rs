@@ -1,4 +1,4 @@
-//! Whoever can connect can do nothing else.
+//! A client that can connect can do nothing else.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -41,7 +41,7 @@ fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A program that goes on when it is told to.
+/// A program that continues on request.
 struct Waiting(Running);
 
 impl Waiting {
@@ -200,7 +200,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Whoever has just ended may be in it for a moment.
+        // A process that has just ended may be in it for a moment.
         for _ in 0..200 {
             if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
                 return;

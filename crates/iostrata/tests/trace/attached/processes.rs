@@ -142,7 +142,7 @@ fn a_long_name_is_told_from_one_that_begins_like_it() {
     let names = ["a-long-name-of-dd-1", "a-long-name-of-dd-2"];
     let [one, other] = names.map(|name| copy_of_dd(dir.path(), name));
     let waits = Waiting::shell(dir.path(), "true");
-    // Somebody has to be there at the beginning.
+    // One process must exist at the beginning.
     let pid = waits.pid().to_string();
     let observing = Observing::begin(&["--backend", "ebpf", "-p", &pid, "--name", names[0]]);
     for (program, file, count) in [(one, "one", 21), (other, "other", 22)] {

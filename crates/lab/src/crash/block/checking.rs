@@ -32,7 +32,7 @@ pub struct Checking {
 }
 
 impl Checking {
-    /// So many, in a directory that somebody else removes, for trees of at most so many bytes. Nothing may be mounted in
+    /// So many, in a directory that the caller removes, for trees of at most so many bytes. Nothing may be mounted in
     /// it then: the checkers' own mounts would keep it.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ fn answer_all(
                 Err(BlockError::io("make a room for the checker")(error))
             }
         };
-        // Whoever asked may have stopped waiting.
+        // The caller may have stopped waiting.
         job.answer.send(said).ok();
     }
 }

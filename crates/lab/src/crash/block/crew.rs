@@ -29,7 +29,7 @@ const BAYS: usize = 16;
 pub(super) struct Job {
     pub(super) image: Image,
     pub(super) content: ContentHash,
-    /// By how many steps that had told somebody something its tree is looked at.
+    /// Number of acknowledgements with which its tree is checked.
     pub(super) told: BTreeSet<usize>,
 }
 
@@ -42,7 +42,7 @@ pub struct Recovered<'a> {
     pub observed: &'a Observed,
 }
 
-/// Looks at a tree, and at how many steps had told somebody something; gives what is broken. Several threads call it.
+/// Checks a tree against the number of acknowledgements; returns what is broken. Several threads call it.
 pub trait Look<E>: Fn(Recovered<'_>, usize) -> Result<Option<String>, E> + Sync {}
 impl<E, F: Fn(Recovered<'_>, usize) -> Result<Option<String>, E> + Sync> Look<E> for F {}
 
@@ -53,7 +53,7 @@ pub(super) struct Verdict {
     pub(super) is_lost_after_ack: bool,
 }
 
-/// Verdicts by tree and by how many steps had told somebody something.
+/// Verdicts by tree and number of acknowledgements.
 pub(super) type Verdicts = HashMap<(Hash, usize), Verdict>;
 
 /// Places where images are recovered, and what is known of them.
@@ -289,7 +289,7 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         Ok(Some((job, mountable)))
     }
 
-    /// Has a tree looked at, unless somebody does or did.
+    /// Has a tree checked, unless another thread does or did.
     fn look<E>(&self, recovered: Recovered<'_>, told: usize) -> Result<(), E>
     where
         L: Look<E>,

@@ -100,7 +100,7 @@ pub fn explore<E: From<BlockError> + Send>(
 struct State {
     image: Image,
     content: ContentHash,
-    /// How many steps had told somebody something.
+    /// Number of acknowledgements.
     told: usize,
 }
 
@@ -108,14 +108,14 @@ struct Explorer<'r, L, P> {
     recording: &'r Recording,
     crew: Crew<'r, L>,
     progress: P,
-    /// Of each epoch, how many steps had told somebody something at its end.
+    /// Number of acknowledgements at the end of each epoch.
     told: Vec<usize>,
     trees: HashMap<ContentHash, Hash>,
     explored: Explored,
 }
 
 impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
-    /// Goes through everything; `told` is how many steps have told somebody something at the end.
+    /// Goes through everything; `told` is the number of acknowledgements at the end.
     fn all<E: From<BlockError> + Send>(
         &mut self,
         told: usize,
@@ -143,7 +143,7 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
             let places = alike.places(number);
             alike.settle(number, &places)?;
         }
-        // Whatever waits for a commit is nothing that the program is told of.
+        // The program is not notified of what waits for a commit.
         // Of a cut log nobody knows what would have been there.
         let after =
             (self.recording.cut.is_none()).then(|| state(count, Vec::new(), alike.settled(), told));

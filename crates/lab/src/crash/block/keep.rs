@@ -1,4 +1,4 @@
-//! A recovered image for somebody to look at.
+//! A recovered image for the user to inspect.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

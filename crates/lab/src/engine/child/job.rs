@@ -30,7 +30,7 @@ pub(crate) trait Task: Sized + 'static {
     fn go(&mut self) -> Result<<Self::Job as Job>::Report, Failure>;
 }
 
-/// A task as the child finds it: by the name of its job.
+/// A task as the child finds it: under its job's name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,

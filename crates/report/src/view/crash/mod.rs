@@ -294,7 +294,7 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// Functions that are told of a call: those above them are seldom the program's.
+/// Functions that are shown of a call: those above them are seldom the program's.
 const FUNCTIONS: usize = 6;
 
 /// `The rename was called by commit (app) ← main (app)`: without the C library around the program. Nothing where the

@@ -11,7 +11,7 @@ use crate::view::section::SectionId;
 /// Where claims stand: after the longest verdict.
 const COLUMN: usize = 16;
 
-/// Shorter parentheses are told each time, bytes.
+/// Shorter parentheses are shown each time, bytes.
 const LONG: usize = 40;
 
 /// The answers, each with the figures that decided it.
@@ -100,7 +100,7 @@ mod tests {
             once(&second, &mut told),
             "those of row 2 were not observed (as above), so it is open"
         );
-        // Figures are told each time.
+        // Figures are shown each time.
         for _ in 0..2 {
             assert_eq!(
                 once("3 times (95 %: 2-4)", &mut told),

@@ -94,7 +94,7 @@ fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
     let [only] = experiments else { return };
     let gaps = only.shared().missing.iter();
     let gaps: Vec<&Gap> = gaps.take(MOST_UNMEASURED).collect();
-    // One reason of several is told once.
+    // One reason of several is shown once.
     let alike = gaps.chunk_by(|one, next| one.why == next.why);
     let names = alike.map(|gaps| {
         let names = gaps.iter().map(|gap| words::missing(&gap.what).to_string());

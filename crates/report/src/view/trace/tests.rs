@@ -328,7 +328,7 @@ fn those_that_were_attached_to_are_named() {
     assert!(text.contains("unit web · 4.20 s · attached · "), "{text}");
     let found = "attached to 7 web (cgroup), 9 web (cgroup, moved there later)";
     assert!(text.contains(found), "{text}");
-    // One process is told by its command line.
+    // One process is identified by its command line.
     result.adopted = Some(7);
     assert!(!summary(&result, 100).contains("attached to"));
 }

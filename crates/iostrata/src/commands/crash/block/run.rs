@@ -69,7 +69,7 @@ struct Came {
     interrupted: Option<Interrupted>,
 }
 
-/// Recordings that take longer, or hold more, are explored at once: whoever ends the next one wants to see what there is,
+/// Recordings that take longer, or hold more, are explored at once: a user who ends the next one wants to see what there is,
 /// and their bytes are in memory.
 const SHORT: Duration = Duration::from_secs(10);
 const SMALL_BYTES: u64 = 64 << 20;
@@ -315,7 +315,7 @@ fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Re
     ended
 }
 
-/// How many steps of a history had told somebody something at a time.
+/// Number of acknowledgements of a history at a time.
 fn told_at(history: &History) -> impl Fn(u64) -> usize + use<> {
     let printed = history.steps.iter().filter(|step| step.printed.is_some());
     let mut ends: Vec<u64> = printed.map(|step| step.ended_ns).collect();

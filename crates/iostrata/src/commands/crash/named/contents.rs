@@ -1,7 +1,7 @@
 //! What sound files hold, apart from how: a database that was rolled back is the one that it was before.
 //!
 //! A list has, for each state of a run without a crash, what the files held then and until when: how many bytes the
-//! program had printed when it was over. Whoever was told of a later one must not find it again.
+//! program had printed when it was over. A user who was shown a later one must not find it again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ pub(in super::super) struct Held(BTreeMap<String, String>);
 /// Begins what the process of a checker says when it tells the contents.
 const HOLDS: &str = "holds ";
 
-/// What is told has to be a message, of which 64 KiB are read.
+/// What is printed has to be a message, of which 64 KiB are read.
 const MOST_BYTES: usize = 60_000;
 
 /// The value of a part that is not there.

@@ -111,7 +111,7 @@ fn sqlite(path: &Path) -> Result<(), String> {
 fn git(path: &Path) -> Result<(), String> {
     let run = |arguments: &[&str]| {
         let mut git = Command::new("git");
-        // A copy has another owner than whoever looks, within a user namespace.
+        // A copy has another owner than the process that reads it, within a user namespace.
         git.args(["-c", "safe.directory=*", "-C"]).arg(path);
         output(git.args(arguments))
     };

@@ -92,7 +92,7 @@ enum Input {
     None,
     /// A key, or a signal, which may be that of another size.
     Some,
-    /// The terminal is closed, which crossterm does not tell.
+    /// The terminal is closed, which crossterm does not report.
     Gone,
 }
 

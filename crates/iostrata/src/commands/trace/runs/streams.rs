@@ -26,7 +26,7 @@ impl Streams {
     }
 
     /// The same for each of several runs. Input that can be read only once is replaced by an empty file, and
-    /// the user is told.
+    /// the user sees a message.
     pub(super) fn of_several(show_output: bool) -> io::Result<(Self, Option<Gap>)> {
         let (input_at, gap) = input()?;
         let nowhere = (!show_output).then(nowhere).transpose()?;
