@@ -87,7 +87,7 @@ impl Survey {
                 self.tree(path, device, bar, stop);
             }
             Ok(LookedAt::Special | LookedAt::SymbolicLink) => {
-                self.miss(path, Reason::NotFileOrDirectory)
+                self.miss(path, Reason::NotFileOrDirectory);
             }
             found => {
                 self.is_there |= found.is_ok();

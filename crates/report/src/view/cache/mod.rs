@@ -260,7 +260,7 @@ fn reasons(page: &mut Page, result: &CacheResult, most: usize) {
         // A reason shared by several is shown once, next to the last of them.
         let next = files.get(position + 1).filter(|_| position + 1 < most);
         if next.is_some_and(|next| next.reasons == file.reasons) {
-            page.entry(&format!("  {path}"), Tone::Bad, column, "");
+            page.entry(format!("  {path}"), Tone::Bad, column, "");
             continue;
         }
         for (position, hold) in file.reasons.iter().enumerate() {
@@ -268,7 +268,7 @@ fn reasons(page: &mut Page, result: &CacheResult, most: usize) {
                 0 => (format!("  {path}"), Tone::Bad),
                 _ => (String::new(), Tone::Plain),
             };
-            page.entry(&lead, style, column, &reason(hold));
+            page.entry(&lead, style, column, reason(hold));
         }
     }
     let hidden = files.len().saturating_sub(most);

@@ -115,7 +115,7 @@ fn conditions(page: &mut Page, conditions: &[&Condition]) {
     for condition in conditions {
         let Sides { base, new } = &condition.sides;
         let lead = format!("  {}", condition.what);
-        page.entry(&lead, Tone::Strong, TEXT_COLUMN, &format!("{base} → {new}"));
+        page.entry(&lead, Tone::Strong, TEXT_COLUMN, format!("{base} → {new}"));
     }
 }
 

@@ -75,7 +75,7 @@ fn findings(page: &mut Page, found: &Findings, extent: Extent) {
             "  stayed",
             Tone::Plain,
             FINDING_COLUMN,
-            &rules(&found.stayed),
+            rules(&found.stayed),
         );
     }
 }
@@ -109,7 +109,7 @@ fn entry(page: &mut Page, word: &str, found: &Found) {
     let text = format!("{}{}{cost}", found.rule, file.collect::<String>());
     let (severity, _) = severity(found.severity);
     page.entry(
-        &format!("  {word:<6} {severity}"),
+        format!("  {word:<6} {severity}"),
         tone,
         FINDING_COLUMN,
         &text,

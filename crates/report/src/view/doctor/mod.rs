@@ -26,10 +26,10 @@ pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
     let column = names.max().unwrap_or_default() + 4;
     for layer in &result.stack.layers {
         page.entry(
-            &format!("  {}", indented(layer)),
+            format!("  {}", indented(layer)),
             Tone::Plain,
             column,
-            &facts(layer).join(SEPARATOR),
+            facts(layer).join(SEPARATOR),
         );
     }
     if !result.settings.is_empty() {

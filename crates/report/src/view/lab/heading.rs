@@ -50,10 +50,10 @@ pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
                 + 4;
             for target in several {
                 page.entry(
-                    &format!("  {}", target.name),
+                    format!("  {}", target.name),
                     Tone::Strong,
                     column,
-                    &place(target),
+                    place(target),
                 );
             }
         }

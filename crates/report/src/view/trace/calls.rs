@@ -133,7 +133,7 @@ fn sites(page: &mut Page, view: &View<'_>) {
         page.paragraph(2, &words.join(SEPARATOR));
         for site in &group.sites {
             let share = format!("{:>8} %", number(site.share * 100.0));
-            page.entry(&share, Tone::Plain, STACKS, &stack(site));
+            page.entry(&share, Tone::Plain, STACKS, stack(site));
         }
     }
 }

@@ -16,17 +16,17 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let nothing = |calls: u64, device: Device| calls == 0 && device.most().unwrap_or(0) == 0;
     let nothing_written = nothing(bytes.written_bytes, device_written(bytes));
     if !nothing_written {
-        page.entry("  written", Tone::Plain, COLUMN, &written(view));
+        page.entry("  written", Tone::Plain, COLUMN, written(view));
     }
     let nothing_read = nothing(bytes.read_bytes, device_read(bytes));
     if !nothing_read {
-        page.entry("  read", Tone::Plain, COLUMN, &read(view));
+        page.entry("  read", Tone::Plain, COLUMN, read(view));
     }
     if nothing_written && nothing_read {
         let text = "no file reads or writes";
         page.entry("  bytes", Tone::Plain, COLUMN, text);
     }
-    page.entry("  at exit", Tone::Plain, COLUMN, &at_exit(view));
+    page.entry("  at exit", Tone::Plain, COLUMN, at_exit(view));
     if let Some(text) = others(view.result) {
         page.entry("  others", Tone::Plain, COLUMN, &text);
     }

@@ -162,7 +162,7 @@ fn head(page: &mut Page, finding: &Finding, names: &Names<'_>, others: usize) {
         words.push(more);
     }
     let text = words.join(SEPARATOR);
-    page.entry(&format!("  {severity}"), style, COLUMN, &text);
+    page.entry(format!("  {severity}"), style, COLUMN, &text);
 }
 
 /// The word for a severity and its emphasis.

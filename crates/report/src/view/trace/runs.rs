@@ -17,7 +17,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         return;
     };
     if let Some(wall) = runs.wall_s {
-        page.entry("  runs", Tone::Plain, COLUMN, &took(runs, &wall));
+        page.entry("  runs", Tone::Plain, COLUMN, took(runs, &wall));
         let slowdown = view.result.slowdown();
         let traced = slowdown.map(|factor| {
             let of = if wall.n == 1 { "that" } else { "the median" };
@@ -29,11 +29,11 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         let doubts = runs.doubts().into_iter().map(|doubt| told(doubt, &wall));
         let words: Vec<String> = traced.into_iter().chain(doubts).collect();
         if !words.is_empty() {
-            page.entry("", Tone::Plain, COLUMN, &words.join(SEPARATOR));
+            page.entry("", Tone::Plain, COLUMN, words.join(SEPARATOR));
         }
     }
     if let Some(cold) = &runs.cold {
-        page.entry("  cold", Tone::Plain, COLUMN, &evicted(cold));
+        page.entry("  cold", Tone::Plain, COLUMN, evicted(cold));
     }
 }
 

@@ -68,7 +68,7 @@ fn unlike(page: &mut Page, view: &View<'_>) {
     }
     page.blank();
     for (asked, found, why, rows) in groups {
-        page.entry(&format!("  not {asked}"), Tone::Warning, REASONS, why);
+        page.entry(format!("  not {asked}"), Tone::Warning, REASONS, why);
         let what = if rows.len() == 1 {
             "the row is"
         } else {
