@@ -1,8 +1,8 @@
 //! The checker for programs that bring none: each file is as it was, or as the program completed it.
 //!
-//! A file is complete when the program closes, syncs, links or renames it. Once the program has told
-//! somebody, a file may not be older than it was then. Files that the program made and removed again
-//! may be anything.
+//! A file is complete when the program closes, syncs, links or renames it. Once the program has
+//! acknowledged something, a file may not be older than it was then. Files that the program made and removed
+//! again may be anything.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -142,15 +142,15 @@ fn noun(of: Countable) -> (&'static str, &'static str) {
             "# libaio operations without results and times",
         ),
         Countable::AioReads => ("# read by libaio", "# reads by libaio"),
-        Countable::AttributeChanges => both("# changes of attributes"),
+        Countable::AttributeChanges => ("# change of attributes", "# changes of attributes"),
         Countable::BlockRequests => ("# block request", "# block requests"),
-        Countable::Buffers => both("# buffers"),
-        Countable::CacheEvents => both("# page-cache events"),
+        Countable::Buffers => ("# buffer", "# buffers"),
+        Countable::CacheEvents => ("# page-cache event", "# page-cache events"),
         Countable::CacheEventsWithoutFile => (
             "# page-cache event without its file",
             "# page-cache events without their file",
         ),
-        Countable::Calls => both("# calls"),
+        Countable::Calls => ("# call", "# calls"),
         Countable::CallsOrCacheEvents => {
             ("# call or page-cache event", "# calls or page-cache events")
         }
@@ -173,7 +173,7 @@ fn noun(of: Countable) -> (&'static str, &'static str) {
             "# system calls of 32-bit programs",
         ),
         Countable::HiddenCalls => ("# call on a file", "# calls on files"),
-        Countable::HistorySteps => both("# steps of the history"),
+        Countable::HistorySteps => ("# step of the history", "# steps of the history"),
         Countable::JournalParticipants => (
             "# participant of a journal transaction",
             "# participants of journal transactions",
@@ -188,42 +188,54 @@ fn noun(of: Countable) -> (&'static str, &'static str) {
             "# thread's calls right after its process was moved into the cgroup",
             "# threads' calls right after their process was moved into the cgroup",
         ),
-        Countable::NamesWithoutDirectory => both("# names"),
+        Countable::NamesWithoutDirectory => ("# name", "# names"),
         Countable::Operations => ("# operation", "# operations"),
         Countable::OthersProcesses => ("# process of another user", "# processes of other users"),
-        Countable::PayloadBytes => both("# bytes of payload"),
-        Countable::PayloadEvents => both("# events with payload"),
-        Countable::PlacesInOrder => both("# places in the order"),
-        Countable::ReadOffsets => both("# offsets of reads"),
-        Countable::RefusedThreads => both("# threads of the process's descendants"),
+        Countable::PayloadBytes => ("# byte of payload", "# bytes of payload"),
+        Countable::PayloadEvents => ("# event with payload", "# events with payload"),
+        Countable::PlacesInOrder => ("# place in the order", "# places in the order"),
+        Countable::ReadOffsets => ("# offset of a read", "# offsets of reads"),
+        Countable::RefusedThreads => (
+            "# thread of the process's descendants",
+            "# threads of the process's descendants",
+        ),
         Countable::RequestEnds => ("# end of a request", "# ends of requests"),
         Countable::RingNameOperations => (
             "# io_uring operation on names",
             "# io_uring operations on names",
         ),
         Countable::RingOperations => ("# io_uring operation", "# io_uring operations"),
-        Countable::SharedMappings => both("# writable shared mappings"),
-        Countable::StepsOrNames => both("# steps or names"),
-        Countable::Stops => both("# stops"),
-        Countable::StreamedEvents => both("# streamed events"),
-        Countable::SystemCallsWithoutFile => both("# system calls without their file"),
-        Countable::Tasks => both("# tasks"),
+        Countable::SharedMappings => ("# writable shared mapping", "# writable shared mappings"),
+        Countable::StepsOrNames => ("# step or name", "# steps or names"),
+        Countable::Stops => ("# stop", "# stops"),
+        Countable::StreamedEvents => ("# streamed event", "# streamed events"),
+        Countable::SystemCallsWithoutFile => (
+            "# system call without its file",
+            "# system calls without their file",
+        ),
+        Countable::Tasks => ("# task", "# tasks"),
         Countable::ThreadCalls => ("calls of # thread", "calls of # threads"),
         Countable::ThreadDetails => (
             "ends, names, CPU time and page faults of # thread",
             "ends, names, CPU time and page faults of # threads",
         ),
         Countable::ThreadEnds => ("ends of # thread", "ends of # threads"),
-        Countable::ThreadFigures => both("CPU time and faults of # threads"),
+        Countable::ThreadFigures => (
+            "CPU time and faults of # thread",
+            "CPU time and faults of # threads",
+        ),
         Countable::ThreadRows => ("rows of # thread", "rows of # threads"),
-        Countable::Threads => both("# threads"),
-        Countable::TimelineRequests => both("# requests in the timeline"),
-        Countable::Transfers => both("the order of # transfers"),
-        Countable::Truncates => both("# truncate"),
+        Countable::Threads => ("# thread", "# threads"),
+        Countable::TimelineRequests => ("# request in the timeline", "# requests in the timeline"),
+        Countable::Transfers => ("the order of # transfer", "the order of # transfers"),
+        Countable::Truncates => ("# truncate", "# truncates"),
         Countable::UnmatchedOperations => both("operations that match the earlier state: # do not"),
-        Countable::Watchdogs => both("# watchdog for stopped processes"),
-        Countable::Whiteouts => both("# whiteouts"),
-        Countable::WriteOffsets => both("# offsets of writes"),
+        Countable::Watchdogs => (
+            "# watchdog for stopped processes",
+            "# watchdogs for stopped processes",
+        ),
+        Countable::Whiteouts => ("# whiteout", "# whiteouts"),
+        Countable::WriteOffsets => ("# offset of a write", "# offsets of writes"),
     }
 }
 
@@ -705,7 +717,9 @@ fn difference_words(difference: &Difference) -> String {
         Difference::Absent => "the log has it, and it does not exist".to_owned(),
         Difference::Bytes { from, to } => format!("bytes {from} to {to} differ from the log"),
         Difference::Kind { file, log } => format!("it is a {file}, but the log has a {log}"),
-        Difference::Length { file, log } => format!("it has {file} bytes, but {log} in the log"),
+        Difference::Length { file, log } => {
+            format!("it has {}, but {log} in the log", counted(*file, "byte"))
+        }
         Difference::Mode { file, log } => {
             format!("its mode is {file:o}, but {log:o} in the log")
         }

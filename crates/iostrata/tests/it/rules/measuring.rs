@@ -67,7 +67,7 @@ fn after_many_files_a_saving_is_measured_when_asked_for() {
     let result = traced(&place, &["--measure"], 1_100);
     match basis(&result) {
         (Some(Basis::Measured), None) => {}
-        // A disk that makes few syncs in the two seconds: what is told is no longer that they are not given.
+        // A disk that makes few syncs in the two seconds: the reason is no longer that they are not given.
         (Some(Basis::Computed), Some(why)) => {
             assert!(
                 why.starts_with("the smallest comparable part takes longer than"),

@@ -88,8 +88,8 @@ fn counts_are_those_of_the_program_and_never_fall() {
     let later = counters(&second);
     for (name, before) in counters(&first) {
         let now = later.get(&name).copied();
-        // What other programs do on this machine may take the place of a row, which begins anew if it gets
-        // one again, and that is told.
+        // What other programs do on this machine may take the place of a row, which begins again at 0 if it
+        // gets one again, and the metrics say so.
         let of_row = |of: &&str| name.starts_with(&format!("iostrata_{of}_"));
         let of = ["file", "process", "cgroup"].into_iter().find(of_row);
         let is_displaced = of.is_some_and(|of| displaced(&second, of) > 0.0);

@@ -62,8 +62,8 @@ pub struct Explored {
     pub observed: Vec<Option<Observed>>,
 }
 
-/// Tries what the budget allows; gives what it came to, also when it ends early. `told_at` gives how many steps had told
-/// somebody something at a time; `progress` is told how many images were recovered so far.
+/// Tries what the budget allows; gives what it came to, also when it ends early. `told_at` gives the number of
+/// acknowledgements at a time; `progress` gets the number of images recovered so far.
 ///
 /// # Errors
 /// When an image cannot be made, `look` fails, or an end was asked for.
