@@ -52,6 +52,7 @@ fn traced(name: &str, place: &Place, prepare: bool) -> TraceResult {
 /// replay measures a saving that is worth a word differs from machine to machine; what needs
 /// no replay has to be among the findings.
 fn speaking(result: &TraceResult) -> Vec<String> {
+    iostrata_report::words::install();
     let drafts = rules::look(result, &[]);
     let bound = rules::Bound::of(result);
     for draft in drafts.iter().filter(|draft| draft.remedy.is_none()) {
