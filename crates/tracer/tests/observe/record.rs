@@ -358,7 +358,7 @@ fn changed(by: By) {
     assert_eq!(because.len(), 1, "{because:?}");
     assert_eq!(
         words::missing(&because[0].what).to_string(),
-        "1 writable shared mappings"
+        "1 writable shared mapping"
     );
 
     self::again(&log, &again);

@@ -195,7 +195,7 @@ with open('mapped', 'r+b') as file:
     };
     assert_eq!(
         words::missing(&gap.what).to_string(),
-        "1 writable shared mappings"
+        "1 writable shared mapping"
     );
     ground.is_same(&ground.rebuilt().1);
 }

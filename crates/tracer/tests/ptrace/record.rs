@@ -201,7 +201,7 @@ opens.wait()
 #[test]
 fn calls_that_wait_for_others_keep_nobody_waiting_for_ever() {
     let run = Run::script(&format!("exec python3 -c \"{WAITING}\""));
-    assert_eq!(run.missing(), ["1 places in the order"]);
+    assert_eq!(run.missing(), ["1 place in the order"]);
     let made = run.made();
     let text = fs::read(made.join("f")).unwrap();
     assert_eq!(text.len(), 1007);
@@ -239,7 +239,7 @@ fn reads_that_wait_keep_nobody_waiting_for_ever() {
     });
     let missing = run.missing();
     assert_eq!(missing.len(), 2, "{missing:?}");
-    assert!(missing.contains(&"1 places in the order".to_owned()));
+    assert!(missing.contains(&"1 place in the order".to_owned()));
     assert!(missing.contains(&"pages of mapped files that were read".to_owned()));
     let all = run.operations();
     let written = all
