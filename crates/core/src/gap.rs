@@ -15,6 +15,16 @@ pub struct Gap {
     pub why: Reason,
 }
 
+impl Gap {
+    /// How many of these things are missing, where the gap counts them.
+    pub fn count_of(&self, things: Countable) -> Option<u64> {
+        match self.what {
+            Missing::Count { count, of } if of == things => Some(count),
+            _ => None,
+        }
+    }
+}
+
 /// A subject of observation. It is seen whole or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

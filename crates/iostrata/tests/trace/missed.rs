@@ -2,11 +2,11 @@
 //! observation ends with them, and says what is missing.
 #![cfg(debug_assertions)]
 
-use iostrata_report::words;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use iostrata_core::gap::Countable::{self, ThreadCalls, ThreadDetails, ThreadEnds};
 use iostrata_core::trace::TraceResult;
 
 use crate::traced::{file, place, workload};
@@ -74,22 +74,10 @@ fn adopted(script: &str, is_whole: impl Fn(&TraceResult) -> bool) -> TraceResult
 }
 
 /// How many threads lack this.
-fn missing(result: &TraceResult, what: &str) -> u64 {
-    let of = format!("{what} of ");
+fn missing(result: &TraceResult, what: Countable) -> u64 {
     let mut gaps = result.missing.iter();
-    let count = gaps.find_map(|gap| {
-        words::missing(&gap.what)
-            .to_string()
-            .strip_prefix(&of)?
-            .split(' ')
-            .next()?
-            .parse()
-            .ok()
-    });
-    count.unwrap_or(0)
+    gaps.find_map(|gap| gap.count_of(what)).unwrap_or(0)
 }
-
-const GONE: &str = "ends, names, CPU time and page faults";
 
 #[test]
 fn a_program_that_has_ended_is_not_waited_for() {
@@ -98,8 +86,13 @@ fn a_program_that_has_ended_is_not_waited_for() {
     let words = ["--", &tree, ".", "4", "2", "100", "10"];
     let result = traced(dir.path(), &words).unwrap();
     // Threads whose state found no place of its own take their sums along.
-    let lost = missing(&result, "calls");
-    assert_eq!(missing(&result, GONE) + lost, 13, "{:?}", result.missing);
+    let lost = missing(&result, ThreadCalls);
+    assert_eq!(
+        missing(&result, ThreadDetails) + lost,
+        13,
+        "{:?}",
+        result.missing
+    );
     let written = result.files.iter().map(|file| file.writes.count);
     let written: u64 = written.sum();
     assert!(written == 800 || lost > 0, "{written}");
@@ -115,7 +108,7 @@ fn an_adopted_process_that_has_ended_is_not_waited_for() {
     let result = adopted("sleep FIRST & exec sleep SECOND", |result| {
         result.tasks.len() == 2
     });
-    let seen = ["ends", GONE, "calls"].map(|what| missing(&result, what));
+    let seen = [ThreadEnds, ThreadDetails, ThreadCalls].map(|what| missing(&result, what));
     assert_eq!(seen, [2, 0, 0], "{:?}", result.missing);
 }
 
@@ -123,8 +116,8 @@ fn an_adopted_process_that_has_ended_is_not_waited_for() {
 fn what_lives_goes_on_being_observed() {
     let script = "sleep FIRST; (exec true); sleep SECOND; echo x > late";
     // The shell waits for its three children.
-    let result = adopted(script, |result| missing(result, GONE) == 3);
-    assert_eq!(missing(&result, "ends"), 1, "{:?}", result.missing);
+    let result = adopted(script, |result| missing(result, ThreadDetails) == 3);
+    assert_eq!(missing(&result, ThreadEnds), 1, "{:?}", result.missing);
     let late = result.files.iter().find(|file| file.path.ends_with("late"));
     assert_eq!(late.unwrap().writes.count, 1);
 }

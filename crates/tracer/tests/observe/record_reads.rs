@@ -4,12 +4,12 @@
     reason = "a test stops at the first thing that fails"
 )]
 
-use iostrata_report::words;
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use iostrata_core::gap::{Countable, Missing};
 use iostrata_core::record::{Change, Completeness, Operation, Paths};
 use iostrata_tracer::ebpf::Limits;
 use iostrata_tracer::record::Recorded;
@@ -139,8 +139,8 @@ impl Ran {
     }
 
     /// The gaps: with ptrace, pages that are read in memory always are.
-    fn missing(&self) -> Vec<String> {
-        names_of_gaps(&self.recorded)
+    fn missing(&self) -> Vec<Missing> {
+        missing(&self.recorded)
     }
 
     /// Offsets and lengths of the reads of "file", in the order of the log.
@@ -155,29 +155,23 @@ impl Ran {
     }
 }
 
-fn names_of_gaps(recorded: &Recorded) -> Vec<String> {
+fn missing(recorded: &Recorded) -> Vec<Missing> {
     match &recorded.completeness {
         Completeness::Complete => Vec::new(),
-        Completeness::Incomplete { because } => because
-            .iter()
-            .map(|gap| words::missing(&gap.what).to_string())
-            .collect(),
+        Completeness::Incomplete { because } => {
+            because.iter().map(|gap| gap.what.clone()).collect()
+        }
     }
 }
 
 /// A read at the end of the file looks up no page (`filemap_read`, mm/filemap.c), so that its
 /// position may be uncertain where threads share it; each thread has one such read.
 #[track_caller]
-fn assert_ends_alone_are_in_doubt(missing: &[String], threads: usize) {
-    let may_miss: Vec<String> = (1..=threads)
-        .map(|ends| format!("{ends} offsets of reads"))
-        .collect();
-    assert!(
-        missing
-            .iter()
-            .all(|one| may_miss.iter().any(|may| may == one)),
-        "{missing:?}"
-    );
+fn assert_ends_alone_are_in_doubt(missing: &[Missing], threads: u64) {
+    let of = Countable::ReadOffsets;
+    let may_miss =
+        |what: &Missing| (1..=threads).any(|count| *what == Missing::Count { count, of });
+    assert!(missing.iter().all(may_miss), "{missing:?}");
 }
 
 #[test]
@@ -189,7 +183,7 @@ fn reads_of_each_file_are_those_that_strace_saw() {
         strace.args(["-f", "-y", "-s", "0", "-e", STRACED, "-o"]);
         strace.arg(&trace).arg(workload("reads"));
         let recorded = record(with_reads(), &log, strace.arg(dir.path()).arg(way));
-        let missing = names_of_gaps(&recorded);
+        let missing = missing(&recorded);
         assert_ends_alone_are_in_doubt(&missing, if way == "threads" { 2 } else { 0 });
         let witness = straced(&fs::read_to_string(&trace).unwrap(), dir.path());
         assert!(!witness.is_empty());
@@ -198,10 +192,10 @@ fn reads_of_each_file_are_those_that_strace_saw() {
 }
 
 /// The gap of every log of reads.
-fn lacks(by: By) -> &'static [&'static str] {
+fn lacks(by: By) -> &'static [Missing] {
     match by {
         By::Ebpf => &[],
-        By::Ptrace => &["pages of mapped files that were read"],
+        By::Ptrace => &[Missing::MappedReads],
     }
 }
 
@@ -421,9 +415,7 @@ fn a_position_that_cannot_be_known_is_named() {
         Completeness::Complete => assert_whole(&ran),
         Completeness::Incomplete { because } => {
             assert!(
-                words::missing(&because[0].what)
-                    .to_string()
-                    .ends_with("offsets of reads"),
+                because[0].count_of(Countable::ReadOffsets).is_some(),
                 "{because:?}"
             );
         }
@@ -481,12 +473,10 @@ fn reads_of_libaio_and_of_io_uring_are_followed() {
     let Completeness::Incomplete { because } = recorded.completeness else {
         panic!("it has no reads by libaio");
     };
-    let named = |gap: &iostrata_core::Gap| {
-        words::missing(&gap.what)
-            .to_string()
-            .ends_with(" reads by libaio")
-    };
-    assert!(because.iter().any(named), "{because:?}");
+    let told = because
+        .iter()
+        .find_map(|gap| gap.count_of(Countable::AioReads));
+    assert!(told.is_some(), "{because:?}");
 
     let log = dir.path().join("ring");
     let file = dir.path().join("file");

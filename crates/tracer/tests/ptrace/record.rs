@@ -5,12 +5,12 @@
     reason = "a test stops at the first thing that fails"
 )]
 
-use iostrata_report::words;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use iostrata_core::gap::{Countable, Gap, Missing, Stratum};
 use iostrata_core::record::{Begin, Change, Check, Completeness, Entry, Limits, Operation, Reader};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::rebuild;
@@ -77,14 +77,11 @@ impl Run {
         all
     }
 
-    /// The gaps of the log, as text.
-    fn missing(&self) -> Vec<String> {
+    /// The gaps of the log.
+    fn missing(&self) -> &[Gap] {
         match &self.recorded.completeness {
-            Completeness::Complete => Vec::new(),
-            Completeness::Incomplete { because } => because
-                .iter()
-                .map(|gap| words::missing(&gap.what).to_string())
-                .collect(),
+            Completeness::Complete => &[],
+            Completeness::Incomplete { because } => because,
         }
     }
 
@@ -171,7 +168,7 @@ fn who_is_killed_leaves_what_the_log_says() {
         let run = Run::script(&format!("exec python3 -c \"{program}\""));
         // A thread killed a second time is not seen ending, and the result of its call is unknown.
         for missing in run.missing() {
-            assert!(missing.ends_with(" calls"), "{missing}");
+            assert!(missing.count_of(Countable::Calls).is_some(), "{missing:?}");
         }
         run.is_rebuilt();
     }
@@ -201,7 +198,9 @@ opens.wait()
 #[test]
 fn calls_that_wait_for_others_keep_nobody_waiting_for_ever() {
     let run = Run::script(&format!("exec python3 -c \"{WAITING}\""));
-    assert_eq!(run.missing(), ["1 place in the order"]);
+    let missing = run.missing();
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert_eq!(missing[0].count_of(Countable::PlacesInOrder), Some(1));
     let made = run.made();
     let text = fs::read(made.join("f")).unwrap();
     assert_eq!(text.len(), 1007);
@@ -239,8 +238,11 @@ fn reads_that_wait_keep_nobody_waiting_for_ever() {
     });
     let missing = run.missing();
     assert_eq!(missing.len(), 2, "{missing:?}");
-    assert!(missing.contains(&"1 place in the order".to_owned()));
-    assert!(missing.contains(&"pages of mapped files that were read".to_owned()));
+    let places = missing
+        .iter()
+        .find_map(|gap| gap.count_of(Countable::PlacesInOrder));
+    assert_eq!(places, Some(1), "{missing:?}");
+    assert!(missing.iter().any(|gap| gap.what == Missing::MappedReads));
     let all = run.operations();
     let written = all
         .iter()
@@ -291,8 +293,6 @@ fn operations_of_io_uring_make_the_log_incomplete() {
         command(&workload("ring"), &[made.to_str().unwrap()])
     });
     let missing = run.missing();
-    assert!(
-        missing.contains(&"io_uring operations".to_owned()),
-        "{missing:?}"
-    );
+    let ring = Missing::Stratum(Stratum::Ring);
+    assert!(missing.iter().any(|gap| gap.what == ring), "{missing:?}");
 }
