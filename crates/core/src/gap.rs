@@ -78,7 +78,6 @@ impl Stratum {
 /// Things of which some are missing, with their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the noun of each")]
 pub enum Countable {
     AioOperations,
     AioReads,
@@ -140,7 +139,6 @@ pub enum Countable {
 /// Things of which the first few are listed by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the noun of each")]
 pub enum Listed {
     Devices,
     EarlierContents,
@@ -158,7 +156,6 @@ pub enum Listed {
 /// The missing part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the words of each")]
 pub enum Missing {
     // A subject of observation, or a figure of it.
     Stratum(Stratum),
@@ -312,7 +309,6 @@ pub enum TargetPart {
 /// Why calls are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the words of each")]
 pub enum NotFollowed {
     AioPayload,
     ByHandle,
@@ -331,7 +327,6 @@ pub enum NotFollowed {
 /// How a file differs from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the words of each")]
 pub enum Difference {
     Absent,
     Bytes { from: u64, to: u64 },
@@ -347,7 +342,6 @@ pub enum Difference {
 /// Why it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "iostrata_report::words has the words of each")]
 pub enum Reason {
     /// What another said: the kernel, a tool, or an error on the way.
     Error(String),
