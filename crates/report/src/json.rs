@@ -16,7 +16,6 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use serde_json::{Result, Serializer};
 
-/// A result that can be saved as JSON.
 pub trait Json: Sized {
     /// The text of a file, including the final newline.
     fn to_json(&self) -> Result<String> {
@@ -30,7 +29,6 @@ pub trait Json: Sized {
     /// memory.
     fn write_json(&self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// The result in a file's bytes.
     fn from_json(bytes: &[u8]) -> Result<Self>;
 }
 

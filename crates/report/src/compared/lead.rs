@@ -63,7 +63,6 @@ fn wall(comparison: &Comparison, runs: &Runs) -> String {
     )
 }
 
-/// `10 %`.
 fn limit(comparison: &Comparison) -> String {
     format!("{} %", comparison.limit_percent)
 }
@@ -88,7 +87,6 @@ pub(crate) fn because(comparison: &Comparison) -> Vec<String> {
         .collect()
 }
 
-/// Why times are not judged.
 fn unjudged(comparison: &Comparison) -> Words {
     let mut gaps = comparison.missing.iter();
     let gap = gaps.find(|gap| gap.what == Missing::Times);

@@ -127,14 +127,12 @@ impl Names {
     }
 }
 
-/// The listed entries, and the number of the others.
 pub(crate) struct Listed<T> {
     pub(crate) shown: Vec<T>,
     pub(crate) more: usize,
 }
 
 impl<T> Listed<T> {
-    /// The first entries, up to a limit.
     pub(crate) fn of(items: impl IntoIterator<Item = T>, most: usize) -> Self {
         let mut shown: Vec<T> = items.into_iter().collect();
         let more = shown.len().saturating_sub(most);

@@ -5,13 +5,11 @@ use std::io::{self, Write};
 use super::table::Head;
 use crate::fields::Value;
 
-/// A table in progress.
 pub(super) struct CsvTable<W: Write> {
     writer: csv::Writer<W>,
 }
 
 impl<W: Write> CsvTable<W> {
-    /// Writes the names of the columns.
     pub(super) fn new(output: W, heads: &[Head]) -> io::Result<Self> {
         let mut builder = csv::WriterBuilder::new();
         let mut writer = builder

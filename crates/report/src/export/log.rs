@@ -8,25 +8,20 @@ use iostrata_core::record::{Begin, Change, End, Operation};
 use super::table::Table;
 use crate::fields::Fields;
 
-/// A recording of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// Its begin.
     pub begin: Begin,
     /// Its end; `None` when it was cut off.
     pub end: Option<End>,
-    /// Its gaps, and why.
     pub missing: Vec<Gap>,
 }
 
-/// An operation with the log's information about its file and its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logged {
     /// Number of the input file, from 1.
     pub result: u64,
     /// Number of the recording in it, from 1.
     pub recording: u64,
-    /// The operation.
     pub operation: Operation,
     /// Path of its name, or of its node.
     pub path: Option<Vec<u8>>,
@@ -37,7 +32,6 @@ pub struct Logged {
     pub payload_blake3: Option<String>,
 }
 
-/// Every recording. `logs` are numbered results.
 pub fn recordings<'a>(logs: &'a [(u64, Vec<Recorded>)]) -> Table<'a> {
     type Row<'a> = (u64, u64, &'a Recorded);
     let end = Fields::<&'a End>::new()

@@ -20,7 +20,6 @@ const GROUP_ROWS: usize = 1 << 16;
 /// Maximum bytes of text in a group, for rows with much text.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
-/// A table in progress.
 pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Gathered>,

@@ -15,14 +15,10 @@ use crate::fields::{Fields, columns};
 use crate::lab::Whole;
 use crate::words;
 
-/// The contents of an input file.
 #[derive(Debug, Clone, Copy)]
 pub enum Content<'a> {
-    /// A result of `lab`.
     Lab(&'a LabResult),
-    /// A result of `trace`.
     Trace(&'a TraceResult),
-    /// The recordings of an operation log.
     Log(&'a [Recorded]),
 }
 
@@ -36,14 +32,12 @@ impl Content<'_> {
     }
 }
 
-/// An input file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// Its number in the rows of other tables, from 1.
     pub number: u64,
     /// The path as typed.
     pub path: &'a Path,
-    /// Its contents.
     pub content: Content<'a>,
 }
 
@@ -57,7 +51,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// One row for each file.
 pub fn results<'a>(sources: &'a [Source<'a>]) -> Table<'a> {
     let columns = Fields::<Source<'a>>::new()
         .field("result", |source| source.number)
@@ -92,7 +85,6 @@ pub(super) fn target<'a>() -> Fields<'a, &'a Storage> {
     )
 }
 
-/// A gap.
 struct MissingRow<'a> {
     result: u64,
     experiment: Option<&'static str>,

@@ -6,7 +6,6 @@ use super::csv::CsvTable;
 use super::parquet::ParquetTable;
 use crate::fields::{Fields, Kind, Value};
 
-/// The format of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Parquet, compressed with zstd.
@@ -17,7 +16,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -26,14 +24,12 @@ impl Format {
     }
 }
 
-/// Name and type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) name: String,
     pub(super) kind: Kind,
 }
 
-/// Takes the cells of one row.
 type Take<'t> = &'t mut dyn FnMut(&[Value<'_>]) -> io::Result<()>;
 
 /// A table whose rows are generated as they are written.

@@ -13,10 +13,8 @@ use crate::compared::{
 use crate::format::{between, size, time};
 use crate::view::table::Cell;
 
-/// The head of the detectable change.
 pub(crate) const DETECTABLE: &str = "detectable";
 
-/// The text for a time that can be judged.
 fn judged(time: Option<&TimeRatio>, text: impl Fn(&TimeRatio) -> String) -> Cell {
     Cell::applicable(time, text)
 }
@@ -82,7 +80,6 @@ pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
         .words(Group::Both, "verdict", |one| verdict(one.verdict).into())
 }
 
-/// Figures of both runs at each stratum.
 pub(crate) fn strata<'a>() -> Fields<'a, &'a Measure> {
     let side = |one: &Measure, side: Option<Bounds>| {
         let text = if one.is_bytes { size } else { grouped };
@@ -102,7 +99,6 @@ pub(crate) fn strata<'a>() -> Fields<'a, &'a Measure> {
         })
 }
 
-/// The I/O on files of both runs.
 pub(crate) fn changed<'a>() -> Fields<'a, &'a ChangedFile> {
     Fields::<&'a ChangedFile>::new()
         .cell(Group::Both, "time", |file| {
@@ -163,7 +159,6 @@ pub(crate) fn files<'a>() -> Fields<'a, &'a Files> {
         .figure(Group::Page, "new", Quantity::Time, |file| file.time_s.new)
 }
 
-/// For counts their name, and both sides.
 pub(crate) fn counts<'a>() -> Fields<'a, &'a Count> {
     Fields::<&'a Count>::new()
         .label(Group::Both, "count", |one| one.what.as_str())

@@ -22,7 +22,6 @@ pub(crate) enum Group {
     /// An observed run second by second.
     Seconds,
 
-    /// Calls of a traced run.
     Calls,
     /// A program's requests on a file, in short ...
     Above,

@@ -33,7 +33,6 @@ macro_rules! by_cause {
 /// Head of spreads; a table has what they are in its rows.
 pub(crate) const SPREAD: &str = "spread";
 
-/// The rows of `lab atime`.
 pub(crate) fn atime<'a>() -> Fields<'a, &'a AtimeRow> {
     Fields::<&'a AtimeRow>::new()
         .within("", touch(), |row| match row {
@@ -65,7 +64,6 @@ fn cost<'a>() -> Fields<'a, &'a LoopRow> {
         .field("sectors", |row| row.sectors)
 }
 
-/// The rows of `lab buffering`.
 pub(crate) fn buffering<'a>() -> Fields<'a, &'a BufferingRow> {
     let memory = columns!(Fields::<&'a MemoryChange>::new(); [memory()]: before after;);
     columns!(Fields::<&'a BufferingRow>::new(); [per_write()]: per_write;)
@@ -132,7 +130,6 @@ fn memory<'a>() -> Fields<'a, &'a Memory> {
     )
 }
 
-/// The rows of `lab copy`.
 pub(crate) fn copy<'a>() -> Fields<'a, &'a CopyRow> {
     use Quantity::{Count, Mebibytes, MebibytesPerSecond, Milliseconds, Rate};
     Fields::<&'a CopyRow>::new()
@@ -184,7 +181,6 @@ fn limit(row: &CopyRow) -> Cell {
     })
 }
 
-/// The rows of `lab page-cache`.
 pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
     use Quantity::{Count, Mebibytes, MebibytesPerSecond, Microseconds};
     let read = columns!(
@@ -271,7 +267,6 @@ fn percentiles<'a>() -> Fields<'a, &'a Percentiles> {
         .field("count", |latency| latency.count)
 }
 
-/// The rows of `lab sync`.
 pub(crate) fn sync<'a>() -> Fields<'a, &'a SyncRow> {
     use Quantity::Figure;
     Fields::<&'a SyncRow>::new()
@@ -339,14 +334,12 @@ fn per_sync<'a>() -> Fields<'a, &'a PerSync> {
         .unusual()
 }
 
-/// Syncs by their latency.
 pub(crate) fn bucket<'a>() -> Fields<'a, &'a Bucket> {
     Fields::<&'a Bucket>::new()
         .field("upto_ns", |bucket| bucket.upto_ns)
         .field("syncs", |bucket| bucket.count)
 }
 
-/// A second of an observed run: syncs, and the device requests.
 pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
     macro_rules! counted {
         ($fields:expr, $($name:ident)+) => {

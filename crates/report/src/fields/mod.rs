@@ -49,7 +49,6 @@ pub(crate) use {column, columns};
 /// made for the table.
 type Give<'a, R, V> = Box<dyn Fn(&R) -> V + 'a>;
 
-/// A field of rows of type `R`.
 pub(crate) struct Field<'a, R> {
     /// Name in JSON, CSV and Parquet, with the unit; empty if it is only shown.
     pub(crate) name: Cow<'static, str>,
@@ -62,7 +61,6 @@ pub(crate) struct Field<'a, R> {
 /// Name and help of a metric.
 pub(crate) type Metric = (&'static str, &'static str);
 
-/// A column of a visible table.
 struct Shown<'a, R> {
     group: Group,
     head: &'static str,
@@ -73,7 +71,6 @@ struct Shown<'a, R> {
     unusual: bool,
 }
 
-/// How a value becomes a cell.
 enum Text<'a, R> {
     Of(Quantity),
     Made(Give<'a, R, Cell>),
@@ -101,7 +98,6 @@ impl<'a, R> Field<'a, R> {
     }
 }
 
-/// Fields in their order.
 pub(crate) struct Fields<'a, R>(Vec<Field<'a, R>>);
 
 impl<'a, R> Fields<'a, R> {
@@ -114,7 +110,6 @@ impl<'a, R> Fields<'a, R> {
         self.0.iter().filter(|field| !field.name.is_empty())
     }
 
-    /// The metrics of a row, with their values.
     pub(crate) fn metrics(&self, row: &R) -> impl Iterator<Item = (Metric, Value<'a>)> {
         let fields = self.0.iter();
         fields.filter_map(|field| Some((field.metric?, field.of(row))))

@@ -60,7 +60,6 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
         })
 }
 
-/// All of the timed runs before it together.
 fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
     Fields::<&'a TimedRuns>::new()
         .field("warmup", |runs| runs.warmup)
@@ -107,7 +106,6 @@ fn cold<'a>() -> Fields<'a, &'a Cold> {
         .field("left_files", |cold| cold.left.len() as u64)
 }
 
-/// One of the timed runs.
 pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
     columns!(
         Fields::<&'a TimedRun>::new();
@@ -115,7 +113,6 @@ pub(crate) fn timed_run<'a>() -> Fields<'a, &'a TimedRun> {
     )
 }
 
-/// A file that stayed after an eviction.
 pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
     columns!(Fields::<&'a Stayed>::new(); text: path; values: bytes; text: why;)
 }
@@ -201,7 +198,6 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .field("last_s", |call| call.last_s)
 }
 
-/// Bytes of calls that move bytes.
 fn moves(call: &CallRow) -> Cell {
     let moves = CallGroup::of(&call.name).is_some_and(|group| group.reads() || group.writes());
     Cell::applicable((moves || call.bytes > 0).then_some(call.bytes), size)
@@ -286,7 +282,6 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
         .within("history_", history(), |file| file.history.as_deref())
 }
 
-/// The work of page cache and device for a file.
 fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
     Fields::<&'a FileRow>::new()
         .cell(Group::Below, PAGES, |file| {

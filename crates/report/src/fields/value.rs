@@ -9,25 +9,19 @@ use serde_json::Value as Json;
 use crate::format;
 use crate::view::table::Cell;
 
-/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Text in UTF-8.
     Text,
     /// A count, from 0 to 2^64 - 1.
     Count,
     /// A number that may be negative.
     Signed,
-    /// A fraction.
     Real,
-    /// Yes or no.
     Flag,
 }
 
-/// A value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
-    /// It is unknown.
     Null,
     Text(Cow<'a, str>),
     Count(u64),
@@ -94,7 +88,6 @@ impl<'a, V: Scalar<'a>> Scalar<'a> for Option<V> {
     }
 }
 
-/// The format of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// A whole number of something.
@@ -109,17 +102,13 @@ pub(crate) enum Quantity {
     Times,
     /// A share, in per cent.
     Percent,
-    /// A time, in microseconds.
     Microseconds,
-    /// A time, in milliseconds.
     Milliseconds,
     /// A time, in a suitable unit.
     Time,
     /// Bytes, in a suitable unit.
     Size,
-    /// Bytes, in MiB.
     Mebibytes,
-    /// Bytes a second, in MiB a second.
     MebibytesPerSecond,
 }
 

@@ -19,21 +19,17 @@ const SCRIPTS: [&str; 3] = [
     include_str!("choice.js"),
 ];
 
-/// Scripts of pages with charts.
 const CHART_SCRIPTS: [&str; 2] = [include_str!("charts.js"), include_str!("time.js")];
 
-/// A page whose parts are drawn.
 pub(super) struct Document<'a> {
     pub(super) title: &'a str,
     pub(super) outline: &'a Outline,
     pub(super) body: Markup,
-    /// Names of the results' files.
     pub(super) names: Vec<&'a str>,
     pub(super) has_charts: bool,
 }
 
 impl Document<'_> {
-    /// The whole document.
     pub(super) fn draw(self) -> String {
         let mut scripts = SCRIPTS.to_vec();
         if self.has_charts {

@@ -3,7 +3,6 @@
 use super::markup::Markup;
 use crate::view::section::SectionId;
 
-/// The kind of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Lab,
@@ -28,7 +27,6 @@ pub(super) enum Fold {
 }
 
 impl Fold {
-    /// Of a part.
     pub(super) fn of(kind: Kind, id: SectionId) -> Self {
         use SectionId::{
             Bytes, Calls, Caveats, Changed, Experiments, Files, Findings, Limit, Missing,
@@ -74,7 +72,6 @@ impl Fold {
         markup.line();
     }
 
-    /// Ends it.
     pub(super) fn close(self, markup: &mut Markup) {
         if self != Self::Open {
             markup.close("details");

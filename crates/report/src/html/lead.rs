@@ -36,16 +36,13 @@ pub(super) fn of_trace(outline: &mut Outline, result: &TraceResult) -> Markup {
     markup
 }
 
-/// A question with its answer.
 struct Line {
     question: String,
     answer: String,
     tone: Tone,
     /// Why it is so, in a few words.
     figure: String,
-    /// Answers of other file systems.
     elsewhere: Vec<String>,
-    /// Rows that decided.
     rows: Vec<usize>,
 }
 

@@ -8,7 +8,6 @@ use crate::format::printable;
 /// Attributes of an element. An empty value stands for one without a value.
 pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
 
-/// A part of a document.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Markup {
     text: String,

@@ -48,36 +48,26 @@ const LEAST: Room = Room {
     bytes: 20_000,
 };
 
-/// A result of any kind.
 #[derive(Debug, Clone, Copy)]
 pub enum Drawn<'a> {
-    /// A result of `lab`.
     Lab(&'a LabResult),
-    /// A result of `trace`.
     Trace(&'a TraceResult),
-    /// A result of `doctor`.
     Doctor(&'a DoctorResult),
-    /// A result of `cache`.
     Cache(&'a CacheResult),
-    /// A result of `crash`.
     Crash(&'a CrashResult),
-    /// A result of `compare`.
     Comparison(&'a Comparison),
 }
 
-/// A result, and what it is called.
 #[derive(Debug, Clone)]
 pub struct Titled<'a> {
     /// Name of its file; `None` if it was not saved.
     pub name: Option<String>,
-    /// The result.
     pub result: Drawn<'a>,
 }
 
 /// More results of one page than this are closed at first, each behind its name.
 const OPEN_RESULTS: usize = 3;
 
-/// A result whose blocks are made.
 struct Made<'a> {
     name: Option<&'a str>,
     result: Drawn<'a>,

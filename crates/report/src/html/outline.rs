@@ -7,7 +7,6 @@ use super::markup::Markup;
 /// The elements of headings, the highest first.
 pub(super) const HEADINGS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 
-/// A heading that the table of contents has.
 #[derive(Debug)]
 struct Entry {
     /// Id of the heading's element in [`HEADINGS`].
@@ -40,7 +39,6 @@ impl Outline {
         name
     }
 
-    /// Notes a heading for the table of contents.
     pub(super) fn add(&mut self, level: usize, id: &str, text: &str) {
         self.entries.push(Entry {
             level,

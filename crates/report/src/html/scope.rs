@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::markup::Markup;
 use crate::format::{self, row_runs};
 
-/// The part of a page below one title.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     /// Its name on the page; begins the names of what it holds.

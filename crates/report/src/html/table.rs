@@ -19,9 +19,7 @@ pub(super) struct Room {
     pub(super) bytes: usize,
 }
 
-/// The name of a table and of its rows.
 pub(super) struct Names<'a> {
-    /// Of the table.
     pub(super) id: &'a str,
     /// Prefix of a row's number.
     pub(super) rows: &'a str,

@@ -13,17 +13,14 @@ const HEIGHT: f64 = 26.0;
 /// Smaller parts are neither drawn nor named.
 const SMALLEST: f64 = 0.001;
 
-/// One part of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Part {
     /// Colour and pattern.
     fill: Symbol,
-    /// In the legend.
     name: &'static str,
     time_s: f64,
 }
 
-/// All of it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Parts {
     each: Vec<Part>,

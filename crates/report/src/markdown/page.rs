@@ -23,7 +23,6 @@ pub(super) fn draw(page: Page) -> String {
     drawn.parts.join("\n\n") + "\n"
 }
 
-/// The text so far.
 #[derive(Default)]
 struct Drawn {
     parts: Vec<String>,
@@ -31,7 +30,6 @@ struct Drawn {
     rows: Rows,
 }
 
-/// Related lines.
 #[derive(Default)]
 enum Rows {
     #[default]

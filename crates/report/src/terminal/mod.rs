@@ -7,7 +7,6 @@ pub(crate) use text::draw as text_of;
 
 use crate::view::page::Page;
 
-/// Options for most results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     /// Colour, which only repeats the text.
@@ -17,7 +16,6 @@ pub struct Style {
     pub all_rows: bool,
 }
 
-/// The contents of a page of this width.
 fn drawn(width: usize, colour: bool, show: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::new(width);
     show(&mut page);
@@ -35,7 +33,6 @@ pub mod document {
     }
 }
 
-/// `iostrata lab` on a terminal.
 pub mod lab {
     use iostrata_core::lab::LabResult;
 
@@ -67,7 +64,6 @@ pub mod lab_screen {
     const FEW_ROWS: usize = 12;
     const MOST_LINES: usize = 60;
 
-    /// The requested parts of a result.
     #[derive(Debug, Clone, Copy, Default)]
     pub struct Screen<'a> {
         /// Colour, which only repeats the text.
@@ -120,7 +116,6 @@ pub mod lab_screen {
     }
 }
 
-/// `iostrata trace` on a terminal: a summary that fits a screen, then the requested tables.
 pub mod trace {
     use iostrata_core::trace::TraceResult;
     use iostrata_core::trace::budget::Judged;
@@ -141,7 +136,6 @@ pub mod trace {
     }
 }
 
-/// `iostrata doctor` on a terminal.
 pub mod doctor {
     use iostrata_core::doctor::DoctorResult;
 
@@ -154,7 +148,6 @@ pub mod doctor {
     }
 }
 
-/// `iostrata cache` on a terminal.
 pub mod cache {
     use iostrata_core::cache::CacheResult;
 
@@ -170,7 +163,6 @@ pub mod cache {
     }
 }
 
-/// `iostrata top` on a terminal.
 pub mod top {
     use iostrata_core::top::Interval;
 
@@ -189,7 +181,6 @@ pub mod top {
     pub struct Screen {
         /// The interval and the disks.
         pub above: Vec<String>,
-        /// The heads of the columns.
         pub heads: Vec<String>,
         /// One line for each row; the sentence that there are none.
         pub rows: Vec<String>,
@@ -218,7 +209,6 @@ pub mod top {
     }
 }
 
-/// `iostrata compare` on a terminal.
 pub mod compare {
     use iostrata_core::compare::Comparison;
 
@@ -249,7 +239,6 @@ pub mod compare {
     }
 }
 
-/// `iostrata crash` on a terminal.
 pub mod crash {
     use iostrata_core::crash::{CrashResult, Finding};
 
@@ -270,7 +259,6 @@ pub mod crash {
     }
 }
 
-/// `iostrata crash --calibrate` on a terminal.
 pub mod calibrate {
     use iostrata_core::crash::CalibrateResult;
 

@@ -10,7 +10,6 @@ use super::text::Text;
 use crate::view::page::Tone;
 use crate::view::table::{Column, Kind, NARROWEST, Table};
 
-/// Adds the table to the text.
 pub(super) fn draw(text: &mut Text, table: &Table) {
     let widths = fit(table, text.width);
     let heads: Vec<&str> = table

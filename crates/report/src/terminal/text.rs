@@ -30,7 +30,6 @@ pub(crate) fn draw(page: &Page, colour: bool) -> String {
     text.lines
 }
 
-/// Text under construction.
 pub(super) struct Text {
     lines: String,
     pub(super) width: usize,

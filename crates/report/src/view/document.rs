@@ -43,11 +43,9 @@ struct Shown<'a> {
     lists: Vec<Option<u64>>,
     /// Whether the next paragraph starts an item.
     is_item: bool,
-    /// Target of the open link.
     link: Option<String>,
     /// Cells of the open table, its heads first.
     rows: Vec<Vec<String>>,
-    /// Whether the page is empty.
     is_first: bool,
 }
 

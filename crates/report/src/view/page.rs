@@ -22,9 +22,7 @@ const ENDLESS: usize = usize::MAX / 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
-    /// Emphasised.
     Strong,
-    /// Less important.
     Quiet,
     /// As claimed.
     Good,
@@ -37,7 +35,6 @@ pub(crate) enum Tone {
 /// A piece of a page. Columns and indents apply to media that have them.
 #[derive(Debug)]
 pub(crate) enum Block {
-    /// An empty line.
     Blank,
     /// The title of a result, or of one experiment of it, and facts about it.
     Title {
@@ -60,7 +57,6 @@ pub(crate) enum Block {
         text: String,
     },
     Entry(Entry),
-    /// A question with its answer.
     Answered(Answered),
     /// Continues below the text of the previous entry.
     More {
@@ -82,7 +78,6 @@ pub(crate) enum Block {
 }
 
 impl Block {
-    /// The heading of a part.
     pub(crate) fn part(id: SectionId, text: &str, spoken: bool) -> Self {
         Self::Heading {
             level: Level::Part,
@@ -155,7 +150,6 @@ impl Answered {
         lines.collect()
     }
 
-    /// Columns before the answer.
     pub(crate) fn indent(&self) -> usize {
         if self.column == 0 {
             BELOW_QUESTION
@@ -164,7 +158,6 @@ impl Answered {
         }
     }
 
-    /// Number of lines that it takes.
     pub(crate) fn lines(&self, width: usize) -> usize {
         self.wrapped(width, str::to_owned).len() + usize::from(self.column == 0)
     }
@@ -187,7 +180,6 @@ fn with_units(text: &str) -> String {
     all
 }
 
-/// Of a heading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Part,
@@ -202,7 +194,6 @@ pub(crate) struct Section {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A page under construction.
 #[derive(Debug)]
 pub(crate) struct Page {
     sections: Vec<Section>,
@@ -248,7 +239,6 @@ impl Page {
         }
     }
 
-    /// A question with its answer.
     pub(crate) fn answered(&mut self, answered: Answered) {
         self.push(Block::Answered(answered));
     }
@@ -277,7 +267,6 @@ impl Page {
         self.sections
     }
 
-    /// Starts a section.
     fn start(&mut self, id: SectionId, blocks: Vec<Block>) {
         self.sections.push(Section { id, blocks });
     }
@@ -314,7 +303,6 @@ impl Page {
         self.start(SectionId::Machine, Vec::new());
     }
 
-    /// A line that starts a part.
     pub(crate) fn heading(&mut self, id: SectionId, text: &str) {
         self.start(id, vec![Block::part(id, text, true)]);
     }
@@ -415,7 +403,6 @@ impl Page {
         self.push(Block::Command(line.to_owned()));
     }
 
-    /// One of a list.
     pub(crate) fn bullet(&mut self, indent: usize, text: &str) {
         let text = text.to_owned();
         self.push(Block::Bullet { indent, text });
@@ -425,7 +412,6 @@ impl Page {
         self.push(Block::Table(table));
     }
 
-    /// The place of a drawing, by its name.
     pub(crate) fn drawing(&mut self, name: String) {
         self.push(Block::Drawing(name));
     }

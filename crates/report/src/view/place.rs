@@ -28,7 +28,6 @@ pub(super) fn unusual(ways: &[Way]) -> impl Iterator<Item = String> {
     unusual.map(|way| format!("{} by {}", way.what, way.by))
 }
 
-/// The observer of a run.
 pub(super) fn observed(backend: Backend) -> &'static str {
     match backend {
         Backend::Ebpf => "observed by eBPF",

@@ -1,6 +1,5 @@
 //! Ids of sections, by which renderers choose and order them.
 
-/// What a section is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SectionId {
     /// Before the first title or heading.

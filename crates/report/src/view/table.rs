@@ -10,18 +10,15 @@ use textwrap::core::display_width;
 use super::page::Page;
 use crate::format::printable;
 
-/// Spaces between columns.
 const GAP: usize = 2;
 
 /// Minimum width of text columns.
 pub(crate) const NARROWEST: usize = 6;
 
-/// The kind of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// The numbers by which rows are cited.
     RowNumber,
-    /// The label of a row.
     Label,
     /// As a label; text wider than the column is on separate lines.
     Path,
@@ -53,7 +50,6 @@ impl Cell {
         value.map_or(Self::NotApplicable, |value| text(value).into())
     }
 
-    /// The drawn text.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Is(text) => text,
@@ -96,7 +92,6 @@ pub(crate) struct Column {
     most: usize,
 }
 
-/// Heads of columns that were not drawn.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     /// Every value is missing.
@@ -144,12 +139,10 @@ impl Column {
         Self::new(head, Kind::Label, cells)
     }
 
-    /// Right-aligned.
     pub(crate) fn number(head: &str, cells: impl IntoIterator<Item = impl Into<Cell>>) -> Self {
         Self::new(head, Kind::Number, cells)
     }
 
-    /// The numbers by which rows are cited.
     pub(crate) fn row_numbers(numbers: impl IntoIterator<Item = usize>) -> Self {
         let cells = numbers.into_iter().map(|number| number.to_string());
         let mut column = Self::new("", Kind::RowNumber, cells);
@@ -234,7 +227,6 @@ impl Table {
         self.titles.entry(row).or_default().push(text);
     }
 
-    /// The text above its columns.
     pub(crate) fn heads(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| column.head.as_str())
     }
@@ -253,13 +245,11 @@ impl Table {
             .any(|column| !column.is_label() && !column.is_unseen())
     }
 
-    /// The table's subject, for media that name their tables.
     pub(crate) fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// From when to when each row was, seconds since the start of the run.
     pub(crate) fn during(mut self, spans: impl IntoIterator<Item = Option<(f64, f64)>>) -> Self {
         self.spans = spans.into_iter().collect();
         self
@@ -316,7 +306,6 @@ impl Table {
         self.indent + widths.iter().sum::<usize>() + gaps.sum::<usize>()
     }
 
-    /// Rows it has.
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.cells.len())
     }

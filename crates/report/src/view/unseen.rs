@@ -9,7 +9,6 @@ use crate::words::{self, Words};
 /// Longer names are on a separate line.
 const LONGEST_NAME: usize = 30;
 
-/// A gap in words.
 #[derive(Debug, PartialEq)]
 pub(super) struct Line {
     pub(super) what: Words,

@@ -9,7 +9,6 @@ use iostrata_core::noun::counted;
 
 use super::Words;
 
-/// The missing part.
 pub fn missing(what: &Missing) -> Words {
     Words::fixed(match what {
         Missing::Stratum(stratum) => stratum.as_str(),
@@ -275,7 +274,6 @@ fn target_part(part: &TargetPart) -> String {
     }
 }
 
-/// Why it is missing.
 pub fn reason(why: &Reason) -> Words {
     Words::fixed(match why {
         Reason::Error(said) | Reason::Misfit(said) => return said.clone().into(),

@@ -17,7 +17,6 @@ pub use gaps::{missing, reason};
 pub struct Words(Cow<'static, str>);
 
 impl Words {
-    /// A sentence without figures.
     const fn fixed(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }

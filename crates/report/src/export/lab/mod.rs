@@ -16,10 +16,8 @@ use crate::fields::evidence::{evidence, timing};
 use crate::fields::{self, Fields, json_name};
 use crate::lab::{Facts, Whole};
 
-/// Lab results with their numbers.
 pub type Numbered<'a> = [(u64, &'a LabResult)];
 
-/// Fields of every row of every experiment.
 #[derive(Clone)]
 pub(super) struct LabRow<'a> {
     pub(super) result: u64,
@@ -29,7 +27,6 @@ pub(super) struct LabRow<'a> {
     pub(super) facts: Facts<'a>,
 }
 
-/// All tables of lab results.
 pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     let all = all(results).flat_map(|(result, one)| rows(result, one));
     let calls_of = all.clone();
@@ -60,7 +57,6 @@ fn all<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = (u64, &'a Experime
     results.flat_map(|(number, result)| result.experiments.iter().map(|one| (*number, one)))
 }
 
-/// The rows of an experiment in their order.
 pub(super) fn rows(result: u64, experiment: &Experiment) -> Vec<LabRow<'_>> {
     let whole = Whole::of(experiment);
     let rows = whole.rows.iter().map(|facts| LabRow {
@@ -97,7 +93,6 @@ fn case<'a>() -> Fields<'a, LabRow<'a>> {
     columns.field("durable", |row| row.case.get("durable")?.as_bool())
 }
 
-/// Keys of cases that are names.
 const TEXT_KEYS: [&str; 14] = [
     "mode",
     "call",
@@ -115,7 +110,6 @@ const TEXT_KEYS: [&str; 14] = [
     "destination",
 ];
 
-/// Keys of cases that are numbers.
 const COUNT_KEYS: [&str; 5] = ["size_bytes", "buffer_bytes", "count", "writers", "reads"];
 
 fn columns<'a>() -> Fields<'a, LabRow<'a>> {
@@ -133,7 +127,6 @@ fn facts<'a>() -> Fields<'a, Facts<'a>> {
         .field("id", Facts::id)
 }
 
-/// The calls of each row's observed run.
 fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
     type CallOf<'a> = (LabRow<'a>, &'a str, CallCount);
     let columns = Fields::<CallOf<'a>>::new()
@@ -152,7 +145,6 @@ fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
     Table::new("row_calls", columns, calls)
 }
 
-/// The file systems that were measured.
 fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type TargetOf<'a> = (u64, &'static str, &'a MeasuredTarget);
     let columns = Fields::<TargetOf<'a>>::new()
@@ -190,7 +182,6 @@ fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("answers", columns, rows)
 }
 
-/// Fields of the rows of one experiment.
 fn table<'a, R: 'static>(
     name: &'static str,
     results: &'a Numbered<'a>,
@@ -210,7 +201,6 @@ fn rows_of<'a, R: 'static>(results: &'a Numbered<'a>) -> impl Iterator<Item = (L
     })
 }
 
-/// A table of the parts of each row of `sync`.
 fn parts<'a, T: 'a>(
     name: &'static str,
     results: &'a Numbered<'a>,

@@ -10,7 +10,6 @@ use super::{LabRow, Numbered, case, rows};
 use crate::fields::evidence::timing;
 use crate::fields::{Fields, json_name};
 
-/// The times of one thing that was timed.
 #[derive(Clone)]
 struct Timed<'a> {
     result: u64,
@@ -24,7 +23,6 @@ struct Timed<'a> {
     timing: &'a Timing,
 }
 
-/// One row for each thing that was timed.
 pub(super) fn timings<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let columns = Fields::<Timed<'a>>::new()
         .within("", whose(), |timed| Some(timed.clone()))

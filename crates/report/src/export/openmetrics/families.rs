@@ -7,10 +7,8 @@ use prometheus_client::encoding::{
 };
 use prometheus_client::metrics::MetricType;
 
-/// Names of labels and their values.
 pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// The value of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value {
     Count(u64),
@@ -35,7 +33,6 @@ impl From<usize> for Value {
     }
 }
 
-/// Where metrics are written.
 pub(super) struct Families<'a, 'b>(&'a mut DescriptorEncoder<'b>);
 
 impl<'a, 'b> Families<'a, 'b> {

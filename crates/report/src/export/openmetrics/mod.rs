@@ -16,10 +16,8 @@ use prometheus_client::registry::Registry;
 
 use families::Families;
 
-/// How metrics are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `OpenMetrics` 1.0.
     OpenMetrics,
     /// The text exposition format of Prometheus, version 0.0.4.
     Text,
@@ -35,10 +33,8 @@ impl Format {
     }
 }
 
-/// Before each name.
 const PREFIX: &str = "iostrata";
 
-/// The sums, to be written by the library.
 #[derive(Debug)]
 struct Written(Arc<Sums>);
 

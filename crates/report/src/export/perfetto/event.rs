@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
-/// The kind of an event, as the letter in the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// A slice of a thread.
@@ -12,7 +11,6 @@ pub(super) enum Phase {
     /// Begin of a slice that may overlap others of its thread.
     Begin,
     End,
-    /// A moment.
     Instant,
     /// Values that hold until the next ones.
     Counter,
@@ -49,7 +47,6 @@ pub(super) struct Event<'a> {
     pub(super) args: Map<String, Value>,
 }
 
-/// The JSON in progress.
 pub(super) struct Events<'a> {
     output: &'a mut dyn Write,
     is_first: bool,

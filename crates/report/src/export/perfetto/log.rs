@@ -62,11 +62,9 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The time of an operation.
 enum At {
     /// A call, from its start to its end.
     Call,
-    /// A moment.
     Instant,
     /// State that the log describes: nothing happened then.
     Nowhere,

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use crate::fields::{Fields, Metric, Value};
 
-/// A label's name and value.
 pub(super) type Label<'l> = (&'l str, &'l str);
 
 /// All metrics, in the order of their first occurrence.
@@ -15,12 +14,10 @@ pub(super) struct Families(Vec<Family>);
 struct Family {
     name: &'static str,
     help: &'static str,
-    /// Lines.
     samples: String,
 }
 
 impl Families {
-    /// Adds every metric of a row's fields.
     pub(super) fn add_row<R>(&mut self, labels: &[Label<'_>], fields: &Fields<'_, R>, row: &R) {
         for (metric, value) in fields.metrics(row) {
             self.add(metric, labels, &value);

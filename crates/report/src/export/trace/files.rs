@@ -8,7 +8,6 @@ use crate::export::table::Table;
 use crate::fields::trace::{call, file, shape};
 use crate::fields::{Fields, json_name};
 
-/// One row for each file, most time first.
 pub(super) fn files<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     listed("files", "file", results, file(), |result| &result.files)
 }
@@ -30,7 +29,6 @@ fn of_run(result: &TraceResult) -> impl Iterator<Item = (&FileRow, u64)> {
     result.files.iter().zip(1..)
 }
 
-/// The identity of a call on a file.
 fn keys<'a>() -> Fields<'a, CallOf<'a>> {
     Fields::<CallOf<'a>>::new()
         .field("result", |row| row.0)
@@ -38,7 +36,6 @@ fn keys<'a>() -> Fields<'a, CallOf<'a>> {
         .field("path", |row| &row.2.path)
 }
 
-/// One row for each call on each file.
 pub(super) fn file_calls<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let columns = keys()
         .within("", call(), |row| Some(&row.3.row))
@@ -64,7 +61,6 @@ pub(super) fn transfer_sizes<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("transfer_sizes", columns, rows)
 }
 
-/// The call sites.
 pub(super) fn sites<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type SiteOf<'a> = (CallOf<'a>, u64, &'a Site);
     let columns = Fields::<SiteOf<'a>>::new()
@@ -85,7 +81,6 @@ pub(super) fn sites<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 /// A range of a map: result, file, its map, and the range's index.
 type Range<'a> = (u64, u64, &'a FileRow, &'a ResidencyMap, usize);
 
-/// One row for each range of each map.
 pub(super) fn residency<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     let known = |bytes: Option<&Vec<u64>>, range: usize| bytes?.get(range).copied();
     let columns = Fields::<Range<'a>>::new()

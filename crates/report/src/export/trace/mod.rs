@@ -10,10 +10,8 @@ use super::table::Table;
 use crate::fields::trace::{call, run, stayed, task, timed_run};
 use crate::fields::{Fields, columns};
 
-/// Trace results with their numbers.
 pub type Numbered<'a> = [(u64, &'a TraceResult)];
 
-/// All tables of trace results.
 pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     vec![
         runs(results),
@@ -79,7 +77,6 @@ fn listed<'a, T: 'a>(
     Table::new(name, columns, rows)
 }
 
-/// One row for each result.
 fn runs<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     type Run<'a> = (u64, &'a TraceResult);
     let columns = Fields::<Run<'a>>::new()

@@ -59,7 +59,6 @@ pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("requests", columns, rows)
 }
 
-/// All requests in the evidence.
 pub(in crate::export) fn requested(evidence: &Evidence) -> impl Iterator<Item = Requested> {
     let phases = [
         (false, evidence.device_range()),

@@ -25,7 +25,6 @@ pub(super) fn call_times<'a>(results: &'a Numbered<'a>) -> Table<'a> {
     Table::new("call_times", columns, rows)
 }
 
-/// The counts of one bucket.
 #[derive(Clone)]
 struct Counted {
     what: &'static str,

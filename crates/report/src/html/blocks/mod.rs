@@ -26,7 +26,6 @@ const FINDINGS: usize = 3;
 /// And the text below it no more than this.
 const LONGEST_NAME: usize = 8_000;
 
-/// A result to be drawn.
 pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],
@@ -79,7 +78,6 @@ pub(super) fn draw(
     body.titles
 }
 
-/// Contents below one heading.
 #[derive(Default)]
 struct Part {
     id: String,
@@ -91,9 +89,7 @@ struct Part {
     /// Sections so far, and how the last one stands on the page.
     sections: usize,
     section: Option<Fold>,
-    /// Entries so far.
     entries: usize,
-    /// Bytes of text so far.
     bytes: usize,
     /// Entries that there was no room for.
     skipped: usize,
@@ -103,9 +99,7 @@ struct Body<'a> {
     markup: &'a mut Markup,
     outline: &'a mut Outline,
     drawing: &'a Drawing<'a>,
-    /// Contents below each title drawn so far.
     titles: Vec<Scope>,
-    /// And below the last one.
     scope: Scope,
     part: Part,
     list: List,

@@ -17,7 +17,6 @@ const SHAPES: [Symbol; 4] = [
 ];
 const LIMIT: Symbol = &[("limit", "M0-7v14")];
 
-/// One value, and the line that it stands on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Dot {
     /// The common part of the names of several lines.
@@ -39,7 +38,6 @@ pub(super) struct Dot {
 pub(super) struct Dots {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// The quantity on the axis.
     pub(super) axis: &'static str,
     /// Names a value of it.
     pub(super) tick: fn(f64) -> String,

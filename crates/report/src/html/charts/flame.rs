@@ -58,7 +58,6 @@ impl Frame {
     }
 }
 
-/// All stacks of a trace in one tree.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Frames {
     root: Frame,

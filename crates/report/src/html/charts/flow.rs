@@ -11,7 +11,6 @@ const BAR: f64 = 0.021;
 /// Bytes that are there are seen, however few.
 const THINNEST: f64 = 2.0;
 
-/// A part of a stratum's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Part {
     /// Its name; empty if a stratum has no parts.
@@ -40,7 +39,6 @@ impl Stratum {
     }
 }
 
-/// An arrow between two strata.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arrow {
     pub(super) by: &'static str,
@@ -158,7 +156,6 @@ fn ribbon(plot: &mut Plot, from: f64, to: f64, before: f64, after: f64) {
     plot.stretched("ribbon", &path, from, to);
 }
 
-/// Every stratum and its parts, a row each.
 pub(super) fn table(ways: &[Way]) -> Table {
     let mut rows: Vec<[Cell; 5]> = Vec::new();
     for way in ways {

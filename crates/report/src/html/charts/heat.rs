@@ -24,7 +24,6 @@ const SHADES: [Symbol; 8] = [
     &[("heat heat-8", SQUARE)],
 ];
 
-/// Calls that took between two times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bar {
     /// They took longer than this, seconds.
@@ -112,7 +111,6 @@ fn plot(lane: &Lane, scale: &LogScale, most: u64, noun: &str) -> Plot {
     plot
 }
 
-/// Every bar, a row each.
 pub(super) fn table(lanes: &[Lane], noun: &str) -> Table {
     let rows = lanes.iter();
     let rows: Vec<(String, &Bar)> = rows
@@ -148,7 +146,6 @@ fn shade(count: u64, most: u64) -> usize {
     step.min(last)
 }
 
-/// Those that are known.
 pub(super) fn marks(all: &[(&'static str, Option<f64>)]) -> Vec<(&'static str, f64)> {
     let known = all
         .iter()

@@ -55,7 +55,6 @@ fn median<C>(number: usize, name: &str, row: &Row<C>) -> Option<Dot> {
     dot(number, name, row, timing.median_s, interval, duration, "")
 }
 
-/// Rows with the numbers that the tables give them.
 fn numbered<R>(rows: &[R]) -> impl Iterator<Item = (usize, &R)> {
     rows.iter().enumerate().map(|(index, row)| (index + 1, row))
 }
@@ -163,7 +162,6 @@ fn sync_name(row: &SyncRow) -> String {
     }
 }
 
-/// Syncs a second of every case.
 pub(super) fn sync_rates(result: &SyncResult) -> Dots {
     let each = numbered(&result.rows).filter_map(|(at, row)| {
         let (value, interval) = (row.syncs_per_s?, row.syncs_per_s_interval?);
@@ -202,7 +200,6 @@ pub(super) fn sync_latencies(result: &SyncResult) -> Vec<heat::Lane> {
     lanes.filter(|lane| !lane.bars.is_empty()).collect()
 }
 
-/// An observed run second by second.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Seconds {
     /// The row, as the tables number it.

@@ -204,7 +204,6 @@ fn residency(title: &str, when: &str, all: &[Strip<'_>]) -> Option<Chart> {
 /// Files whose strips are drawn of a result of `cache`; the text has all.
 const STRIPS: usize = 20;
 
-/// The charts of a result of `cache`: the files with most resident bytes.
 pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
     let strips = result.files.iter().filter_map(|file| {
         let (path, map) = (file.path.as_str(), file.map.as_ref()?);
@@ -218,7 +217,6 @@ pub(super) fn of_cache(result: &CacheResult) -> Vec<Chart> {
 /// Of charts that stand where the page names them: no heading begins it.
 const NAMED: SectionId = SectionId::Head;
 
-/// The charts of a result of `crash`: the operations of its first findings.
 pub(super) fn of_crash(result: &CrashResult) -> Vec<Chart> {
     let charts = view::crash::drawn(result).filter_map(|(name, finding)| {
         let title = "What the crash left of each operation";

@@ -194,7 +194,6 @@ fn reaches(syncs: &[Vec<usize>], place: usize) -> Plot {
     plot
 }
 
-/// The same in words.
 pub(super) fn words(finding: &Finding) -> String {
     let timeline = &finding.timeline;
     let operations = |count: usize| counted(count as u64, "operation");

@@ -119,7 +119,6 @@ pub(super) fn draw(strips: &[Strip<'_>]) -> Option<Markup> {
     Some(drawing.finish())
 }
 
-/// Every part of every file, a row each.
 pub(super) fn table(strips: &[Strip<'_>]) -> Table {
     let rows: Vec<(&str, MapRange)> = strips
         .iter()

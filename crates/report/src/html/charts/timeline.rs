@@ -43,7 +43,6 @@ pub(super) struct Lanes {
     /// Rates are never joined, and their heights compare from lane to lane. Counts are added where buckets are joined,
     /// and the largest of a lane fills it.
     pub(super) are_rates: bool,
-    /// The lanes, from top to bottom.
     pub(super) each: Vec<Lane>,
     pub(super) tracks: Vec<Tracks>,
 }

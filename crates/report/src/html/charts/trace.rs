@@ -206,7 +206,6 @@ fn requests_of(least: u64, most: u64) -> String {
 /// Calls of which the times are drawn: those that take most of the time.
 const CALLS: usize = 12;
 
-/// How long calls took, most time first.
 pub(super) fn latencies(result: &TraceResult) -> Vec<heat::Lane> {
     let lane = |call: &CallRow| heat::Lane {
         group: String::new(),

@@ -44,7 +44,6 @@ fn missing(page: &mut Page, result: &CacheResult, most: usize) {
     }
 }
 
-/// The answer in a line or two.
 fn heading(page: &mut Page, result: &CacheResult) {
     let totals = &result.totals;
     let name = format!("cache {}", result.action.as_str());
@@ -156,7 +155,6 @@ fn skipped(page: &mut Page, result: &CacheResult) {
     }
 }
 
-/// The table of files.
 fn files(page: &mut Page, result: &CacheResult, most: usize) {
     page.blank();
     page.part(SectionId::Files, "files");

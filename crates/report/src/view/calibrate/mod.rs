@@ -18,7 +18,6 @@ const LEGEND: &str = "old and new are the files before and after the program wit
                       a directory; a file that is not named is not there. Of programs that end with a sync, \
                       marked †, it is what is left once that has returned; of all others, what is left at any time.";
 
-/// Adds the whole result.
 pub(crate) fn show(page: &mut Page, result: &CalibrateResult) {
     page.title("calibrate", "litmus programs", vec![kernel(result)]);
     let tone = match result.verdict {
@@ -118,7 +117,6 @@ fn left_of(row: &LitmusRow, outcome: &OutcomeRow) -> String {
     )
 }
 
-/// Programs by file systems.
 fn table(result: &CalibrateResult) -> Table {
     let programs = programs(result);
     let row_of = |name: &str, filesystem: Model| {

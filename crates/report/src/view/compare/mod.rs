@@ -27,17 +27,14 @@ const COMMAND_COLUMN: usize = 8;
 /// Maximum entries on a screen that may reach a limit: the rows below repeat each.
 const FEW_OPEN: usize = 3;
 
-/// The amount shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// As much as fits a screen: this many entries of each list.
     Screen(usize),
-    /// Everything.
     All,
 }
 
 impl Extent {
-    /// Maximum entries of a list.
     fn most(self) -> usize {
         match self {
             Self::Screen(most) => most,
@@ -163,7 +160,6 @@ fn more(page: &mut Page, more: usize) {
     }
 }
 
-/// Counts, each with its subject.
 fn counts(page: &mut Page, title: &str, head: &str, rows: &[(String, &Count)], left_out: usize) {
     page.heading(SectionId::Counts, title);
     let mut columns = Vec::new();

@@ -116,7 +116,6 @@ fn entry(page: &mut Page, word: &str, found: &Found) {
     );
 }
 
-/// Files whose I/O changed most.
 fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
     let listed = Listed::of(&runs.changed, extent.most());
     let shown: Vec<&ChangedFile> = listed.shown;

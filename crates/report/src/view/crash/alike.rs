@@ -18,7 +18,6 @@ pub(super) struct Alike<'a> {
     others: Vec<&'a Finding>,
 }
 
-/// All findings, in their order.
 pub(super) fn grouped(findings: &[Finding]) -> Vec<Alike<'_>> {
     let mut places: HashMap<_, usize> = HashMap::new();
     let mut groups: Vec<Alike<'_>> = Vec::new();
@@ -57,7 +56,6 @@ impl Alike<'_> {
         Some(format!("{count} {are} like this one, of {of}."))
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         1 + self.others.len()
     }
@@ -73,7 +71,6 @@ impl Alike<'_> {
         }
     }
 
-    /// Files besides that of the first.
     fn other_files(&self) -> BTreeSet<&str> {
         let own = file(self.first);
         let files = self.others.iter().filter_map(|finding| file(finding));

@@ -74,7 +74,6 @@ fn show_verdict(page: &mut Page, result: &CrashResult) {
     page.styled(0, &sentence(result), tone);
 }
 
-/// Where to read more about a finding.
 fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
@@ -86,7 +85,6 @@ fn show_kind(page: &mut Page, result: &CrashResult) {
     }
 }
 
-/// What was looked at, and what was not.
 fn show_explored(page: &mut Page, result: &CrashResult) {
     page.heading(SectionId::Explored, "explored");
     if let Some(partition) = &result.partition {
@@ -257,7 +255,6 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
     }
 }
 
-/// What is below the message of a finding.
 fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let mut facts = vec![

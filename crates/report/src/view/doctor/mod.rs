@@ -10,7 +10,6 @@ use iostrata_core::noun::counted;
 use super::page::{GLUE, Page, SEPARATOR, Tone};
 use crate::view::section::SectionId;
 
-/// Adds the whole result.
 pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
     page.title("doctor", &answer(result), Vec::new());
     page.paragraph(0, &machine(&result.environment));

@@ -14,7 +14,6 @@ const COLUMN: usize = 16;
 /// Shorter parentheses are shown each time, bytes.
 const LONG: usize = 40;
 
-/// The answers, each with the figures that decided it.
 pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
     if answers.is_empty() {
         return;

@@ -36,12 +36,10 @@ const NARROW: usize = 80;
 /// Where the rest of a result is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kept<'a> {
-    /// Nowhere.
     #[default]
     Nowhere,
     /// It is the last one that was saved unasked.
     Last,
-    /// In this file.
     File(&'a str),
     /// Without a file.
     Elsewhere,
@@ -188,13 +186,11 @@ fn answered(reply: &Reply, form: Form) -> Answered {
     }
 }
 
-/// Answers of other file systems.
 pub(crate) fn elsewhere(reply: &Reply) -> impl Iterator<Item = String> {
     let others = reply.elsewhere.iter();
     others.map(|other| format!("On {}: {}", other.target, other.answer))
 }
 
-/// How an answer is drawn.
 pub(crate) fn tone(standing: Standing) -> Tone {
     match standing {
         Standing::Good => Tone::Good,
@@ -235,7 +231,6 @@ fn shorten(page: &Page, mut all: Vec<&mut Answered>, room: usize) {
     }
 }
 
-/// File systems that were measured.
 type Targets<'a> = Vec<&'a MeasuredTarget>;
 
 /// Adds what stands above the answers, and says how many lines it takes.

@@ -7,7 +7,6 @@ use crate::lab::Facts;
 use crate::view::page::Page;
 use crate::view::section::SectionId;
 
-/// The notes of the rows that are drawn.
 pub(super) fn draw(page: &mut Page, rows: &[Facts<'_>]) {
     let mut notes = merged(rows);
     notes.extend(disturbances(rows));

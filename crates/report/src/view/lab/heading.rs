@@ -12,7 +12,6 @@ use crate::view::place::{below, file_system, machine, observed};
 /// Longer names of targets stand on a line of their own.
 const LONGEST_NAME: usize = 20;
 
-/// Text above an experiment's answers.
 pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
     page.title(whole.name, whole.name, vec![whole.question.to_owned()]);
     if let Some(planned) = whole.interrupted {

@@ -96,7 +96,6 @@ fn left_out(page: &mut Page, made: &Made<'_>) {
     page.no_room(&made.unshown.no_room);
 }
 
-/// What is missing, why, and where.
 struct Unseen {
     line: Line,
     rows: Vec<usize>,

@@ -46,7 +46,6 @@ impl Extent {
     }
 }
 
-/// Adds every experiment.
 pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
     for (position, experiment) in result.experiments.iter().enumerate() {
         if position > 0 {
@@ -56,7 +55,6 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
     }
 }
 
-/// Adds all of one experiment.
 fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent: Extent) {
     let frame = Frame {
         result,
@@ -72,7 +70,6 @@ fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent
     }
 }
 
-/// The frame of the tables of every experiment.
 struct Frame<'a> {
     result: &'a LabResult,
     whole: Whole<'a>,
@@ -103,7 +100,6 @@ impl Frame<'_> {
     }
 }
 
-/// Notes on the drawn rows.
 fn notes<R: Named>(page: &mut Page, view: &View<'_, R>) {
     let rows = view.shown();
     let facts: Vec<Facts<'_>> = rows.iter().map(|row| row.facts).collect();

@@ -19,14 +19,12 @@ pub struct Parts {
     pub claims: bool,
     /// Every table.
     pub rows: bool,
-    /// Notes on single rows.
     pub notes: bool,
     /// How the figures were made, what was not measured, and caveats.
     pub method: bool,
 }
 
 impl Parts {
-    /// Everything there is.
     pub const ALL: Self = Self {
         answers: true,
         claims: true,
@@ -64,7 +62,6 @@ impl Parts {
     }
 }
 
-/// Adds parts of experiments.
 pub(crate) fn show(
     page: &mut Page,
     result: &LabResult,

@@ -10,7 +10,6 @@ use crate::view::page::Page;
 use crate::view::section::SectionId;
 use crate::view::table::Table;
 
-/// The differences between experiments.
 pub(super) struct Tables<'a, R> {
     /// The contents of each table, and the head of the second one's names.
     pub(super) names: [&'static str; 2],

@@ -18,7 +18,6 @@ use crate::view::table::{Cell, Column, LeftOut, Table};
 /// Head of the column of spreads where some rows have intervals and others ranges.
 const MIXED: &str = "95 % or range";
 
-/// A row with its number and what all rows have.
 pub(super) struct Numbered<'a, R> {
     pub(super) number: usize,
     pub(super) row: &'a R,
@@ -70,7 +69,6 @@ impl<'a, R: Named> Numbered<'a, R> {
 pub(super) struct Unshown {
     /// Columns without any value, and where.
     pub(super) columns: Vec<(String, String)>,
-    /// Columns that the page is too narrow for.
     pub(super) no_room: Vec<String>,
 }
 
@@ -97,7 +95,6 @@ impl Unshown {
     }
 }
 
-/// The rows of an experiment.
 pub(super) struct View<'a, R> {
     all: Vec<Numbered<'a, R>>,
     fields: Fields<'a, &'a R>,
@@ -136,7 +133,6 @@ impl<'a, R: Named> View<'a, R> {
         &self.all
     }
 
-    /// The ones with a property, in their order.
     pub(super) fn which(&self, wanted: impl Fn(&Numbered<'a, R>) -> bool) -> Vec<Numbered<'a, R>> {
         let rows = self.all.iter().copied();
         rows.filter(|row| wanted(row)).collect()
@@ -168,12 +164,10 @@ impl<'a, R: Named> View<'a, R> {
         self.which(|row| self.shown.contains(&row.number))
     }
 
-    /// How many are not drawn.
     pub(super) fn hidden(&self) -> usize {
         self.all.len() - self.shown.len()
     }
 
-    /// Some groups of the fields' columns, one after the other.
     pub(super) fn columns(&self, groups: &[Group], rows: &[Numbered<'a, R>]) -> Vec<Column> {
         let timings = rows.iter().map(Numbered::timing);
         let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
@@ -202,13 +196,11 @@ impl<'a, R: Named> View<'a, R> {
         Table::new(0, columns)
     }
 
-    /// The table of what the kernel and the device did.
     pub(super) fn counts(&self, head: &str, rows: &[Numbered<'a, R>]) -> Table {
         let parts = [Group::Counts, Group::Shared, Group::Unpaid];
         self.table(head, rows, [], &parts)
     }
 
-    /// Draws a table and notes what it left out. `place` says which table it was.
     pub(super) fn draw(&mut self, page: &mut Page, place: &str, table: Table) {
         self.unshown.draw(page, place, table);
     }
@@ -221,7 +213,6 @@ impl<'a, R: Named> View<'a, R> {
         self.draw(page, place, table);
     }
 
-    /// Whether ranges were drawn.
     pub(super) fn has_ranges(&self) -> bool {
         let heads = [Ends::Range.as_str(), MIXED];
         let drawn = !self
@@ -238,7 +229,6 @@ impl<'a, R: Named> View<'a, R> {
     }
 }
 
-/// Says what a range is.
 pub(super) const RANGES: &str = "range: least to most of five runs or fewer, which contains the \
     true median less often than a 95 % interval";
 

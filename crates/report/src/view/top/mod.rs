@@ -14,19 +14,15 @@ use super::table::Table;
 use super::unseen::{self, Line};
 use crate::format::{counted, number, size};
 
-/// What the rows of a screen are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// Rows of this kind.
     Rows(By),
     /// The calls of the only process, by their purpose.
     Calls,
 }
 
-/// What of an interval is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// What a row is.
     pub by: By,
     /// Whether it is the first that is shown: it says what is not seen in any of them.
     pub is_first: bool,
@@ -49,12 +45,10 @@ fn table(interval: &Interval, level: Level) -> Table {
     }
 }
 
-/// The number of rows of a screen.
 pub(crate) fn count(interval: &Interval, level: Level) -> usize {
     table(interval, level).rows()
 }
 
-/// The rows of a screen.
 pub(crate) fn rows(page: &mut Page, interval: &Interval, level: Level) {
     let table = table(interval, level);
     if table.rows() == 0 {

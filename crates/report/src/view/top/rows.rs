@@ -251,7 +251,6 @@ fn work_columns<'a>(
     ]
 }
 
-/// The calls of the only process, by their purpose.
 pub(super) fn calls(interval: &Interval) -> Table {
     let calls = interval.processes.first().and_then(|row| row.work.calls);
     let rows: Vec<(&str, CallFigures)> = calls.map_or_else(Vec::new, |calls| {

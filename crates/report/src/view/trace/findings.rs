@@ -22,7 +22,6 @@ struct Group<'a> {
     others: usize,
 }
 
-/// The worst ones, grouped by rule.
 pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     let groups = grouped(&view.result.findings);
     page.blank();
@@ -69,7 +68,6 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     }
 }
 
-/// Every finding with its evidence.
 pub(super) fn all(page: &mut Page, view: &View<'_>) {
     let count = match not_given(view) {
         Some(why) => format!("none, {why}"),

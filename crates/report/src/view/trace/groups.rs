@@ -41,7 +41,6 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     Table::new(0, columns).named(noun).draw(page)
 }
 
-/// Every process.
 pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = by_process(&view.result.tasks);
     let parts = [Group::Process, Group::Name, Group::Task];
@@ -55,7 +54,6 @@ pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
     )
 }
 
-/// Every thread.
 pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
     let rows = view.result.tasks.clone();
     let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];

@@ -27,7 +27,6 @@ pub(crate) use findings::severity;
 pub(crate) use groups::lived;
 pub(crate) use names::distinct;
 
-/// Options for the drawing, and parts besides the summary.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -38,30 +37,23 @@ pub struct Style {
     pub colour: bool,
     /// Every finding with its evidence and advice.
     pub findings: bool,
-    /// Every file.
     pub files: bool,
     /// Every call, over all files and of each file.
     pub calls: bool,
     /// The key of sums.
     pub by: Option<By>,
-    /// The rows of the tables.
     pub selection: Selection,
 }
 
 /// The key over which calls or files are summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Processes.
     Process,
-    /// Threads.
     Thread,
-    /// Directories of files.
     Directory,
-    /// Extensions of files.
     Extension,
 }
 
-/// Adds the summary and the requested parts.
 pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
     let view = View::new(result, &style.selection);
     summary::draw(page, &view, style);
@@ -85,7 +77,6 @@ pub(crate) fn show(page: &mut Page, result: &TraceResult, style: &Style) {
     no_room(page, left_out);
 }
 
-/// Adds the whole result.
 pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
     let everything = Selection::default();
     let view = View::new(result, &everything);
@@ -121,7 +112,6 @@ fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
     }
 }
 
-/// A result as drawn.
 struct View<'a> {
     result: &'a TraceResult,
     selection: &'a Selection,

@@ -6,7 +6,6 @@ use textwrap::core::display_width;
 
 use crate::format::printable;
 
-/// The mark for an omission.
 const CUT: char = '…';
 
 /// Text of at most `columns`: a longer one loses its middle, cut at slashes if they are near.

@@ -9,7 +9,6 @@ use crate::words;
 /// Lines of a screen, without the typed command and the next prompt.
 const SCREEN: usize = 45;
 
-/// The amount of each part that is shown.
 #[derive(Clone, Copy)]
 struct Extent {
     /// Findings, each with its advice.

@@ -15,7 +15,6 @@ use crate::lab::Facts;
 use crate::view::page::Page;
 use crate::view::table::{Cell, Column, Table};
 
-/// Adds what is below the experiment's heading.
 pub(super) fn draw(page: &mut Page, frame: &Frame<'_>, result: &AtimeResult) {
     // Only loops have times and evidence that could be missing.
     let loops = result.loops();
@@ -44,7 +43,6 @@ struct Line {
     cells: Vec<Cell>,
 }
 
-/// Whether each operation updates an access time.
 fn operations(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     let mounts = distinct(result.touches().map(|(_, row)| row.row.case.mount));
     let mounts: Vec<Mount> = Mount::ALL

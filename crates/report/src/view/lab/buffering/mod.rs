@@ -25,7 +25,6 @@ type Numbered<'a> = view::Numbered<'a, BufferingRow>;
 /// of the file, and inside the write.
 const SYNCS: [Mode; 3] = [Mode::Fsync, Mode::Fdatasync, Mode::ODsync];
 
-/// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(
     page: &mut Page,
     frame: &Frame<'a>,
@@ -84,7 +83,6 @@ fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
     view.table(head, rows, [real, interval, user, system], &[Group::Times])
 }
 
-/// The meaning of the columns of both tables.
 fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     if view.shown().is_empty() {
         return;
@@ -102,7 +100,6 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     }
 }
 
-/// The buffering of the language runtimes found here.
 fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
     let runtimes = &result.own.runtimes;
     if runtimes.is_empty() {

@@ -22,7 +22,6 @@ type Numbered<'a> = view::Numbered<'a, CopyRow>;
 /// Rows of a further file system that are few enough to be drawn with the host's.
 const FEW_ROWS: usize = 8;
 
-/// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResult, extent: Extent) {
     let mut view = View::of(&frame.whole, &result.rows, lab::copy(), extent);
     let shown = shown(&view);
@@ -60,7 +59,6 @@ fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
     })
 }
 
-/// The rows that are drawn, by file system, size and state.
 fn rows(page: &mut Page, view: &mut View<'_>) {
     let group = |row: &Numbered<'_>| {
         let case = &row.row.row.case;

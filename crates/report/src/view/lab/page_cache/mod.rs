@@ -19,7 +19,6 @@ use crate::view::table::{Cell, Column, Table};
 type View<'a> = view::View<'a, PageCacheRow>;
 type Numbered<'a> = view::Numbered<'a, PageCacheRow>;
 
-/// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(
     page: &mut Page,
     frame: &Frame<'a>,
@@ -176,7 +175,6 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     view.draw(page, "the individual reads", table);
 }
 
-/// Parser against cache.
 fn parsing(page: &mut Page, result: &PageCacheResult, view: &mut View<'_>, targets: &[&str]) {
     let lines = result.own.parsing.iter();
     let lines: Vec<&ParseLine> = lines

@@ -22,14 +22,12 @@ use crate::view::table::{Column, Table};
 type View<'a> = view::View<'a, SyncRow>;
 type Numbered<'a> = view::Numbered<'a, SyncRow>;
 
-/// The syncs that are compared.
 const COMPARED: [(SyncCall, Write); 3] = [
     (SyncCall::Fsync, Write::Append),
     (SyncCall::Fsync, Write::Preallocated),
     (SyncCall::Fdatasync, Write::Overwrite),
 ];
 
-/// Adds what is below the experiment's heading.
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResult, extent: Extent) {
     let mut view = View::of(&frame.whole, &result.rows, lab::sync(), extent);
     storage(page, result);
@@ -57,7 +55,6 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResul
     frame.made(page, &view);
 }
 
-/// The meaning of the columns of both tables.
 fn legend(page: &mut Page, view: &View<'_>) {
     if view.shown().is_empty() {
         return;

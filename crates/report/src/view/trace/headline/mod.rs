@@ -18,7 +18,6 @@ use iostrata_core::gap::Missing;
 /// Maximum columns of a path in the sentence.
 const PATH: usize = 48;
 
-/// The summary of a run.
 pub(crate) struct Summed {
     /// Losses and incomplete measurements, before everything else.
     pub(crate) warnings: Vec<String>,
@@ -27,7 +26,6 @@ pub(crate) struct Summed {
     pub(crate) sentence: String,
 }
 
-/// The summary of a run.
 pub(crate) fn summed(result: &TraceResult) -> Summed {
     let everything = Selection::default();
     let view = View::new(result, &everything);
