@@ -109,9 +109,9 @@ mod tests {
     use super::*;
     use crate::view::table::{Column, Table};
 
-    fn heads(blocks: &[Block]) -> Vec<&str> {
+    fn heads(blocks: &[Block]) -> Vec<String> {
         let heads = blocks.iter().filter_map(|block| match block {
-            Block::Heading { id, .. } => id.map(SectionId::as_str),
+            Block::Heading { id, .. } => id.map(SectionId::name),
             _ => None,
         });
         heads.collect()

@@ -1,6 +1,11 @@
 //! Ids of sections, by which renderers choose and order them.
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use serde::Serialize;
+
+use crate::fields::json_name;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum SectionId {
     /// Before the first title or heading.
     Head,
@@ -8,8 +13,6 @@ pub(crate) enum SectionId {
     Title,
     /// Where it ran. A terminal shows it below the title, HTML as its last part.
     Machine,
-    /// An experiment, by its name.
-    Experiment(&'static str),
     Allowed,
     Again,
     Answers,
@@ -65,6 +68,9 @@ pub(crate) enum SectionId {
     Threads,
     Timeline,
     Unpaired,
+    /// An experiment, by its name.
+    #[serde(untagged)]
+    Experiment(&'static str),
 }
 
 impl SectionId {
@@ -74,67 +80,7 @@ impl SectionId {
     }
 
     /// Its name in links.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Head => "head",
-            Self::Title => "title",
-            Self::Machine => "machine",
-            Self::Experiment(name) => name,
-            Self::Allowed => "allowed",
-            Self::Again => "again",
-            Self::Answers => "answers",
-            Self::Below => "below",
-            Self::Bytes => "bytes",
-            Self::Calls => "calls",
-            Self::CanSee => "can-see",
-            Self::CanUse => "can-use",
-            Self::CannotSee => "cannot-see",
-            Self::CannotUse => "cannot-use",
-            Self::Caveats => "caveats",
-            Self::Changed => "changed",
-            Self::Counts => "counts",
-            Self::EveryCall => "every-call",
-            Self::Experiments => "experiments",
-            Self::Explored => "explored",
-            Self::FileCalls => "file-calls",
-            Self::FileCounts => "file-counts",
-            Self::FileSystems => "file-systems",
-            Self::Files => "files",
-            Self::Findings => "findings",
-            Self::Fix => "fix",
-            Self::Groups => "groups",
-            Self::Limit => "limit",
-            Self::Limits => "limits",
-            Self::Loops => "loops",
-            Self::Maps => "maps",
-            Self::Memory => "memory",
-            Self::Method => "method",
-            Self::Missing => "missing",
-            Self::NotFound => "not-found",
-            Self::NotJudged => "not-judged",
-            Self::Notes => "notes",
-            Self::Open => "open",
-            Self::Operations => "operations",
-            Self::Outcomes => "outcomes",
-            Self::OverTime => "over-time",
-            Self::Parsing => "parsing",
-            Self::Processes => "processes",
-            Self::Projection => "projection",
-            Self::RandomReads => "random-reads",
-            Self::Reasons => "reasons",
-            Self::Relatime => "relatime",
-            Self::Rows => "rows",
-            Self::Runs => "runs",
-            Self::Runtimes => "runtimes",
-            Self::Seconds => "seconds",
-            Self::Settings => "settings",
-            Self::Sites => "sites",
-            Self::Storage => "storage",
-            Self::Strata => "strata",
-            Self::SystemCalls => "system-calls",
-            Self::Threads => "threads",
-            Self::Timeline => "timeline",
-            Self::Unpaired => "unpaired",
-        }
+    pub(crate) fn name(self) -> String {
+        json_name(&self).unwrap_or_default()
     }
 }

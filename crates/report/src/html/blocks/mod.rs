@@ -194,13 +194,13 @@ impl Body<'_> {
     }
 
     fn part(&mut self, section: SectionId, text: &str, after: &[Block]) {
-        let anchor = section.as_str();
+        let anchor = section.name();
         self.end_part();
         let id = self.outline.name(&format!("{}-{anchor}", self.scope.name));
         let level = self.drawing.level + 1;
         self.outline.add(level, &id, text);
         let fold = Fold::of(self.drawing.kind, section);
-        self.markup.open("section", &[("class", anchor)]);
+        self.markup.open("section", &[("class", &anchor)]);
         fold.open(self.markup, "part", |markup| {
             markup.element(HEADINGS[level], &[("id", &id)], text);
         });

@@ -155,14 +155,14 @@ fn requests_that_were_not_seen_are_no_zeros() {
 
 #[test]
 fn charts_stand_where_their_figures_are() {
-    let places = |charts: Vec<Chart>| -> Vec<(String, &'static str)> {
+    let places = |charts: Vec<Chart>| -> Vec<(String, String)> {
         let charts = charts.into_iter();
         charts
-            .map(|chart| (chart.id, chart.after.part.as_str()))
+            .map(|chart| (chart.id, chart.after.part.name()))
             .collect()
     };
     let of = |saved| places(of_lab(&lab_result(saved)));
-    let place = |id: &str, part| (id.to_owned(), part);
+    let place = |id: &str, part: &str| (id.to_owned(), part.to_owned());
     assert_eq!(of(BUFFERING), [place("buffering", "rows")]);
     assert_eq!(of(PAGE_CACHE), [place("page-cache", "rows")]);
     assert_eq!(of(COPY), [place("copy", "rows")]);

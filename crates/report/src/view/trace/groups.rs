@@ -75,7 +75,7 @@ fn draw(
     all: u64,
     parts: &[Group],
 ) -> LeftOut {
-    let noun = id.as_str();
+    let noun = id.name();
     view.selection.sort_tasks(&mut rows);
     rows.truncate(view.selection.limit(rows.len()));
     let listed = rows.len() as u64;
