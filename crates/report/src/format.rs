@@ -91,16 +91,7 @@ pub(crate) fn ending(text: &str, columns: usize) -> String {
     if display_width(&safe) <= columns {
         return safe;
     }
-    let mut start = safe.len();
-    let mut used = 1;
-    for (position, char) in safe.char_indices().rev() {
-        used += display_width(char.encode_utf8(&mut [0; 4]));
-        if used > columns {
-            break;
-        }
-        start = position;
-    }
-    let end = &safe[start..];
+    let end = last(&safe, columns.saturating_sub(1));
     // A whole name is easier to read than a little more of the one before it.
     let names = end.find('/').filter(|slash| *slash <= end.len() / 2);
     format!("…{}", &end[names.unwrap_or(0)..])
@@ -112,16 +103,28 @@ pub(crate) fn beginning(text: &str, columns: usize) -> String {
     if display_width(&safe) <= columns {
         return safe;
     }
-    let mut short = String::new();
-    let mut used = 1;
-    for char in safe.chars() {
+    format!("{}…", first(&safe, columns.saturating_sub(1)))
+}
+
+/// The beginning, of at most `columns`.
+pub(crate) fn first(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let fits = text.char_indices().take_while(|(_, char)| {
         used += display_width(char.encode_utf8(&mut [0; 4]));
-        if used > columns {
-            break;
-        }
-        short.push(char);
-    }
-    short + "…"
+        used <= columns
+    });
+    let end = fits.last().map_or(0, |(at, char)| at + char.len_utf8());
+    &text[..end]
+}
+
+/// The end, of at most `columns`.
+pub(crate) fn last(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let fits = text.char_indices().rev().take_while(|(_, char)| {
+        used += display_width(char.encode_utf8(&mut [0; 4]));
+        used <= columns
+    });
+    &text[fits.last().map_or(text.len(), |(at, _)| at)..]
 }
 
 /// Runs of row numbers in ascending order, each with its first and its last one.

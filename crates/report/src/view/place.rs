@@ -1,21 +1,18 @@
 //! The machine and the storage of a result in a few words.
 
 use iostrata_core::Environment;
-use iostrata_core::bytes::short;
 use iostrata_core::environment::{Backend, Storage, Way};
 use iostrata_core::noun::counted;
 
-use super::page::{GLUE, SEPARATOR};
+use super::page::SEPARATOR;
+use crate::format::size;
 
 /// `kernel 6.18 · 2 CPUs · 24.0 GiB memory · virtual machine`.
 pub(super) fn machine(environment: &Environment) -> String {
     let mut words = vec![
         format!("kernel {}", environment.kernel),
         counted(u64::from(environment.cpus), "CPU"),
-        format!(
-            "{} memory",
-            short(environment.memory_bytes).replace(' ', GLUE)
-        ),
+        format!("{} memory", size(environment.memory_bytes)),
     ];
     words.extend(environment.virtualization.clone());
     words.extend(unusual(&environment.ways));

@@ -44,7 +44,24 @@ pub(super) struct Event<'a> {
     pub(super) took_ns: Option<u64>,
     /// Joins a [`Phase::Begin`] with its [`Phase::End`].
     pub(super) id: Option<u64>,
-    pub(super) args: Map<String, Value>,
+    pub(super) args: Args,
+}
+
+impl<'a> Event<'a> {
+    /// Without a time, an id and arguments.
+    pub(super) fn new(phase: Phase, name: &'a str, process: u32, thread: u32) -> Self {
+        Self {
+            phase,
+            category: "",
+            name,
+            process,
+            thread,
+            at_ns: None,
+            took_ns: None,
+            id: None,
+            args: Args::default(),
+        }
+    }
 }
 
 pub(super) struct Events<'a> {
@@ -88,9 +105,9 @@ impl<'a> Events<'a> {
             // Of its thread.
             output.write_all(b",\"s\":\"t\"")?;
         }
-        if !event.args.is_empty() {
+        if !event.args.0.is_empty() {
             output.write_all(b",\"args\":")?;
-            serde_json::to_writer(&mut *output, &event.args)?;
+            serde_json::to_writer(&mut *output, &event.args.0)?;
         }
         output.write_all(b"}")
     }
@@ -101,7 +118,7 @@ impl<'a> Events<'a> {
 }
 
 /// Arguments of an event: unknown values are left out.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Args(Map<String, Value>);
 
 impl Args {
@@ -110,9 +127,5 @@ impl Args {
             self.0.insert(name.to_owned(), value.into());
         }
         self
-    }
-
-    pub(super) fn done(self) -> Map<String, Value> {
-        self.0
     }
 }

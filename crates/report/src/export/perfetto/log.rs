@@ -6,7 +6,6 @@ use std::io;
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::record::{Change, Operation};
 use iostrata_core::trace::timeline::Purpose;
-use serde_json::{Map, Value};
 
 use super::event::{Args, Event, Events, Phase};
 use crate::export::log::Logged;
@@ -81,15 +80,10 @@ fn moment(change: &Change) -> At {
 fn event(logged: &Logged, phase: Phase) -> Event<'_> {
     let operation = &logged.operation;
     Event {
-        phase,
         category: category(operation),
-        name: &operation.call,
-        process: operation.process,
-        thread: operation.thread,
         at_ns: Some(operation.started_ns),
-        took_ns: None,
-        id: None,
         args: args(logged),
+        ..Event::new(phase, &operation.call, operation.process, operation.thread)
     }
 }
 
@@ -101,7 +95,7 @@ fn pair(logged: &Logged, id: u64, events: &mut Events<'_>) -> io::Result<()> {
     events.add(&Event {
         phase: Phase::End,
         at_ns: Some(logged.operation.ended_ns()),
-        args: Map::new(),
+        args: Args::default(),
         ..begin
     })
 }
@@ -116,7 +110,7 @@ fn category(operation: &Operation) -> &'static str {
     }
 }
 
-fn args(logged: &Logged) -> Map<String, Value> {
+fn args(logged: &Logged) -> Args {
     let (operation, change) = (&logged.operation, &logged.operation.change);
     let lossy = |path: &Vec<u8>| String::from_utf8_lossy(path).into_owned();
     let hex = |path: &Option<Vec<u8>>| hex_unless_text(path.as_ref()?);
@@ -136,5 +130,4 @@ fn args(logged: &Logged) -> Map<String, Value> {
         .with("durability", durability)
         .with("returned", operation.outcome.ok())
         .with("errno", operation.outcome.err())
-        .done()
 }

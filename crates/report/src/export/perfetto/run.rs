@@ -5,7 +5,6 @@ use std::io;
 
 use iostrata_core::trace::timeline::Timeline;
 use iostrata_core::trace::{FileHistory, FileRow, Happened, TaskRow, TraceResult};
-use serde_json::Map;
 
 use super::event::{Args, Event, Events, Phase};
 use crate::export::ticks;
@@ -50,17 +49,9 @@ fn name(
     name: &str,
     events: &mut Events<'_>,
 ) -> io::Result<()> {
-    events.add(&Event {
-        phase: Phase::Name,
-        category: "",
-        name: what,
-        process,
-        thread,
-        at_ns: None,
-        took_ns: None,
-        id: None,
-        args: Args::default().with("name", Some(name)).done(),
-    })
+    let args = Args::default().with("name", Some(name));
+    let event = Event::new(Phase::Name, what, process, thread);
+    events.add(&Event { args, ..event })
 }
 
 /// From start to end of a thread; without an end if it outlived the observation. A slice on its own
@@ -68,13 +59,8 @@ fn name(
 fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Result<()> {
     let at_ns = |seconds: f64| result.started_ns.saturating_add(nanoseconds(seconds));
     let begin = Event {
-        phase: Phase::Begin,
         category: "thread",
-        name: &task.name,
-        process: task.process,
-        thread: task.thread,
         at_ns: Some(at_ns(task.started_s)),
-        took_ns: None,
         id: Some(u64::from(task.thread)),
         args: Args::default()
             .with("calls", Some(task.calls))
@@ -82,8 +68,8 @@ fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Re
             .with("blocked_s", task.blocked_s)
             .with("on_cpu_s", task.on_cpu_s)
             .with("read_bytes", Some(task.read_bytes))
-            .with("written_bytes", Some(task.written_bytes))
-            .done(),
+            .with("written_bytes", Some(task.written_bytes)),
+        ..Event::new(Phase::Begin, &task.name, task.process, task.thread)
     };
     events.add(&begin)?;
     let Some(ended_s) = task.ended_s else {
@@ -92,7 +78,7 @@ fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Re
     events.add(&Event {
         phase: Phase::End,
         at_ns: Some(at_ns(ended_s.max(task.started_s))),
-        args: Map::new(),
+        args: Args::default(),
         ..begin
     })
 }
@@ -147,15 +133,9 @@ fn counter(
     events: &mut Events<'_>,
 ) -> io::Result<()> {
     events.add(&Event {
-        phase: Phase::Counter,
-        category: "",
-        name,
-        process: WHOLE_RUN,
-        thread: WHOLE_RUN,
         at_ns: Some(at_ns),
-        took_ns: None,
-        id: None,
-        args: Args::default().with(unit, Some(value)).done(),
+        args: Args::default().with(unit, Some(value)),
+        ..Event::new(Phase::Counter, name, WHOLE_RUN, WHOLE_RUN)
     })
 }
 
@@ -189,18 +169,12 @@ fn moments(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
     )?;
     for (at_ns, what, file) in all {
         events.add(&Event {
-            phase: Phase::Instant,
             category: "file",
-            name: what,
-            process: WHOLE_RUN,
-            thread: FILES,
             at_ns: Some(at_ns),
-            took_ns: None,
-            id: None,
             args: Args::default()
                 .with("path", Some(file.path.as_str()))
-                .with("path_hex", file.path_hex.as_deref())
-                .done(),
+                .with("path_hex", file.path_hex.as_deref()),
+            ..Event::new(Phase::Instant, what, WHOLE_RUN, FILES)
         })?;
     }
     Ok(())

@@ -2,6 +2,7 @@
 //! what was on disk of it when the power failed and which sync guarantees that.
 
 use iostrata_core::crash::{Finding, Left, Moment, Role, Thread};
+use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
 
 use super::drawing::{Drawing, Plot, Symbol, short};
@@ -73,12 +74,7 @@ pub(super) fn draw(finding: &Finding) -> Option<Markup> {
     let all = [DURABLE, ON_DISK, PARTLY, LOST, UNKNOWN, SYNC, REPORT, OTHER];
     let is_shown = |known: &Meaning| timeline.iter().any(|moment| meaning(moment) == *known);
     drawing.key(all.into_iter().filter(is_shown));
-    let mut threads: Vec<Thread> = Vec::new();
-    for thread in timeline.iter().filter_map(|moment| moment.thread) {
-        if !threads.contains(&thread) {
-            threads.push(thread);
-        }
-    }
+    let threads = distinct(timeline.iter().filter_map(|moment| moment.thread));
     if threads.len() > 1 {
         for (lane, thread) in threads.iter().enumerate() {
             drawing.block(&[("class", "line")], |drawing| {

@@ -1,6 +1,7 @@
 //! What real file systems left of litmus programs, and what the models allow.
 
 use iostrata_core::crash::{CalibrateResult, LitmusRow, Model, OutcomeRow, Soundness};
+use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, Tone};
@@ -65,15 +66,8 @@ fn sentence(result: &CalibrateResult) -> String {
     }
 }
 
-/// In the order of the rows.
 fn programs(result: &CalibrateResult) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for row in &result.rows {
-        if !names.contains(&row.litmus.as_str()) {
-            names.push(&row.litmus);
-        }
-    }
-    names
+    distinct(result.rows.iter().map(|row| row.litmus.as_str()))
 }
 
 fn filesystems(result: &CalibrateResult) -> Vec<Model> {

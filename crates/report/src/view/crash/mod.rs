@@ -7,6 +7,7 @@ use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
 };
+use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
@@ -114,16 +115,9 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     for said in formats::looked_at(result) {
         page.bullet(2, &said);
     }
-    let mut told = Vec::new();
-    for gap in result
-        .modes
-        .iter()
-        .flat_map(|mode| &mode.incomplete_because)
-    {
-        if !told.contains(&gap) {
-            page.bullet(2, &format!("not recorded: {}", words::gap(gap)));
-            told.push(gap);
-        }
+    let modes = result.modes.iter();
+    for gap in distinct(modes.flat_map(|mode| &mode.incomplete_because)) {
+        page.bullet(2, &format!("not recorded: {}", words::gap(gap)));
     }
 }
 

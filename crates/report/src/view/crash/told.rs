@@ -1,12 +1,12 @@
 //! How the state of a finding came about: its operations, with what is on disk of each, and the files.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role};
+use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role, Thread};
 
 use super::show_finding;
 use crate::view::page::{Page, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Cell, Column, Kind, Table};
+use crate::view::table::{Cell, Column, Table};
 
 /// Findings whose operations are drawn.
 const DRAWN: usize = 8;
@@ -81,28 +81,18 @@ pub(crate) fn left(moment: &Moment) -> String {
 /// In the order of time; the crash comes after the last one.
 pub(crate) fn operations(finding: &Finding) -> Table {
     let moments = || finding.timeline.iter();
+    let numbers = moments().map(|moment| moment.operation.op.to_string());
+    let calls = moments().map(|moment| moment.operation.text());
+    let of_thread = |head: &str, id: fn(Thread) -> u32| {
+        let ids = moments().map(|moment| Cell::seen(moment.thread, |of| id(of).to_string()));
+        Column::number(head, ids)
+    };
     let columns = vec![
-        Column::new(
-            "operation",
-            Kind::Number,
-            moments().map(|moment| moment.operation.op.to_string()),
-        ),
-        Column::new(
-            "call",
-            Kind::Label,
-            moments().map(|moment| moment.operation.text()),
-        ),
-        Column::new("at the crash", Kind::Text, moments().map(left)),
-        Column::new(
-            "process",
-            Kind::Number,
-            moments().map(|moment| Cell::seen(moment.thread, |thread| thread.process.to_string())),
-        ),
-        Column::new(
-            "thread",
-            Kind::Number,
-            moments().map(|moment| Cell::seen(moment.thread, |thread| thread.thread.to_string())),
-        ),
+        Column::number("operation", numbers),
+        Column::label("call", calls),
+        Column::text("at the crash", moments().map(left)),
+        of_thread("process", |thread| thread.process),
+        of_thread("thread", |thread| thread.thread),
     ];
     Table::new(2, columns)
 }
@@ -110,16 +100,13 @@ pub(crate) fn operations(finding: &Finding) -> Table {
 fn files(finding: &Finding) -> Table {
     let rows = || finding.files.iter();
     let length = |which: usize| rows().map(move |file| lengths(file)[which].clone());
+    let states = rows().map(|file| file.state.as_str());
     let columns = vec![
-        Column::new("file", Kind::Label, rows().map(|file| file.path.clone())),
-        Column::new("before", Kind::Number, length(0)),
-        Column::new("at the crash", Kind::Number, length(1)),
-        Column::new("after", Kind::Number, length(2)),
-        Column::new(
-            "state",
-            Kind::Text,
-            rows().map(|file| file.state.as_str().to_owned()),
-        ),
+        Column::label("file", rows().map(|file| file.path.clone())),
+        Column::number("before", length(0)),
+        Column::number("at the crash", length(1)),
+        Column::number("after", length(2)),
+        Column::text("state", states),
     ];
     Table::new(2, columns).named("files before, at and after the crash")
 }

@@ -5,9 +5,11 @@ use iostrata_core::bytes::short;
 use iostrata_core::doctor::{
     Ability, AbilityKind, DoctorResult, Layer, LayerKind, Queue, Setting, Stack,
 };
+use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, Page, SEPARATOR, Tone};
+use crate::format::size;
 use crate::view::section::SectionId;
 
 pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
@@ -64,15 +66,8 @@ fn answer(result: &DoctorResult) -> String {
 /// The layers under the file system, and where they end.
 fn below(stack: &Stack) -> Option<String> {
     let names = |chosen: &dyn Fn(&Layer) -> bool| {
-        stack.layers.iter().filter(|layer| chosen(layer)).fold(
-            Vec::new(),
-            |mut names: Vec<&str>, layer| {
-                if !names.contains(&layer.name.as_str()) {
-                    names.push(&layer.name);
-                }
-                names
-            },
-        )
+        let layers = stack.layers.iter().filter(|layer| chosen(layer));
+        distinct(layers.map(|layer| layer.name.as_str()))
     };
     let first = names(&|layer| layer.depth == 1);
     let last = names(&|layer| matches!(layer.kind, LayerKind::Disk { .. } | LayerKind::Memory));
@@ -155,10 +150,6 @@ fn facts(layer: &Layer) -> Vec<String> {
         facts.push("requests are counted here".to_owned());
     }
     facts
-}
-
-fn size(bytes: u64) -> String {
-    short(bytes).replace(' ', GLUE)
 }
 
 fn kind(layer: &Layer) -> Option<String> {

@@ -16,6 +16,7 @@ mod wall;
 use std::cell::OnceCell;
 
 use iostrata_core::gap::Gap;
+use iostrata_core::lab;
 use iostrata_core::trace::{FileGroup, Selection, Together, TraceResult};
 
 use super::page::Page;
@@ -100,12 +101,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
 }
 
 fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
-    let mut heads: Vec<String> = Vec::new();
-    for head in left_out.into_iter().flat_map(|table| table.no_room) {
-        if !heads.contains(&head) {
-            heads.push(head);
-        }
-    }
+    let heads = lab::distinct(left_out.into_iter().flat_map(|table| table.no_room));
     if !heads.is_empty() {
         page.blank();
         page.no_room(&heads);
@@ -141,13 +137,7 @@ impl<'a> View<'a> {
     /// Gaps of the run and of its strata, each once.
     fn missing(&self) -> Vec<&'a Gap> {
         let gaps = self.result.missing.iter();
-        gaps.chain(&self.result.evidence.missing)
-            .fold(Vec::new(), |mut known, gap| {
-                if !known.contains(&gap) {
-                    known.push(gap);
-                }
-                known
-            })
+        lab::distinct(gaps.chain(&self.result.evidence.missing))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use textwrap::core::display_width;
 
-use crate::format::printable;
+use crate::format::{first, last, printable};
 
 const CUT: char = '…';
 
@@ -91,27 +91,6 @@ fn around(text: &str, common: usize, columns: usize) -> String {
         return format!("{CUT}{differs}{tail}");
     }
     format!("{CUT}{differs}{CUT}{tail}")
-}
-
-/// The beginning, of at most `columns`.
-fn first(text: &str, columns: usize) -> &str {
-    let mut used = 0;
-    let fits = text.char_indices().take_while(|(_, char)| {
-        used += display_width(char.encode_utf8(&mut [0; 4]));
-        used <= columns
-    });
-    let end = fits.last().map_or(0, |(at, char)| at + char.len_utf8());
-    &text[..end]
-}
-
-/// The end, of at most `columns`.
-fn last(text: &str, columns: usize) -> &str {
-    let mut used = 0;
-    let fits = text.char_indices().rev().take_while(|(_, char)| {
-        used += display_width(char.encode_utf8(&mut [0; 4]));
-        used <= columns
-    });
-    &text[fits.last().map_or(text.len(), |(at, _)| at)..]
 }
 
 #[cfg(test)]
