@@ -9,7 +9,6 @@ mod fixture;
 mod format;
 pub mod html;
 mod json;
-mod lab;
 pub mod markdown;
 pub mod terminal;
 mod view;

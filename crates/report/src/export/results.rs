@@ -6,13 +6,12 @@ use std::path::Path;
 use iostrata_core::bytes::hex_unless_text;
 use iostrata_core::environment::{Environment, Storage};
 use iostrata_core::gap::Gap;
-use iostrata_core::lab::LabResult;
+use iostrata_core::lab::{Experiment, LabResult};
 use iostrata_core::trace::TraceResult;
 
 use super::log::Recorded;
 use super::table::Table;
 use crate::fields::{Fields, columns};
-use crate::lab::Whole;
 use crate::words;
 
 #[derive(Debug, Clone, Copy)]
@@ -148,20 +147,19 @@ fn lab_gaps<'a>(
     result: &'a LabResult,
     empty: impl Fn(&'a Gap) -> MissingRow<'a> + Copy,
 ) -> Vec<MissingRow<'a>> {
-    let wholes: Vec<Whole<'a>> = result.experiments.iter().map(Whole::of).collect();
-    let of = |whole: &Whole<'a>, row, gap| MissingRow {
-        experiment: Some(whole.name),
+    let of = |experiment: &'a Experiment, row, gap| MissingRow {
+        experiment: Some(experiment.shared().id),
         row,
         ..empty(gap)
     };
-    let of_wholes = wholes.iter().flat_map(|whole| {
-        let gaps = whole.missing.iter();
-        gaps.map(move |gap| of(whole, None, gap))
+    let of_wholes = result.experiments.iter().flat_map(|experiment| {
+        let gaps = experiment.shared().missing.iter();
+        gaps.map(move |gap| of(experiment, None, gap))
     });
-    let of_rows = wholes.iter().flat_map(|whole| {
-        whole.rows.iter().flat_map(move |row| {
+    let of_rows = result.experiments.iter().flat_map(|experiment| {
+        experiment.facts().into_iter().flat_map(move |row| {
             let gaps = row.evidence.missing.iter();
-            gaps.map(move |gap| of(whole, Some(row.number as u64), gap))
+            gaps.map(move |gap| of(experiment, Some(row.number as u64), gap))
         })
     });
     of_wholes.chain(of_rows).collect()

@@ -2,7 +2,7 @@
 //! result with its answer.
 
 use iostrata_core::Verdict;
-use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::lab::{Experiment, LabResult, Shared};
 use iostrata_core::reply::{Reply, overview};
 use iostrata_core::trace::{TraceResult, spent};
 
@@ -10,7 +10,6 @@ use super::markup::Markup;
 use super::outline::Outline;
 use super::scope::Scope;
 use super::time_bar;
-use crate::lab::Whole;
 use crate::view::lab::digest::{caution, elsewhere, tone};
 use crate::view::page::Tone;
 use crate::view::trace::headline::summed;
@@ -51,7 +50,7 @@ fn lines(experiment: &Experiment, is_merged: bool) -> Vec<Line> {
     if !is_merged {
         return experiment.replies().into_iter().map(asked).collect();
     }
-    let answers = Whole::of(experiment).answers.iter();
+    let answers = experiment.shared().answers.iter();
     answers
         .map(|answer| Line {
             question: answer.claim.clone(),
@@ -98,7 +97,7 @@ pub(super) fn of_lab(result: &LabResult, scopes: &[Scope]) -> Markup {
     for (experiment, scope) in result.experiments.iter().zip(scopes) {
         markup.open("section", &[]);
         if !is_only {
-            heading(&mut markup, &Whole::of(experiment), &scope.name);
+            heading(&mut markup, &experiment.shared(), &scope.name);
         }
         markup.open("ul", &[]);
         for line in lines(experiment, !result.parts.is_empty()) {
@@ -113,12 +112,12 @@ pub(super) fn of_lab(result: &LabResult, scopes: &[Scope]) -> Markup {
     markup
 }
 
-fn heading(markup: &mut Markup, whole: &Whole<'_>, name: &str) {
+fn heading(markup: &mut Markup, shared: &Shared<'_>, name: &str) {
     markup.open("p", &[("class", "of")]);
     let link = format!("#{name}");
-    markup.element("a", &[("href", &link)], whole.name);
+    markup.element("a", &[("href", &link)], shared.id);
     markup.text(" ");
-    markup.element("span", &[], whole.question);
+    markup.element("span", &[], shared.question);
     markup.close("p");
 }
 

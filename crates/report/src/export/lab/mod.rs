@@ -6,7 +6,9 @@ use std::rc::Rc;
 
 use iostrata_core::answer::Answer;
 use iostrata_core::evidence::CallCount;
-use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, machine_of, target_of};
+use iostrata_core::lab::{
+    Experiment, Facts, LabResult, MeasuredTarget, Shared, machine_of, target_of,
+};
 use iostrata_core::sync::SyncRow;
 use serde_json::{Map, Value};
 
@@ -14,7 +16,6 @@ use super::results::target;
 use super::table::Table;
 use crate::fields::evidence::{evidence, timing};
 use crate::fields::{self, Fields, json_name};
-use crate::lab::{Facts, Whole};
 
 pub type Numbered<'a> = [(u64, &'a LabResult)];
 
@@ -58,12 +59,11 @@ fn all<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = (u64, &'a Experime
 }
 
 pub(super) fn rows(result: u64, experiment: &Experiment) -> Vec<LabRow<'_>> {
-    let whole = Whole::of(experiment);
-    let rows = whole.rows.iter().map(|facts| LabRow {
+    let rows = experiment.facts().into_iter().map(|facts| LabRow {
         result,
-        experiment: whole.name,
+        experiment: experiment.shared().id,
         case: Rc::new(facts.case()),
-        facts: *facts,
+        facts,
     });
     rows.collect()
 }
@@ -155,8 +155,8 @@ fn targets<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .field("image", |row| row.2.image)
         .within("", target(), |row| Some(&row.2.storage));
     let rows = all(results).flat_map(|(number, experiment)| {
-        let Whole { name, targets, .. } = Whole::of(experiment);
-        targets.iter().map(move |target| (number, name, target))
+        let Shared { id, targets, .. } = experiment.shared();
+        targets.iter().map(move |target| (number, id, target))
     });
     Table::new("targets", columns, rows)
 }
@@ -175,9 +175,9 @@ fn answers<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .field("row_ids", |row| serde_json::to_string(&row.3.row_ids).ok())
         .field("machine", |row| row.3.machine.as_deref());
     let rows = all(results).flat_map(|(number, experiment)| {
-        let Whole { name, answers, .. } = Whole::of(experiment);
+        let Shared { id, answers, .. } = experiment.shared();
         let answers = answers.iter().zip(1..);
-        answers.map(move |(answer, place)| (number, name, place, answer))
+        answers.map(move |(answer, place)| (number, id, place, answer))
     });
     Table::new("answers", columns, rows)
 }

@@ -9,7 +9,7 @@ mod families;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use iostrata_core::lab::LabResult;
+use iostrata_core::lab::{Facts, LabResult, Shared};
 use iostrata_core::trace::{FileRow, TraceResult};
 use serde_json::Value as Json;
 
@@ -17,7 +17,6 @@ use super::results::{Content, Source};
 use super::trace::requests::{Requested, requested};
 use crate::fields::trace::{call, file, run};
 use crate::fields::{Fields, Metric, Scalar, Value, json_name};
-use crate::lab::{Facts, Whole};
 use families::{Families, Label};
 
 /// Number of files of a trace with their own metrics: those with the most time. A metrics database
@@ -52,15 +51,14 @@ fn add_lab(families: &mut Families, result: &str, lab: &LabResult) {
         let info = ("lab_info", "Where the lab was run");
         families.add(info, &about, &Value::Count(1));
     }
-    let wholes: Vec<Whole<'_>> = lab.experiments.iter().map(Whole::of).collect();
     let fields = fields();
-    for whole in &wholes {
-        for row in &whole.rows {
-            add_row(families, &fields, (result, whole.name), row);
+    for experiment in &lab.experiments {
+        for row in experiment.facts() {
+            add_row(families, &fields, (result, experiment.shared().id), &row);
         }
     }
-    for whole in &wholes {
-        answers(families, result, whole);
+    for experiment in &lab.experiments {
+        answers(families, result, &experiment.shared());
     }
 }
 
@@ -125,12 +123,12 @@ fn add_row<'a>(
     families.add_row(&labels, fields, row);
 }
 
-fn answers(families: &mut Families, result: &str, whole: &Whole<'_>) {
-    for (answer, place) in whole.answers.iter().zip(1..) {
+fn answers(families: &mut Families, result: &str, shared: &Shared<'_>) {
+    for (answer, place) in shared.answers.iter().zip(1..) {
         let number = u64::to_string(&place);
         let mut labels: Vec<Label<'_>> = vec![
             ("result", result),
-            ("experiment", whole.name),
+            ("experiment", shared.id),
             ("answer", &number),
             ("claim", &answer.claim),
             ("verdict", answer.verdict.as_str()),

@@ -15,7 +15,7 @@ use super::timeline::{Lane, Lanes};
 use crate::fields::lab::second;
 use crate::fields::{Field, Group, Value};
 use crate::format::{self, counted, number};
-use crate::lab::Named as _;
+use crate::view::lab::Named as _;
 
 /// Bars of a distribution for each tenfold of time.
 const BARS_PER_DECADE: u32 = 20;

@@ -1,9 +1,8 @@
 //! Notes on rows: their own, and what disturbed them.
 
-use iostrata_core::lab::Interference;
+use iostrata_core::lab::{Facts, Interference};
 
 use crate::format;
-use crate::lab::Facts;
 use crate::view::page::Page;
 use crate::view::section::SectionId;
 

@@ -1,30 +1,31 @@
 //! The request, the place, and whether the run was complete.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::lab::{LabResult, MeasuredTarget};
+use iostrata_core::lab::{Facts, MeasuredTarget};
 use iostrata_core::noun::counted;
 
+use super::Frame;
 use crate::format;
-use crate::lab::{Facts, Whole};
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system, machine, observed};
 
 /// Longer names of targets stand on a line of their own.
 const LONGEST_NAME: usize = 20;
 
-pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
-    page.title(whole.name, whole.name, vec![whole.question.to_owned()]);
-    if let Some(planned) = whole.interrupted {
+pub(super) fn draw(page: &mut Page, frame: &Frame<'_>) {
+    let Frame { shared, rows, .. } = frame;
+    page.title(shared.id, shared.id, vec![shared.question.to_owned()]);
+    if shared.interrupted {
         let text = format!(
             "interrupted: {} of {} rows",
-            grouped(whole.rows.len() as u64),
-            grouped(planned as u64)
+            grouped(rows.len() as u64),
+            grouped(shared.planned_rows as u64)
         );
         page.styled(0, &text, Tone::Warning);
     }
-    losses(page, &whole.rows);
+    losses(page, rows);
     page.machine();
-    let machines = result.environments().map(|(name, environment)| {
+    let machines = frame.result.environments().map(|(name, environment)| {
         let words = [
             machine(environment),
             observed(environment.backend).to_owned(),
@@ -33,7 +34,7 @@ pub(super) fn draw(page: &mut Page, result: &LabResult, whole: &Whole<'_>) {
         name.map_or(words.clone(), |name| format!("{name}: {words}"))
     });
     let machines: Vec<String> = machines.collect();
-    match (whole.targets, machines.as_slice()) {
+    match (shared.targets, machines.as_slice()) {
         ([only], [machine]) => {
             page.paragraph(0, &format!("on {}{SEPARATOR}{machine}", place(only)));
         }

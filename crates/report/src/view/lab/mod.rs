@@ -16,14 +16,21 @@ mod rows;
 mod sync;
 mod view;
 
-use iostrata_core::lab::{Experiment, LabResult};
+use iostrata_core::lab::{Experiment, Facts, LabResult, Shared};
 
-use self::made::Made;
 pub use self::parts::Parts;
 pub(crate) use self::parts::show as show_parts;
-use self::view::{Unshown, View};
+use self::view::View;
 use super::page::Page;
-use crate::lab::{Facts, Named, Whole};
+
+/// The label of a row.
+pub(crate) trait Named {
+    /// The operation, in a word or two.
+    fn name(&self) -> String;
+
+    /// The common value of rows in one table.
+    fn title(&self) -> String;
+}
 
 /// Which rows are shown of an experiment that measured several file systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +65,11 @@ pub(crate) fn show(page: &mut Page, result: &LabResult, extent: Extent) {
 fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent: Extent) {
     let frame = Frame {
         result,
-        whole: Whole::of(experiment),
+        experiment,
+        shared: experiment.shared(),
+        rows: experiment.facts(),
     };
-    heading::draw(page, result, &frame.whole);
+    heading::draw(page, &frame);
     match experiment {
         Experiment::Buffering(measured) => buffering::draw(page, &frame, measured, extent),
         Experiment::PageCache(measured) => page_cache::draw(page, &frame, measured, extent),
@@ -70,33 +79,21 @@ fn show_one(page: &mut Page, result: &LabResult, experiment: &Experiment, extent
     }
 }
 
+/// An experiment, and what all have.
 struct Frame<'a> {
     result: &'a LabResult,
-    whole: Whole<'a>,
+    experiment: &'a Experiment,
+    shared: Shared<'a>,
+    rows: Vec<Facts<'a>>,
 }
 
 impl Frame<'_> {
     fn answers(&self, page: &mut Page) {
-        answers::draw(page, self.whole.answers);
+        answers::draw(page, self.shared.answers);
     }
 
     fn made<R: Named>(&self, page: &mut Page, view: &View<'_, R>) {
-        let made = self.of_rows(&self.whole.rows, view.hidden(), &view.unshown);
-        made::draw(page, self.result, &made);
-    }
-
-    fn of_rows<'b>(
-        &'b self,
-        rows: &'b [Facts<'b>],
-        hidden: usize,
-        unshown: &'b Unshown,
-    ) -> Made<'b> {
-        Made {
-            whole: &self.whole,
-            rows,
-            hidden,
-            unshown,
-        }
+        made::draw(page, self, &self.rows, view.hidden(), &view.unshown);
     }
 }
 

@@ -3,9 +3,9 @@
 
 use iostrata_core::Answer;
 
+use super::Named;
 use super::view::{Numbered, View, distinct, names_on};
 use crate::fields::Group;
-use crate::lab::Named;
 use crate::view::page::Page;
 use crate::view::section::SectionId;
 use crate::view::table::Table;

@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iostrata_core::lab::target_of;
+use iostrata_core::lab::{Facts, target_of};
 pub(super) use iostrata_core::lab::{HOST, distinct};
 use iostrata_core::stats::Ends;
 use iostrata_core::timing::Timing;
 
-use super::Extent;
+use super::{Extent, Named};
 use crate::fields::lab::SPREAD;
 use crate::fields::{Fields, Group};
-use crate::lab::{Facts, Named, Whole};
 use crate::view::page::Page;
 use crate::view::table::{Cell, Column, LeftOut, Table};
 
@@ -106,7 +105,7 @@ pub(super) struct View<'a, R> {
 
 impl<'a, R: Named> View<'a, R> {
     pub(super) fn of(
-        whole: &Whole<'a>,
+        facts: &[Facts<'a>],
         rows: &'a [R],
         fields: Fields<'a, &'a R>,
         extent: Extent,
@@ -116,7 +115,7 @@ impl<'a, R: Named> View<'a, R> {
             row,
             facts: *facts,
         };
-        let mut all: Vec<Numbered<'a, R>> = whole.rows.iter().zip(rows).map(numbered).collect();
+        let mut all: Vec<Numbered<'a, R>> = facts.iter().zip(rows).map(numbered).collect();
         if all.iter().any(|row| row.machine().is_some()) {
             beside_each_other(&mut all);
         }

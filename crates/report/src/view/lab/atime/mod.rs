@@ -6,12 +6,11 @@ use iostrata_core::atime::{
     TouchRow,
 };
 use iostrata_core::bytes::grouped;
-use iostrata_core::lab::{machine_of, target_of};
+use iostrata_core::lab::{Facts, machine_of, target_of};
 
 use super::view::{Unshown, distinct, machines, on};
 use super::{Frame, footnotes, made};
 use crate::format::{milliseconds, number};
-use crate::lab::Facts;
 use crate::view::page::Page;
 use crate::view::table::{Cell, Column, Table};
 
@@ -25,12 +24,11 @@ pub(super) fn draw(page: &mut Page, frame: &Frame<'_>, result: &AtimeResult) {
     probes(page, result, &mut unshown);
     costs(page, result, &mut unshown);
     footnotes::draw(page, &loops);
-    let made = frame.of_rows(&loops, 0, &unshown);
     if result.method.timing_runs.1 > 0 || !loops.is_empty() {
-        made::draw(page, frame.result, &made);
+        made::draw(page, frame, &loops, 0, &unshown);
     } else {
         page.blank();
-        made::limits(page, &made);
+        made::limits(page, frame, &loops, 0, &unshown);
     }
 }
 

@@ -11,10 +11,9 @@ use iostrata_core::bytes::{exact, grouped};
 
 use super::rows::{self, Compared, Tables};
 use super::view::{self, RANGES, distinct, machines, medians, names_on};
-use super::{Extent, Frame, notes};
+use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::{Seconds, mebibytes};
-use crate::lab::Named;
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Cell, Column, Table};
 
@@ -31,7 +30,7 @@ pub(super) fn draw<'a>(
     result: &'a BufferingResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::buffering(), extent);
+    let mut view = View::of(&frame.rows, &result.rows, lab::buffering(), extent);
     frame.answers(page);
     let tables = Tables {
         names: ["times and system calls", "device I/O"],

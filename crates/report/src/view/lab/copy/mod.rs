@@ -9,10 +9,9 @@ use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
 use super::view::{self, HOST, RANGES, distinct, machines, medians, names, spread_head};
-use super::{Extent, Frame, notes};
+use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::{counted, milliseconds, number};
-use crate::lab::Named;
 use crate::view::page::{GLUE, Page, Tone};
 use crate::view::table::{Cell, Column, Table};
 
@@ -23,7 +22,7 @@ type Numbered<'a> = view::Numbered<'a, CopyRow>;
 const FEW_ROWS: usize = 8;
 
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::copy(), extent);
+    let mut view = View::of(&frame.rows, &result.rows, lab::copy(), extent);
     let shown = shown(&view);
     view.show(&shown);
     frame.answers(page);

@@ -9,10 +9,9 @@ use iostrata_core::page_cache::{
 };
 
 use super::view::{self, RANGES, distinct, machines, medians, spread_head};
-use super::{Extent, Frame, notes};
+use super::{Extent, Frame, Named, notes};
 use crate::fields::{Fields, Group, Quantity, lab};
 use crate::format::{self, mebibytes, microseconds, number, rate};
-use crate::lab::Named;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Cell, Column, Table};
 
@@ -25,7 +24,7 @@ pub(super) fn draw<'a>(
     result: &'a PageCacheResult,
     extent: Extent,
 ) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::page_cache(), extent);
+    let mut view = View::of(&frame.rows, &result.rows, lab::page_cache(), extent);
     // The first file system is the one that was asked for first, also where it is an image.
     let mut targets = distinct(view.all().iter().map(Numbered::target));
     if !extent.all_rows() {

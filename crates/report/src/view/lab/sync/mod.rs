@@ -12,10 +12,9 @@ use iostrata_core::sync::{Second, SyncCall, SyncResult, SyncRow, Write};
 
 use super::rows::{self, Compared, Tables};
 use super::view::{self, RANGES, distinct};
-use super::{Extent, Frame, notes};
+use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::number;
-use crate::lab::Named;
 use crate::view::page::{GLUE, Page, SEPARATOR, Tone};
 use crate::view::table::{Column, Table};
 
@@ -29,7 +28,7 @@ const COMPARED: [(SyncCall, Write); 3] = [
 ];
 
 pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a SyncResult, extent: Extent) {
-    let mut view = View::of(&frame.whole, &result.rows, lab::sync(), extent);
+    let mut view = View::of(&frame.rows, &result.rows, lab::sync(), extent);
     storage(page, result);
     frame.answers(page);
     let tables = Tables {
