@@ -292,7 +292,7 @@ fn what_is_open_says_so_and_nothing_else_does() {
 #[test]
 fn the_answers_as_markdown() {
     let result = quick();
-    let text = iostrata_report::markdown::lab::draw(&result, &[]);
+    let text = iostrata_report::markdown::lab(&result, &[]);
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
     let replies = result.experiments.iter().flat_map(Experiment::replies);
     let leading: Vec<_> = replies.filter(|reply| reply.leads).collect();
@@ -308,6 +308,6 @@ fn the_answers_as_markdown() {
         );
     }
     assert!(!text.contains("More:"), "{text}");
-    let only = iostrata_report::markdown::lab::draw(&result, &["sync"]);
+    let only = iostrata_report::markdown::lab(&result, &["sync"]);
     insta::assert_snapshot!(only);
 }

@@ -9,7 +9,8 @@ use iostrata_core::doctor::DoctorResult;
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::markdown;
-use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
+use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
+use iostrata_report::terminal::{Style, cache, compare as comparison, doctor, trace};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -89,14 +90,16 @@ fn traces() {
 
 #[test]
 fn labs() {
-    let everything = lab::Style {
+    let everything = Screen {
         colour: true,
+        parts: Some(Parts::ALL),
         all_rows: true,
+        ..Screen::default()
     };
     survives(
         include_str!("saved/lab.json"),
         |result: &LabResult, width| {
-            lab::draw(result, width, everything);
+            lab_screen::draw(result, width, &everything);
         },
     );
 }
@@ -106,21 +109,21 @@ fn doctors() {
     survives(
         include_str!("saved/doctor.json"),
         |result: &DoctorResult, width| {
-            doctor::draw(result, width);
+            doctor(result, width);
         },
     );
 }
 
 #[test]
 fn caches() {
-    let everything = cache::Style {
+    let everything = Style {
         colour: true,
         all_rows: true,
     };
     survives(
         include_str!("saved/cache.json"),
         |result: &CacheResult, width| {
-            cache::draw(result, width, everything);
+            cache(result, width, everything);
         },
     );
 }
@@ -132,7 +135,7 @@ fn a_setting_may_be_long() {
     let mut result: DoctorResult = serde_json::from_str(saved).unwrap();
     result.settings[0].value = "x".repeat(70_000);
     result.settings[1].name = "y".repeat(70_000);
-    let text = doctor::draw(&result, 80);
+    let text = doctor(&result, 80);
     assert!(text.contains("xxx") && text.contains("yyy"));
 }
 
@@ -142,7 +145,7 @@ fn compared<T: DeserializeOwned>(
     compare: impl Fn(Sides<String>, &T, &T) -> Comparison,
 ) {
     let base: T = serde_json::from_str(saved).unwrap();
-    let style = comparison::Style {
+    let style = Style {
         colour: true,
         all_rows: true,
     };
@@ -153,8 +156,8 @@ fn compared<T: DeserializeOwned>(
         };
         let mut found = compare(names, &base, new);
         found.fail_on(Limit { percent: 5.0 });
-        comparison::draw(&found, width, style);
-        markdown::compare::draw(&found, true);
+        comparison(&found, width, style);
+        markdown::compare(&found, true);
     });
 }
 

@@ -12,6 +12,7 @@ use iostrata_core::lab::LabResult;
 use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::html::{Drawn, Titled, page};
 use iostrata_report::terminal;
+use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -383,11 +384,16 @@ fn a_page_has_all_that_a_terminal_shows_of_a_lab() {
     };
     let page = page(&[titled]);
     for all_rows in [false, true] {
-        let style = terminal::lab::Style {
-            colour: false,
-            all_rows,
+        let parts = Parts {
+            answers: false,
+            ..Parts::ALL
         };
-        assert_complete(&page, &terminal::lab::draw(&result, WIDE, style));
+        let screen = Screen {
+            parts: Some(parts),
+            all_rows,
+            ..Screen::default()
+        };
+        assert_complete(&page, &lab_screen::draw(&result, WIDE, &screen));
     }
 }
 
@@ -419,5 +425,5 @@ fn a_page_has_all_that_a_terminal_shows_of_a_machine() {
         name: None,
         result: Drawn::Doctor(&result),
     };
-    assert_complete(&page(&[titled]), &terminal::doctor::draw(&result, WIDE));
+    assert_complete(&page(&[titled]), &terminal::doctor(&result, WIDE));
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use iostrata_core::lab::{Input, LabResult, merge};
 use iostrata_report::export::{self, Content, Format, Source, prometheus};
 use iostrata_report::html::{Drawn, Titled, page};
-use iostrata_report::terminal::lab;
+use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
 
 fn merged() -> LabResult {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results/quick.json");
@@ -25,8 +25,12 @@ fn merged() -> LabResult {
 }
 
 fn drawn(all_rows: bool) -> String {
-    let colour = false;
-    lab::draw(&merged(), 120, lab::Style { colour, all_rows })
+    let screen = Screen {
+        parts: Some(Parts::ALL),
+        all_rows,
+        ..Screen::default()
+    };
+    lab_screen::draw(&merged(), 120, &screen)
 }
 
 /// The words of the lines that begin with a row's number and name.

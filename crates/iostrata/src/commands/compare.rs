@@ -194,12 +194,12 @@ fn refuse(options: &Compare, comparison: &Comparison) -> Result<(), Failure> {
 
 fn draw(options: &Compare, comparison: &Comparison) -> String {
     if options.markdown {
-        return markdown::compare::draw(comparison, options.all);
+        return markdown::compare(comparison, options.all);
     }
     let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
-    let style = terminal::compare::Style {
+    let style = terminal::Style {
         colour,
         all_rows: options.all,
     };
-    terminal::compare::draw(comparison, width, style)
+    terminal::compare(comparison, width, style)
 }

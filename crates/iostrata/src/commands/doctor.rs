@@ -35,7 +35,7 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let mut result = machine::doctor(&options.path, backend, &known)?;
     result.environment.ways = seen;
     deliver(destination, &json(&result)?, || {
-        Ok(terminal::doctor::draw(&result, Canvas::Output.width()))
+        Ok(terminal::doctor(&result, Canvas::Output.width()))
     })
 }
 

@@ -8,7 +8,7 @@ use clap::{Arg, Command, ValueEnum as _};
 use iostrata_core::crash::FaultKind;
 use iostrata_core::rules;
 use iostrata_core::suggest::nearest;
-use iostrata_report::terminal::document;
+use iostrata_report::terminal;
 
 use super::glossary;
 use crate::cli::{ExperimentName, Explain};
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
         None => list(),
     };
     let (width, colour) = (Canvas::Output.width_or(PIPED), Canvas::Output.colour());
-    pager::print(&document::draw(&text, width, colour))
+    pager::print(&terminal::document(&text, width, colour))
 }
 
 /// Accepts any name, so that [`run`] can suggest what was probably meant, and
@@ -219,7 +219,7 @@ mod tests {
             let known = unmarked(page);
             let known: BTreeSet<&str> = known.split_whitespace().collect();
             for width in [60, 80, 100, 160] {
-                let text = document::draw(page, width, false);
+                let text = terminal::document(page, width, false);
                 for line in text.lines() {
                     assert!(line.chars().count() <= width, "{id} at {width}: {line}");
                     assert!(!line.contains("**") && !line.contains('`'), "{id}: {line}");

@@ -5,6 +5,13 @@ mod text;
 
 pub(crate) use text::draw as text_of;
 
+use iostrata_core::cache::CacheResult;
+use iostrata_core::compare::Comparison;
+use iostrata_core::crash::{CalibrateResult, CrashResult, Finding};
+use iostrata_core::doctor::DoctorResult;
+
+use crate::view;
+use crate::view::compare::Extent;
 use crate::view::page::Page;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,33 +29,62 @@ fn drawn(width: usize, colour: bool, show: impl FnOnce(&mut Page)) -> String {
     text::draw(&page, colour)
 }
 
-/// A page of the documentation on a terminal.
-pub mod document {
-    use super::drawn;
-    use crate::view::document::show;
-
-    /// Text of a page that is written in Markdown, at most `width` columns wide.
-    pub fn draw(markdown: &str, width: usize, colour: bool) -> String {
-        drawn(width, colour, |page| show(page, markdown))
-    }
+/// A page of the documentation, which is written in Markdown, at most `width` columns wide.
+pub fn document(markdown: &str, width: usize, colour: bool) -> String {
+    drawn(width, colour, |page| view::document::show(page, markdown))
 }
 
-pub mod lab {
-    use iostrata_core::lab::LabResult;
+/// Text of the result, `width` columns wide where words allow, without colour.
+pub fn doctor(result: &DoctorResult, width: usize) -> String {
+    drawn(width, false, |page| view::doctor::show(page, result))
+}
 
-    pub use super::Style;
-    use super::drawn;
-    use crate::view::lab::{Extent, show};
+/// Text of the result, at most `width` columns wide from 80 columns on.
+pub fn cache(result: &CacheResult, width: usize, style: Style) -> String {
+    drawn(width, style.colour, |page| {
+        view::cache::show(page, result, style.all_rows);
+    })
+}
 
-    /// Text of the result, at most `width` columns wide from 80 columns on.
-    pub fn draw(result: &LabResult, width: usize, style: Style) -> String {
-        let extent = if style.all_rows {
-            Extent::AllRows
-        } else {
-            Extent::Usual
-        };
-        drawn(width, style.colour, |page| show(page, result, extent))
+/// Lines of a screen.
+const MOST_LINES: usize = 45;
+
+/// Maximum entries of each list of a comparison, as long as they fit a screen.
+const ENTRIES: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
+
+/// Draws a comparison for a page of this width: one screen, or everything.
+pub fn compare(comparison: &Comparison, width: usize, style: Style) -> String {
+    let text = |extent| {
+        drawn(width, style.colour, |page| {
+            view::compare::show(page, comparison, extent);
+        })
+    };
+    if style.all_rows {
+        return text(Extent::All);
     }
+    let mut screens = ENTRIES.iter().map(|most| text(Extent::Screen(*most)));
+    let fits = |screen: &String| screen.lines().count() <= MOST_LINES;
+    screens
+        .find(fits)
+        .unwrap_or_else(|| text(Extent::Screen(0)))
+}
+
+/// Text of the result, at most `width` columns wide.
+pub fn crash(result: &CrashResult, width: usize, colour: bool) -> String {
+    drawn(width, colour, |page| view::crash::show(page, result))
+}
+
+/// Columns of a story that is kept in a file.
+const STORY_WIDTH: usize = 100;
+
+/// How the state of a finding came about, operation by operation.
+pub fn story(finding: &Finding) -> String {
+    drawn(STORY_WIDTH, false, |page| view::crash::tell(page, finding))
+}
+
+/// Text of the result, at most `width` columns wide.
+pub fn calibrate(result: &CalibrateResult, width: usize, colour: bool) -> String {
+    drawn(width, colour, |page| view::calibrate::show(page, result))
 }
 
 /// The output of `iostrata lab`: its answers, or parts of experiments.
@@ -136,33 +172,6 @@ pub mod trace {
     }
 }
 
-pub mod doctor {
-    use iostrata_core::doctor::DoctorResult;
-
-    use super::drawn;
-    use crate::view::doctor::show;
-
-    /// Text of the result, `width` columns wide where words allow, without colour.
-    pub fn draw(result: &DoctorResult, width: usize) -> String {
-        drawn(width, false, |page| show(page, result))
-    }
-}
-
-pub mod cache {
-    use iostrata_core::cache::CacheResult;
-
-    pub use super::Style;
-    use super::drawn;
-    use crate::view::cache::show;
-
-    /// Text of the result, at most `width` columns wide from 80 columns on.
-    pub fn draw(result: &CacheResult, width: usize, style: Style) -> String {
-        drawn(width, style.colour, |page| {
-            show(page, result, style.all_rows);
-        })
-    }
-}
-
 pub mod top {
     use iostrata_core::top::Interval;
 
@@ -206,67 +215,5 @@ pub mod top {
             rows,
             below: lines(&|page| below(page, interval, level)),
         }
-    }
-}
-
-pub mod compare {
-    use iostrata_core::compare::Comparison;
-
-    pub use super::Style;
-    use super::drawn;
-    use crate::view::compare::{Extent, show};
-
-    /// Lines of a screen.
-    const MOST_LINES: usize = 45;
-
-    /// Maximum entries of each list, as long as they fit a screen.
-    const ENTRIES: [usize; 7] = [12, 8, 6, 4, 3, 2, 1];
-
-    /// Draws a comparison for a page of this width: one screen, or everything.
-    pub fn draw(comparison: &Comparison, width: usize, style: Style) -> String {
-        let text = |extent| {
-            drawn(width, style.colour, |page| {
-                show(page, comparison, extent);
-            })
-        };
-        if style.all_rows {
-            return text(Extent::All);
-        }
-        let fewest = || text(Extent::Screen(0));
-        let mut screens = ENTRIES.iter().map(|most| text(Extent::Screen(*most)));
-        let fits = |screen: &String| screen.lines().count() <= MOST_LINES;
-        screens.find(fits).unwrap_or_else(fewest)
-    }
-}
-
-pub mod crash {
-    use iostrata_core::crash::{CrashResult, Finding};
-
-    use super::drawn;
-    use crate::view::crash::{show, tell};
-
-    /// Columns of a story that is kept in a file.
-    const STORY_WIDTH: usize = 100;
-
-    /// Text of the result, at most `width` columns wide.
-    pub fn draw(result: &CrashResult, width: usize, colour: bool) -> String {
-        drawn(width, colour, |page| show(page, result))
-    }
-
-    /// How the state of a finding came about, operation by operation.
-    pub fn story(finding: &Finding) -> String {
-        drawn(STORY_WIDTH, false, |page| tell(page, finding))
-    }
-}
-
-pub mod calibrate {
-    use iostrata_core::crash::CalibrateResult;
-
-    use super::drawn;
-    use crate::view::calibrate::show;
-
-    /// Text of the result, at most `width` columns wide.
-    pub fn draw(result: &CalibrateResult, width: usize, colour: bool) -> String {
-        drawn(width, colour, |page| show(page, result))
     }
 }

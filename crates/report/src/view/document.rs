@@ -257,7 +257,7 @@ fn with_values(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::terminal::document::draw;
+    use crate::terminal::document as draw;
 
     const PAGE: &str = "\
 # A page

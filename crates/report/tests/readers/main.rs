@@ -12,7 +12,8 @@ use iostrata_core::lab::LabResult;
 use iostrata_core::trace::{Selection, TraceResult};
 use iostrata_report::export::{self, Content, Format, Source, Table, prometheus};
 use iostrata_report::html::{Drawn, Titled, page};
-use iostrata_report::terminal::{cache, compare as comparison, doctor, lab, trace};
+use iostrata_report::terminal::lab_screen::{self, Parts, Screen};
+use iostrata_report::terminal::{Style, cache, compare as comparison, doctor, trace};
 use iostrata_report::{Json, markdown};
 use serde_json::Value;
 
@@ -111,12 +112,12 @@ fn names() -> Sides<String> {
 fn compared(mut found: compare::Comparison) {
     found.fail_on(Limit { percent: 5.0 });
     for all_rows in [false, true] {
-        let style = |colour| comparison::Style { colour, all_rows };
-        comparison::draw(&found, WIDTH, style(true));
-        plain(&comparison::draw(&found, WIDTH, style(false)), "\n");
+        let style = |colour| Style { colour, all_rows };
+        comparison(&found, WIDTH, style(true));
+        plain(&comparison(&found, WIDTH, style(false)), "\n");
     }
     paged(Drawn::Comparison(&found));
-    plain(&markdown::compare::draw(&found, true), "\n");
+    plain(&markdown::compare(&found, true), "\n");
     serde_json::to_string(&found).unwrap();
 }
 
@@ -139,12 +140,14 @@ fn trace_is_used(result: &TraceResult) {
 }
 
 fn lab_is_used(result: &LabResult) {
-    let style = |colour| lab::Style {
+    let screen = |colour| Screen {
         colour,
+        parts: Some(Parts::ALL),
         all_rows: true,
+        ..Screen::default()
     };
-    lab::draw(result, WIDTH, style(true));
-    plain(&lab::draw(result, WIDTH, style(false)), "\n");
+    lab_screen::draw(result, WIDTH, &screen(true));
+    plain(&lab_screen::draw(result, WIDTH, &screen(false)), "\n");
     paged(Drawn::Lab(result));
     let sources = [source(Content::Lab(result))];
     written(export::lab::tables(&[(1, result)]), &sources);
@@ -172,17 +175,17 @@ fn labs_are_compared(base: &LabResult, new: &LabResult) {
 }
 
 fn doctor_is_used(result: &DoctorResult) {
-    plain(&doctor::draw(result, WIDTH), "\n");
+    plain(&doctor(result, WIDTH), "\n");
     paged(Drawn::Doctor(result));
 }
 
 fn cache_is_used(result: &CacheResult) {
-    let style = |colour| cache::Style {
+    let style = |colour| Style {
         colour,
         all_rows: true,
     };
-    cache::draw(result, WIDTH, style(true));
-    plain(&cache::draw(result, WIDTH, style(false)), "\n");
+    cache(result, WIDTH, style(true));
+    plain(&cache(result, WIDTH, style(false)), "\n");
     paged(Drawn::Cache(result));
 }
 

@@ -12,8 +12,7 @@ use iostrata_core::Environment;
 use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, SCHEMA, totals};
 use iostrata_core::environment::Backend;
 use iostrata_lab::interrupt::Interrupt;
-use iostrata_report::terminal;
-use iostrata_report::terminal::cache::Style;
+use iostrata_report::terminal::{self, Style};
 use iostrata_tracer::machine;
 use iostrata_tracer::page_cache::page_bytes;
 
@@ -54,7 +53,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     let result = result(action, files, survey, &interrupt)?;
     let text = json(&result)?;
     deliver(destination, &text, || {
-        Ok(terminal::cache::draw(
+        Ok(terminal::cache(
             &result,
             Canvas::Output.width(),
             Style {

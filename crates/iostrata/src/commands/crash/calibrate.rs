@@ -51,11 +51,7 @@ fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result
     let json = crate::commands::json(result)?;
     crate::commands::deliver(destination, &json, || {
         let canvas = Canvas::Output;
-        Ok(terminal::calibrate::draw(
-            result,
-            canvas.width(),
-            canvas.colour(),
-        ))
+        Ok(terminal::calibrate(result, canvas.width(), canvas.colour()))
     })
 }
 

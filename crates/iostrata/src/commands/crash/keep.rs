@@ -44,7 +44,7 @@ pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Res
         };
         let place = into.join((number + 1).to_string());
         state(log, &tree, printed, &place)?;
-        let story = terminal::crash::story(&told.finding);
+        let story = terminal::story(&told.finding);
         let written = fs::write(place.join(STORY), story);
         written.map_err(|error| cannot("write story.txt", &error))?;
         proven(&mut told.finding, &place);
@@ -60,7 +60,7 @@ pub(super) fn stories(findings: &[Finding]) {
             .as_deref()
             .and_then(|proof| Path::new(proof).parent());
         if let Some(place) = place
-            && let Err(error) = fs::write(place.join(STORY), terminal::crash::story(finding))
+            && let Err(error) = fs::write(place.join(STORY), terminal::story(finding))
         {
             ui::say(&format!("warning: {STORY} is not written: {error}"));
         }

@@ -118,11 +118,7 @@ fn deliver(
             return Ok(String::new());
         }
         let canvas = Canvas::Output;
-        Ok(terminal::crash::draw(
-            result,
-            canvas.width(),
-            canvas.colour(),
-        ))
+        Ok(terminal::crash(result, canvas.width(), canvas.colour()))
     });
     if let Some((page, saved_to)) = page {
         page.save_one(Drawn::Crash(result), saved_to)?;

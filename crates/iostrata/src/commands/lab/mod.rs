@@ -144,7 +144,7 @@ fn finish(
         None if is_page || issue.is_standard_output() => Ok(()),
         destination => deliver(destination, &text, || Ok(draw(options, is_kept, result))),
     };
-    let written = issue.save(|| iostrata_report::markdown::lab::draw(result, &[]));
+    let written = issue.save(|| iostrata_report::markdown::lab(result, &[]));
     let json = options.json.as_deref();
     let drawn = page.map_or(Ok(()), |page| page.save_one(Drawn::Lab(result), json));
     delivered.and(written).and(drawn)

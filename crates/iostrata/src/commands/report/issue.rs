@@ -23,8 +23,8 @@ pub(super) fn write(options: &Report, names: &[&str], results: &[Saved]) -> Resu
 
 fn draw(options: &Report, names: &[&str], result: &Saved) -> Result<String, Failure> {
     match result {
-        Saved::Lab(result) => Ok(markdown::lab::draw(result, names)),
-        Saved::Trace(result) => Ok(markdown::trace::draw(result, &options.shown.style(false))),
+        Saved::Lab(result) => Ok(markdown::lab(result, names)),
+        Saved::Trace(result) => Ok(markdown::trace(result, &options.shown.style(false))),
         other => Err(Failure::Usage(format!(
             "--markdown is for results of lab and trace, and one of the files is of {}; leave it out",
             other.kind()

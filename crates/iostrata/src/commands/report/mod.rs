@@ -164,13 +164,13 @@ fn draw(
     Ok(match result {
         Saved::Lab(result) => draw_lab(options, names, path, result),
         Saved::Trace(result) => terminal::trace::draw(result, width, &options.shown.style(colour)),
-        Saved::Doctor(result) => terminal::doctor::draw(result, width),
+        Saved::Doctor(result) => terminal::doctor(result, width),
         Saved::Cache(result) => {
             let all_rows = options.all_rows;
-            terminal::cache::draw(result, width, terminal::cache::Style { colour, all_rows })
+            terminal::cache(result, width, terminal::Style { colour, all_rows })
         }
-        Saved::Crash(result) => terminal::crash::draw(result, width, colour),
-        Saved::Calibrate(result) => terminal::calibrate::draw(result, width, colour),
+        Saved::Crash(result) => terminal::crash(result, width, colour),
+        Saved::Calibrate(result) => terminal::calibrate(result, width, colour),
         Saved::Top(intervals) => draw_top(intervals, width, colour),
         Saved::Log(log) => return Err(log.not_drawn()),
     })

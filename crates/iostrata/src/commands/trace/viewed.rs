@@ -35,7 +35,7 @@ impl Viewed {
     /// Writes all of them, even if one of them fails.
     pub(super) fn save(self, options: &Trace, result: &TraceResult) -> Result<(), Failure> {
         let style = options.shown.style(false);
-        let written = self.issue.save(|| markdown::trace::draw(result, &style));
+        let written = self.issue.save(|| markdown::trace(result, &style));
         let exported = export(options, self.viewers, result);
         written.and(exported)
     }

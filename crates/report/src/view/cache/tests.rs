@@ -1,7 +1,7 @@
 use iostrata_core::cache::Action;
 
 use super::fixture::{cached, evicted, file, result, shown};
-use crate::terminal::cache::{Style, draw};
+use crate::terminal::{Style, cache as draw};
 
 #[test]
 fn what_is_shown() {

@@ -7,7 +7,7 @@ use iostrata_core::crash::{
 };
 
 use crate::fixture::{environment, storage};
-use crate::terminal::calibrate::draw;
+use crate::terminal::calibrate as draw;
 
 fn row(name: &str, filesystem: Model, outcomes: &[(&str, bool)]) -> LitmusRow {
     let outcomes = outcomes.iter().map(|(files, ended)| {

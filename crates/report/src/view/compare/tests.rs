@@ -6,7 +6,7 @@ use iostrata_core::compare::{
 use textwrap::core::display_width;
 
 use crate::compared::fixture;
-use crate::terminal::compare::{Style, draw};
+use crate::terminal::{Style, compare as draw};
 
 fn drawn(comparison: &Comparison, width: usize, all_rows: bool) -> String {
     let style = Style {
@@ -63,7 +63,7 @@ fn an_interval_without_end_has_no_figures() {
     for text in [
         drawn(&powerless, 100, false),
         drawn(&powerless, 160, true),
-        crate::markdown::compare::draw(&powerless, true),
+        crate::markdown::compare(&powerless, true),
     ] {
         assert!(text.contains("inconclusive"), "{text}");
         for figure in ["3.93", "5,957", "0.00", "no difference", "same, within"] {

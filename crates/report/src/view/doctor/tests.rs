@@ -2,7 +2,7 @@ use iostrata_core::doctor::{DeviceNumber, Journal, Mount, SCHEMA};
 use iostrata_core::environment::Backend;
 
 use super::*;
-use crate::terminal::doctor::draw;
+use crate::terminal::doctor as draw;
 
 fn layer(depth: u32, kind: LayerKind, name: &str) -> Layer {
     Layer {

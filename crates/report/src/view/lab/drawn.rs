@@ -3,7 +3,9 @@
 use iostrata_core::lab::LabResult;
 use textwrap::core::display_width;
 
-use crate::terminal::lab::{Style, draw};
+use super::{Extent, show};
+use crate::terminal::{Style, text_of};
+use crate::view::page::Page;
 
 pub(super) const ALL_ROWS: Style = Style {
     colour: false,
@@ -12,6 +14,17 @@ pub(super) const ALL_ROWS: Style = Style {
 
 /// A name that is not to reach a terminal.
 pub(super) const HOSTILE: &str = "a\u{1b}[2J\r\nb\u{202e}\u{9b}31m";
+
+pub(super) fn draw(result: &LabResult, width: usize, style: Style) -> String {
+    let extent = if style.all_rows {
+        Extent::AllRows
+    } else {
+        Extent::Usual
+    };
+    let mut page = Page::new(width);
+    show(&mut page, result, extent);
+    text_of(&page, style.colour)
+}
 
 pub(super) fn plain(result: &LabResult, width: usize) -> String {
     draw(result, width, Style::default())

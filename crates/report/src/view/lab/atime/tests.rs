@@ -4,7 +4,8 @@ use iostrata_core::lab::LabResult;
 use serde_json::{Value, json};
 use textwrap::core::display_width;
 
-use crate::terminal::lab::{Style, draw};
+use crate::terminal::Style;
+use crate::view::lab::drawn::draw;
 
 fn touch(operation: &str, filesystem: &str, cells: [(&str, bool, bool); 2]) -> Vec<Value> {
     let row = |(mount, due, fresh): (&str, bool, bool)| {

@@ -1,5 +1,5 @@
 use super::fixture::{copying, result};
-use crate::terminal::lab::draw;
+use crate::view::lab::drawn::draw;
 use crate::view::lab::drawn::{ALL_ROWS, assert_lines_fit, plain};
 
 #[test]

@@ -5,7 +5,8 @@ use iostrata_core::page_cache::{Parse, Reader, State};
 use textwrap::core::display_width;
 
 use super::fixture::{result, row, rows};
-use crate::terminal::lab::{Style, draw};
+use crate::terminal::Style;
+use crate::view::lab::drawn::draw;
 
 #[test]
 fn a_page_of_100_columns() {

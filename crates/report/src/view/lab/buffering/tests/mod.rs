@@ -4,7 +4,7 @@ use iostrata_core::buffering::Mode;
 use iostrata_core::lab::LabResult;
 
 use super::fixture::{buffering, result};
-use crate::terminal::lab::draw;
+use crate::view::lab::drawn::draw;
 use crate::view::lab::drawn::{
     ALL_ROWS, HOSTILE, assert_colour_only_repeats, assert_escaped, assert_lines_fit, plain,
 };

@@ -2,7 +2,7 @@
 
 use super::fixture::result;
 use super::{ALL_ROWS, plain};
-use crate::terminal::lab::draw;
+use crate::view::lab::drawn::draw;
 
 #[test]
 fn a_page_of_100_columns() {
