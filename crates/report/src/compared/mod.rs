@@ -100,10 +100,6 @@ pub(crate) fn seconds(row: &Row, side: Option<f64>) -> Cell {
 }
 
 /// A count or a rate.
-pub(crate) fn count(value: f64) -> String {
-    rate(value)
-}
-
 /// The labels of rows: the case, and the target if there are several.
 pub(crate) struct Names {
     several_targets: bool,
@@ -169,14 +165,10 @@ pub(crate) fn paired(comparison: &Comparison) -> String {
     let counts = verdicts.map(|one| (rows().filter(|row| row.verdict == one).count(), one));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
     let words: Vec<String> = counts
-        .map(|(count, one)| format!("{} {}", number_of(*count), verdict(*one)))
+        .map(|(count, one)| format!("{} {}", bytes::grouped(*count as u64), verdict(*one)))
         .collect();
     let all = counted(rows().count(), "row");
     format!("{all} paired: {}", words.join(", "))
-}
-
-fn number_of(count: usize) -> String {
-    bytes::grouped(count as u64)
 }
 
 /// Counts to list, each with its row, and a sentence about those left out.
@@ -268,7 +260,7 @@ pub(crate) fn by_how_much(exceeded: &Exceeded) -> String {
     });
     let detail = match (exceeded.interval_percent, exceeded.counts) {
         (Some((low, high)), _) => format!("{low:.1} to {high:.1} %"),
-        (None, Some(counts)) => format!("{} → {}", count(counts.base), count(counts.new)),
+        (None, Some(counts)) => format!("{} → {}", rate(counts.base), rate(counts.new)),
         (None, None) => String::new(),
     };
     match percent {

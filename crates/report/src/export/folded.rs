@@ -27,17 +27,13 @@ pub fn write(result: &TraceResult, output: &mut dyn Write) -> io::Result<bool> {
     let mut before_s = 0.0;
     for (stack, blocked_s) in stacks(result) {
         // The difference of rounded sums, so that rounding here loses nothing.
-        let weight = micros(before_s + blocked_s) - micros(before_s);
+        let weight = ticks(before_s + blocked_s, 1e6) - ticks(before_s, 1e6);
         before_s += blocked_s;
         if weight > 0 {
             writeln!(output, "{stack} {weight}")?;
         }
     }
     Ok(true)
-}
-
-fn micros(seconds: f64) -> u64 {
-    ticks(seconds, 1e6)
 }
 
 /// Seconds by stack, in the order of the text.

@@ -7,10 +7,8 @@ use iostrata_core::compare::{
 use iostrata_core::trace::Bounds;
 
 use super::{Fields, Group, Quantity};
-use crate::compared::{
-    busy, count, factor, interval, is_telling, ratio, seconds, verdict, visible,
-};
-use crate::format::{between, size, time};
+use crate::compared::{busy, factor, interval, is_telling, ratio, seconds, verdict, visible};
+use crate::format::{between, rate, size, time};
 use crate::view::table::Cell;
 
 pub(crate) const DETECTABLE: &str = "detectable";
@@ -163,6 +161,6 @@ pub(crate) fn counts<'a>() -> Fields<'a, &'a Count> {
     Fields::<&'a Count>::new()
         .label(Group::Both, "count", |one| one.what.as_str())
         .label(Group::OfFile, "  count", |one| format!("  {}", one.what))
-        .cell(Group::Sides, "base", |one| count(one.sides.base).into())
-        .cell(Group::Sides, "new", |one| count(one.sides.new).into())
+        .cell(Group::Sides, "base", |one| rate(one.sides.base).into())
+        .cell(Group::Sides, "new", |one| rate(one.sides.new).into())
 }

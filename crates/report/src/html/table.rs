@@ -118,15 +118,17 @@ fn head(markup: &mut Markup, table: &Table) {
         };
         if text.is_empty() {
             markup.element("td", &[], "");
-        } else if column.kind == Kind::RowNumber {
-            markup.element("th", &[("scope", "col"), ("class", "n row")], text);
-        } else if is_label(column) {
-            markup.element("th", &[("scope", "col"), ("class", "label")], text);
-        } else if column.is_number() {
-            markup.element("th", &[("scope", "col"), ("class", "n")], text);
-        } else {
-            markup.element("th", &[("scope", "col")], text);
+            continue;
         }
+        let class = match column.kind {
+            Kind::RowNumber => "n row",
+            Kind::Label | Kind::Path => "label",
+            Kind::Number => "n",
+            Kind::Text => "",
+        };
+        let attributes = [("scope", "col"), ("class", class)];
+        let given = if class.is_empty() { 1 } else { 2 };
+        markup.element("th", &attributes[..given], text);
     }
     markup.close("tr");
     markup.close("thead");

@@ -1,11 +1,12 @@
 //! The time bar, its parts distinguished by pattern and by name.
 
+use iostrata_core::noun::counted;
 use iostrata_core::trace::{Spent, TraceResult};
 
-use super::charts::drawing::{Plot, SQUARE, Symbol, key};
+use super::charts::drawing::{Plot, SQUARE, key};
 use super::markup::Markup;
 use super::outline::Outline;
-use crate::format::{counted, time};
+use crate::format::time;
 
 /// Height of the bar, pixels.
 const HEIGHT: f64 = 26.0;
@@ -15,8 +16,8 @@ const SMALLEST: f64 = 0.001;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Part {
-    /// Colour and pattern.
-    fill: Symbol,
+    /// Colour and pattern: a class of the style sheet.
+    fill: &'static str,
     name: &'static str,
     time_s: f64,
 }
@@ -47,39 +48,19 @@ pub(super) fn parts(spent: &Spent, wall_s: f64) -> Option<Parts> {
     }
     let part = |fill, name, time_s| Part { fill, name, time_s };
     let each = [
-        part(&[("fill-cpu", SQUARE)], "on CPU", on_cpu_s),
+        part("fill-cpu", "on CPU", on_cpu_s),
+        part("fill-syncs", "blocked in syncs", blocked.syncs_s),
+        part("fill-reads", "blocked in reads", blocked.reads_s),
+        part("fill-writes", "blocked in writes", blocked.writes_s),
+        part("fill-ring", "blocked in io_uring or libaio", blocked.ring_s),
+        part("fill-other", "blocked in other calls", blocked.other_s),
         part(
-            &[("fill-syncs", SQUARE)],
-            "blocked in syncs",
-            blocked.syncs_s,
-        ),
-        part(
-            &[("fill-reads", SQUARE)],
-            "blocked in reads",
-            blocked.reads_s,
-        ),
-        part(
-            &[("fill-writes", SQUARE)],
-            "blocked in writes",
-            blocked.writes_s,
-        ),
-        part(
-            &[("fill-ring", SQUARE)],
-            "blocked in io_uring or libaio",
-            blocked.ring_s,
-        ),
-        part(
-            &[("fill-other", SQUARE)],
-            "blocked in other calls",
-            blocked.other_s,
-        ),
-        part(
-            &[("fill-waiting", SQUARE)],
+            "fill-waiting",
             "waiting: locks, children, pipes, timers",
             blocked.waiting_s,
         ),
         part(
-            &[("fill-neither", SQUARE)],
+            "fill-neither",
             "neither on CPU nor blocked in a call",
             whole_s - seen_s,
         ),
@@ -112,17 +93,16 @@ pub(super) fn draw(
     let mut from = 0.0;
     for (part, words) in parts.each.iter().zip(&words) {
         let to = from + part.time_s / parts.whole_s;
-        bar.mark(words, |bar| bar.rect(part.fill[0].0, from, to, 0.0, HEIGHT));
+        bar.mark(words, |bar| bar.rect(part.fill, from, to, 0.0, HEIGHT));
         from = to;
     }
     bar.add_to(markup);
-    let fills = parts.each.iter().map(|part| part.fill);
+    let fills = parts.each.iter().map(|part| [(part.fill, SQUARE)]);
     key(markup, fills.zip(words.iter().map(String::as_str)));
     if parts.is_sum {
-        let threads = usize::try_from(result.threads).unwrap_or(usize::MAX);
         let text = format!(
             "The bar shows the total time of {}, {}; the run took {}.",
-            counted(threads, "thread"),
+            counted(result.threads, "thread"),
             time(parts.whole_s),
             time(result.wall_s)
         );
@@ -221,7 +201,7 @@ mod tests {
         let parts = parts
             .each
             .iter()
-            .map(|part| (part.fill[0].0, parts.percent(part)));
+            .map(|part| (part.fill, parts.percent(part)));
         parts.collect()
     }
 

@@ -57,7 +57,7 @@ fn name(
 /// From start to end of a thread; without an end if it outlived the observation. A slice on its own
 /// track: on the thread's track it would have to contain all calls of a log.
 fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Result<()> {
-    let at_ns = |seconds: f64| result.started_ns.saturating_add(nanoseconds(seconds));
+    let at_ns = |seconds: f64| result.started_ns.saturating_add(ticks(seconds, 1e9));
     let begin = Event {
         category: "thread",
         at_ns: Some(at_ns(task.started_s)),
@@ -81,10 +81,6 @@ fn life(result: &TraceResult, task: &TaskRow, events: &mut Events<'_>) -> io::Re
         args: Args::default(),
         ..begin
     })
-}
-
-fn nanoseconds(seconds: f64) -> u64 {
-    ticks(seconds, 1e9)
 }
 
 /// Sums over the buckets of the timeline, as rates: a value holds for its bucket.
@@ -118,7 +114,7 @@ fn counters(line: &Timeline, started_ns: u64, events: &mut Events<'_>) -> io::Re
             if before.replace(value) == Some(value) {
                 continue;
             }
-            let at_ns = started_ns.saturating_add(nanoseconds(line.bucket_s * f64::from(bucket)));
+            let at_ns = started_ns.saturating_add(ticks(line.bucket_s * f64::from(bucket), 1e9));
             counter(name, unit, *value as f64 / line.bucket_s, at_ns, events)?;
         }
     }
@@ -144,7 +140,7 @@ fn dirty_at_exit(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()
     let Some(bytes) = result.bytes.dirty_at_exit_bytes else {
         return Ok(());
     };
-    let at_ns = result.started_ns.saturating_add(nanoseconds(result.wall_s));
+    let at_ns = result.started_ns.saturating_add(ticks(result.wall_s, 1e9));
     counter("dirty at exit: bytes", "bytes", bytes as f64, at_ns, events)
 }
 

@@ -166,9 +166,9 @@ impl Plot {
 }
 
 /// Adds what symbols and colours mean.
-pub(in crate::html) fn key<'a>(
+pub(in crate::html) fn key<'a, S: AsRef<[(&'static str, &'static str)]>>(
     markup: &mut Markup,
-    entries: impl IntoIterator<Item = (Symbol, &'a str)>,
+    entries: impl IntoIterator<Item = (S, &'a str)>,
 ) {
     let mut entries = entries.into_iter().peekable();
     if entries.peek().is_none() {
@@ -185,7 +185,7 @@ pub(in crate::html) fn key<'a>(
             ("aria-hidden", "true"),
         ];
         markup.open("svg", &attributes);
-        for (class, path) in symbol {
+        for (class, path) in symbol.as_ref() {
             markup.element("path", &[("class", *class), ("d", *path)], "");
         }
         markup.close("svg");

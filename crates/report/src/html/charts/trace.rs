@@ -103,7 +103,7 @@ fn read(result: &TraceResult) -> Way {
             name,
             class: name,
             bytes: of_pages(count),
-            words: format!("{} {name}", counted_pages(count)),
+            words: format!("{} {name}", noun::counted(count, "page")),
         })
     };
     let read = Some(bytes.read_bytes);
@@ -116,7 +116,11 @@ fn read(result: &TraceResult) -> Way {
             Stratum {
                 name: "page cache",
                 words: Cell::seen(asked, |pages| {
-                    format!("{}, {}", size(of_pages(pages)), counted_pages(pages))
+                    format!(
+                        "{}, {}",
+                        size(of_pages(pages)),
+                        noun::counted(pages, "page")
+                    )
                 }),
                 parts: asked.map(|_| pages.into_iter().filter_map(part).collect()),
             },
@@ -133,10 +137,6 @@ fn read(result: &TraceResult) -> Way {
             },
         ],
     }
-}
-
-fn counted_pages(pages: u64) -> String {
-    noun::counted(pages, "page")
 }
 
 /// Bytes of a page: the kernels that iostrata knows have no other.

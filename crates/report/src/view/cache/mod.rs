@@ -47,7 +47,7 @@ fn missing(page: &mut Page, result: &CacheResult, most: usize) {
 fn heading(page: &mut Page, result: &CacheResult) {
     let totals = &result.totals;
     let name = format!("cache {}", result.action.as_str());
-    let facts = vec![counted_files(totals.files), size(totals.size_bytes)];
+    let facts = vec![counted(totals.files, "file"), size(totals.size_bytes)];
     page.title("cache", &name, facts);
     if result.interrupted_by.is_some() {
         let text = "interrupted: only finished files are listed";
@@ -82,13 +82,13 @@ fn answer(action: Action, totals: &Totals) -> Vec<String> {
     if totals.unknown_files > 0 {
         lines.push(format!(
             "residency unknown for {}; totals do not include them",
-            counted_files(totals.unknown_files)
+            counted(totals.unknown_files, "file")
         ));
     }
     if totals.failed_files > 0 {
         lines.push(format!(
             "not as requested: {}",
-            counted_files(totals.failed_files)
+            counted(totals.failed_files, "file")
         ));
     }
     lines
@@ -108,10 +108,6 @@ fn unwritten(cached: &Cached) -> String {
         Some(bytes) => format!("{SEPARATOR}{what} {}", size(bytes)),
     };
     part(cached.dirty_bytes, "dirty") + &part(cached.writeback_bytes, "being written")
-}
-
-fn counted_files(count: u64) -> String {
-    counted(count, "file")
 }
 
 /// Entries found besides regular files.

@@ -6,13 +6,14 @@ mod syncs;
 
 use iostrata_core::bytes;
 use iostrata_core::environment::{Backend, TRACEPOINTS};
+use iostrata_core::noun::counted;
 use iostrata_core::top::{By, Interval};
 
 use super::page::{Page, SEPARATOR, Tone};
 use super::place::unusual;
 use super::table::Table;
 use super::unseen::{self, Line};
-use crate::format::{counted, number, size};
+use crate::format::{number, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
@@ -149,8 +150,7 @@ fn heading(interval: &Interval) -> String {
         number(share),
         size(interval.own.peak_resident_bytes)
     ));
-    let lost = usize::try_from(interval.lost_events).unwrap_or(usize::MAX);
-    facts.push(format!("{} lost", counted(lost, "event")));
+    facts.push(format!("{} lost", counted(interval.lost_events, "event")));
     facts.join(SEPARATOR)
 }
 

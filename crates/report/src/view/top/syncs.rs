@@ -1,10 +1,11 @@
 //! Who waits for syncs, and what the file system did meanwhile.
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::noun::counted;
 use iostrata_core::top::{Awaited, Interval, Part, SyncWait};
 
 use super::count_rate;
-use crate::format::{counted, time};
+use crate::format::time;
 use crate::view::page::{Page, Tone};
 
 /// Waits that are shown in lines, most time first.
@@ -24,7 +25,7 @@ pub(super) fn draw(page: &mut Page, interval: &Interval, most: usize) {
     }
     let hidden = interval.syncs.len().saturating_sub(most);
     if hidden > 0 {
-        page.paragraph(2, &format!("and {} more", counted(hidden, "file")));
+        page.paragraph(2, &format!("and {} more", counted(hidden as u64, "file")));
     }
 }
 
@@ -67,8 +68,7 @@ fn told(interval: &Interval, wait: &SyncWait) -> String {
     {
         parts.push(committed(wait, commit));
     } else if wait.beside > 0 {
-        let others = usize::try_from(wait.beside).unwrap_or(usize::MAX);
-        let others = counted(others, "other process");
+        let others = counted(wait.beside, "other process");
         parts.push(format!("{others} also wrote to this file system"));
     }
     parts.join("; ")
@@ -79,7 +79,7 @@ const MOST_PARTS: usize = 3;
 
 /// `118 of 120 waited for 60 commits; also in their transactions: cron (88) with /var/spool in 12`.
 fn committed(wait: &SyncWait, commit: &Awaited) -> String {
-    let commits = counted(count(commit.commits), "commit");
+    let commits = counted(commit.commits, "commit");
     let waited = format!(
         "{} of {} waited for {commits}",
         grouped(commit.syncs),
@@ -93,7 +93,8 @@ fn committed(wait: &SyncWait, commit: &Awaited) -> String {
         return format!("{waited}, with changes of this process alone");
     }
     let named = others.iter().take(MOST_PARTS).map(|part| took_part(part));
-    let more = others.len().saturating_sub(MOST_PARTS) + count(commit.parts_more);
+    let more = others.len().saturating_sub(MOST_PARTS) as u64;
+    let more = more.saturating_add(commit.parts_more);
     let more = (more > 0).then(|| format!("{more} more"));
     let all: Vec<String> = named.chain(more).collect();
     format!("{waited}, also with changes of {}", all.join(", "))
@@ -129,8 +130,4 @@ fn took_part(part: &Part) -> String {
         path.unwrap_or_default(),
         grouped(part.commits)
     )
-}
-
-fn count(count: u64) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -2,12 +2,12 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::{DeviceCounts, DeviceRange};
-use iostrata_core::noun::noun_of;
+use iostrata_core::noun::{counted, noun_of};
 use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
 use super::View;
 use super::wall::COLUMN;
-use crate::format::{between, counted, number, size};
+use crate::format::{between, number, size};
 use crate::view::page::{Page, Tone};
 use crate::view::table::Cell;
 
@@ -35,10 +35,7 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 /// The activity of other programs on the same disks, and its effect on the figures.
 fn others(result: &TraceResult) -> Option<String> {
     let requests = result.other_requests.filter(|count| *count > 0);
-    let requests = requests.map(|count| {
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        format!("{} of other programs", counted(count, "request"))
-    });
+    let requests = requests.map(|count| format!("{} of other programs", counted(count, "request")));
     if result.evidence.device_shared.is_none() {
         return requests.map(|requests| format!("{requests} on the same disks, not included here"));
     }
@@ -182,7 +179,6 @@ fn at_exit(view: &View<'_>) -> String {
     let Some(later) = later.filter(|all| all.count > 0) else {
         return dirty;
     };
-    let requests = usize::try_from(later.count).unwrap_or(usize::MAX);
-    let (bytes, requests) = (size(later.bytes), counted(requests, "request"));
+    let (bytes, requests) = (size(later.bytes), counted(later.count, "request"));
     format!("{dirty}; {bytes} written back later in {requests}")
 }

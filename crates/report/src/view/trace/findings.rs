@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use iostrata_core::bytes;
+use iostrata_core::noun;
 use iostrata_core::trace::{Basis, Cited, Confidence, Finding, Severity};
 
 use super::View;
@@ -178,8 +179,8 @@ fn sentence(finding: &Finding) -> String {
     let mut words = vec![finding.title.clone()];
     words.extend(finding.cost_s.map(|cost| match finding.cost_threads {
         Some(threads) => {
-            let threads = usize::try_from(threads).unwrap_or(usize::MAX);
-            format!("cost {} over {}", time(cost), counted(threads, "thread"))
+            let threads = noun::counted(threads, "thread");
+            format!("cost {} over {threads}", time(cost))
         }
         None => format!("cost {}", time(cost)),
     }));

@@ -80,10 +80,9 @@ fn told(doubt: Doubt, wall: &Spread) -> String {
 }
 
 fn evicted(cold: &Cold) -> String {
-    let files = usize::try_from(cold.files).unwrap_or(usize::MAX);
     let gone = format!(
         "{} evicted before each run, {} before the traced one",
-        counted(files, "file"),
+        noun::counted(cold.files, "file"),
         size(cold.evicted_bytes)
     );
     let Some(first) = cold.left.first() else {

@@ -1,9 +1,10 @@
 //! Where the time went, as a bar and as text.
 
+use iostrata_core::noun::counted;
 use iostrata_core::trace::{InCalls, Spent, spent};
 
 use super::View;
-use crate::format::{counted, time};
+use crate::format::time;
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::table::Cell;
 
@@ -68,7 +69,6 @@ fn sentence(spent: &Spent, wall_s: f64, threads: u64, has_bar: bool) -> String {
                 time(rest)
             ));
         } else if rest < wall_s * -0.05 {
-            let threads = usize::try_from(threads).unwrap_or(usize::MAX);
             words.push(format!("sums of {}", counted(threads, "thread")));
         }
     }
