@@ -4,7 +4,7 @@ pub(crate) mod lead;
 
 use iostrata_core::bytes;
 use iostrata_core::compare::{
-    Comparison, Count, Exceeded, FailOn, Part, Row, Runs, Sides, TimeRatio, Undecided, Verdict,
+    Comparison, Count, Exceeded, FailOn, Part, Row, Sides, TimeRatio, Undecided, Verdict,
 };
 use iostrata_core::figures::duration;
 
@@ -208,18 +208,14 @@ fn is_own(count: &Count) -> bool {
 /// The failure limit, as the title of the values that exceed it.
 pub(crate) fn limit(comparison: &Comparison, fail_on: &FailOn) -> String {
     let percent = fail_on.limit.percent;
-    let is_timed = |trace: &Runs| trace.timed.is_some();
-    let subject = match (comparison.trace.is_some(), fail_on.exceeded.is_empty()) {
-        (true, false) if comparison.trace.as_ref().is_some_and(is_timed) => {
-            "slower, or more calls or bytes,"
-        }
-        (true, true) if comparison.trace.as_ref().is_some_and(is_timed) => {
-            "not slower, and no calls or bytes are more,"
-        }
-        (false, false) => "slower",
-        (false, true) => "nothing is slower",
-        (true, false) => "calls or bytes that grew",
-        (true, true) => "no calls or bytes grew",
+    let is_timed = comparison.trace.as_ref().map(|runs| runs.timed.is_some());
+    let subject = match (is_timed, fail_on.exceeded.is_empty()) {
+        (Some(true), false) => "slower, or more calls or bytes,",
+        (Some(true), true) => "not slower, and no calls or bytes are more,",
+        (Some(false), false) => "calls or bytes that grew",
+        (Some(false), true) => "no calls or bytes grew",
+        (None, false) => "slower",
+        (None, true) => "nothing is slower",
     };
     format!("{subject} by {percent} % or more")
 }

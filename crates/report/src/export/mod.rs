@@ -4,7 +4,6 @@
 //! A table has a name, columns and rows; its format is chosen separately. A unit is in the name of
 //! its column, and unknown values are null, as in the JSON.
 
-mod csv;
 pub mod folded;
 pub mod lab;
 mod log;

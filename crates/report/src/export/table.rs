@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use super::csv::CsvTable;
 use super::parquet::ParquetTable;
 use crate::fields::{Fields, Kind, Value};
 
@@ -85,6 +84,40 @@ impl<'a> Table<'a> {
                 table.finish()
             }
         }
+    }
+}
+
+struct CsvTable<W: Write> {
+    writer: csv::Writer<W>,
+}
+
+impl<W: Write> CsvTable<W> {
+    fn new(output: W, heads: &[Head]) -> io::Result<Self> {
+        let mut builder = csv::WriterBuilder::new();
+        let mut writer = builder
+            .terminator(csv::Terminator::CRLF)
+            .from_writer(output);
+        writer.write_record(heads.iter().map(|head| &head.name))?;
+        Ok(Self { writer })
+    }
+
+    fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
+        for cell in cells {
+            match cell {
+                Value::Text(text) => self.writer.write_field(text.as_ref())?,
+                Value::Count(count) => self.writer.write_field(count.to_string())?,
+                Value::Signed(number) => self.writer.write_field(number.to_string())?,
+                // The shortest digits that read back as the same number.
+                Value::Real(real) => self.writer.write_field(format!("{real:?}"))?,
+                Value::Flag(flag) => self.writer.write_field(flag.to_string())?,
+                Value::Null => self.writer.write_field("")?,
+            }
+        }
+        Ok(self.writer.write_record(None::<&[u8]>)?)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
     }
 }
 

@@ -13,17 +13,13 @@ use crate::view::table::Cell;
 
 pub(crate) const DETECTABLE: &str = "detectable";
 
-fn judged(time: Option<&TimeRatio>, text: impl Fn(&TimeRatio) -> String) -> Cell {
-    Cell::applicable(time, text)
-}
-
-/// The same for an estimate and its interval, if they are meaningful.
+/// An estimate or its interval, if they are meaningful.
 fn told(
     time: Option<&TimeRatio>,
     by: Option<Verdict>,
     text: impl Fn(&TimeRatio) -> String,
 ) -> Cell {
-    judged(time.filter(|time| is_telling(time, by)), text)
+    Cell::applicable(time.filter(|time| is_telling(time, by)), text)
 }
 
 pub(crate) fn row<'a>() -> Fields<'a, &'a Row> {
@@ -45,14 +41,14 @@ pub(crate) fn row<'a>() -> Fields<'a, &'a Row> {
             told(row.time.as_ref(), row.verdict, interval)
         })
         .cell(Group::Page, DETECTABLE, |row| {
-            judged(row.time.as_ref(), visible)
+            Cell::applicable(row.time.as_ref(), visible)
         })
         .rank(2)
         .words(Group::Both, "verdict", |row| verdict(row.verdict).into())
 }
 
 pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
-    let rounds = |one: &&Whole| judged(one.time.as_ref(), |time| time.rounds.to_string());
+    let rounds = |one: &&Whole| Cell::applicable(one.time.as_ref(), |time| time.rounds.to_string());
     Fields::<&'a Whole>::new()
         .label(Group::Both, "experiment", |one| one.id.as_str())
         .figure(Group::Page, "timed rows", Quantity::Number, |one| {
@@ -70,7 +66,7 @@ pub(crate) fn whole<'a>() -> Fields<'a, &'a Whole> {
             told(one.time.as_ref(), one.verdict, interval)
         })
         .cell(Group::Both, DETECTABLE, |one| {
-            judged(one.time.as_ref(), visible)
+            Cell::applicable(one.time.as_ref(), visible)
         })
         .rank(1)
         .cell(Group::Page, "others' CPUs", |one| busy(one.others_cpus))

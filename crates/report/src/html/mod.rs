@@ -1,7 +1,6 @@
 //! Results as one self-contained HTML page: no network, no other file, and readable without
 //! scripts.
 
-mod ahead;
 mod arrange;
 mod blocks;
 mod charts;

@@ -1,32 +1,24 @@
 //! Tables of the files of a trace, of the calls on them, and of their resident pages.
 
 use iostrata_core::cache::ResidencyMap;
-use iostrata_core::trace::{FileCall, FileRow, Site, TraceResult};
+use iostrata_core::trace::{FileCall, FileRow, Site};
 
-use super::{Numbered, listed};
+use super::Numbered;
 use crate::export::table::Table;
-use crate::fields::trace::{call, file, shape};
+use crate::fields::trace::{call, shape};
 use crate::fields::{Fields, json_name};
-
-pub(super) fn files<'a>(results: &'a Numbered<'a>) -> Table<'a> {
-    listed("files", "file", results, file(), |result| &result.files)
-}
 
 /// A call on a file: number of the result, number of the file, the file, the call.
 type CallOf<'a> = (u64, u64, &'a FileRow, &'a FileCall);
 
 fn calls_of<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = CallOf<'a>> + 'a {
     results.iter().flat_map(|(number, result)| {
-        let files = of_run(result);
+        let files = result.files.iter().zip(1..);
         files.flat_map(move |(file, place)| {
             let calls = file.calls.iter();
             calls.map(move |call| (*number, place, file, call))
         })
     })
-}
-
-fn of_run(result: &TraceResult) -> impl Iterator<Item = (&FileRow, u64)> {
-    result.files.iter().zip(1..)
 }
 
 fn keys<'a>() -> Fields<'a, CallOf<'a>> {

@@ -7,7 +7,7 @@ mod time;
 use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
 
 use super::table::Table;
-use crate::fields::trace::{call, run, stayed, task, timed_run};
+use crate::fields::trace::{call, file, run, stayed, task, timed_run};
 use crate::fields::{Fields, columns};
 
 pub type Numbered<'a> = [(u64, &'a TraceResult)];
@@ -37,7 +37,7 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         listed("calls", "call", results, call(), |result| &result.syscalls),
         time::call_times(results),
         time::timeline(results),
-        files::files(results),
+        listed("files", "file", results, file(), |result| &result.files),
         files::file_calls(results),
         files::transfer_sizes(results),
         files::sites(results),

@@ -1,9 +1,8 @@
 //! Lists: entries with what stands below them, and bullets.
 
-use super::{Body, FINDINGS, class};
+use super::{Body, FINDINGS, class, entries};
 use crate::format::counted;
 use crate::html::Markup;
-use crate::html::ahead::entries;
 use crate::html::scope::Scope;
 use crate::view::page::{Block, Entry};
 

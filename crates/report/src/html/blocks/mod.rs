@@ -2,8 +2,9 @@
 
 mod lists;
 
+use std::collections::BTreeSet;
+
 use self::lists::List;
-use super::ahead::{has_table, linked};
 use super::charts::{Chart, Place};
 use super::figure;
 use super::fold::{Fold, Kind};
@@ -13,9 +14,9 @@ use super::outline::{HEADINGS, Outline};
 use super::scope::Scope;
 use super::table::{self, Names, Room};
 use crate::format::{beginning, counted};
-use crate::view::page::{Block, SEPARATOR, Tone};
+use crate::view::page::{Block, Level, SEPARATOR, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::Table;
+use crate::view::table::{Kind as ColumnKind, Table};
 
 /// The heading has only the beginning of a longer title, such as a command line.
 const LONGEST_TITLE: usize = 120;
@@ -346,4 +347,48 @@ fn class(tone: Tone) -> &'static str {
         Tone::Bad => "bad",
         Tone::Warning => "warning",
     }
+}
+
+fn ends_part(block: &Block) -> bool {
+    let is_part = matches!(
+        block,
+        Block::Heading {
+            level: Level::Part,
+            ..
+        }
+    );
+    is_part || matches!(block, Block::Title { .. })
+}
+
+/// Whether a table comes before the next part.
+fn has_table(after: &[Block]) -> bool {
+    let mut here = after.iter().take_while(|block| !ends_part(block));
+    here.any(|block| matches!(block, Block::Table(table) if table.rows() > 0))
+}
+
+/// Entries before the next part.
+pub(super) fn entries(after: &[Block]) -> usize {
+    let here = after.iter().take_while(|block| !ends_part(block));
+    here.filter(|block| matches!(block, Block::Entry(_)))
+        .count()
+}
+
+/// Numbers of the rows that stand in tables before the next title.
+fn linked(after: &[Block], room: Room) -> BTreeSet<usize> {
+    let here = after
+        .iter()
+        .take_while(|block| !matches!(block, Block::Title { .. }));
+    let tables = here.filter_map(|block| match block {
+        Block::Table(table) => Some(table),
+        _ => None,
+    });
+    let numbers = tables.flat_map(|table| {
+        let first = table.columns.first();
+        let column = first.filter(|column| column.kind == ColumnKind::RowNumber);
+        let cells = column.map_or(&[][..], |column| &column.cells);
+        cells.iter().take(table::shown(table, room))
+    });
+    numbers
+        .filter_map(|number| number.as_str().parse().ok())
+        .collect()
 }

@@ -5,7 +5,8 @@ use std::iter;
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
-    CrashResult, FaultKind, Finding, FixRow, ModeRow, Model, OperationRow, RecoveredRow, Verdict,
+    CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
+    Verdict,
 };
 use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
@@ -16,7 +17,6 @@ use crate::words;
 use iostrata_core::gap::Missing;
 
 mod alike;
-mod formats;
 mod told;
 
 use told::show_whole;
@@ -112,7 +112,7 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     for (file, because) in rebuilt {
         page.bullet(2, &format!("{file} may hold anything: {because}"));
     }
-    for said in formats::looked_at(result) {
+    for said in looked_at(result) {
         page.bullet(2, &said);
     }
     let modes = result.modes.iter();
@@ -180,7 +180,7 @@ fn verdict(result: &CrashResult) -> String {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
-        (Verdict::Failing, Some(first)) => match formats::unknown_of(result, first) {
+        (Verdict::Failing, Some(first)) => match unknown_of(result, first) {
             None => format!(
                 "A crash can break this{}: {}. {}",
                 on(&damaged_on(result, first)),
@@ -191,7 +191,7 @@ fn verdict(result: &CrashResult) -> String {
                 "By the built-in rules a crash can break this{}: {}. {}",
                 on(&damaged_on(result, first)),
                 broken(result, first),
-                formats::unknown(row),
+                unknown(row),
             ),
         },
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
@@ -370,4 +370,53 @@ fn explored(mode: &ModeRow) -> String {
         parts.push(format!("{points} not explored"));
     }
     parts.join("; ")
+}
+
+/// The file that a finding of the built-in rules is about, or whose journal it is about, where these do not know its format
+/// and nobody else looked at it.
+fn unknown_of<'r>(result: &'r CrashResult, finding: &Finding) -> Option<&'r FormatRow> {
+    let about = [Some(&finding.culprit), finding.before.as_ref()];
+    let paths = about
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it.path.as_deref());
+    let paths: Vec<&str> = paths.collect();
+    let rows = result.modes.iter().flat_map(|mode| &mode.formats);
+    let mut unknown = rows.filter(|row| !row.checked);
+    unknown.find(|row| paths.iter().any(|path| row.covers(path.as_bytes())))
+}
+
+/// Why a finding about it may be none.
+fn unknown(row: &FormatRow) -> String {
+    let FormatRow { file, format, .. } = row;
+    match &row.unchecked_because {
+        Some(because) => {
+            format!("But {file} is {format}, which these rules do not know; {because}.")
+        }
+        None => format!(
+            "But {file} is {format}, which these rules do not know: --check {} does.",
+            row.check
+        ),
+    }
+}
+
+/// Who looked at which of these files.
+fn looked_at(result: &CrashResult) -> BTreeSet<String> {
+    let rows = result.modes.iter().flat_map(|mode| &mode.formats);
+    let said = rows.map(|row| {
+        let FormatRow { file, format, .. } = row;
+        match &row.unchecked_because {
+            _ if row.checked => format!(
+                "{file} is {format}: it has to be sound by its own program, and to hold what it held at some time of the \
+                 run; all else is checked by the built-in rules"
+            ),
+            Some(because) => format!(
+                "{file} is {format}, which the built-in rules do not know, and was checked by them alone: {because}"
+            ),
+            None => format!(
+                "{file} is {format}, which the built-in rules do not know, and was checked by them alone"
+            ),
+        }
+    });
+    said.collect()
 }

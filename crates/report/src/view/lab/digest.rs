@@ -3,7 +3,7 @@
 
 use iostrata_core::bytes::grouped;
 use iostrata_core::environment::Backend;
-use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget};
+use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, Shared};
 use iostrata_core::noun;
 use iostrata_core::reply::{Overview, Reply, Standing, overview};
 use iostrata_core::{Environment, Gap};
@@ -114,47 +114,39 @@ fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
 
 /// Experiments below each other, the few questions that lead of each.
 fn several_of(page: &mut Page, experiments: &[&Experiment], room: usize) {
-    let mut all: Vec<Vec<Answered>> = experiments
-        .iter()
-        .map(|experiment| {
-            let replies = experiment.replies().into_iter();
-            let leading = replies.filter(|reply| reply.leads);
-            leading.map(|reply| answered(&reply, Form::Line)).collect()
-        })
-        .collect();
-    let column = column(page, all.iter().flatten());
-    for one in all.iter_mut().flatten() {
+    let parts = experiments.iter().map(|experiment| {
+        let replies = experiment.replies().into_iter();
+        let leading = replies.filter(|reply| reply.leads);
+        let answers = leading.map(|reply| answered(&reply, Form::Line));
+        (Some(experiment.shared()), answers.collect())
+    });
+    draw(page, parts.collect(), room);
+}
+
+fn answers(page: &mut Page, replies: &[Reply], room: usize) {
+    let answers = replies.iter().map(|reply| answered(reply, Form::Stack));
+    draw(page, vec![(None, answers.collect())], room);
+}
+
+/// Answers, those of several experiments below their headings.
+fn draw(page: &mut Page, mut parts: Vec<(Option<Shared<'_>>, Vec<Answered>)>, room: usize) {
+    let column = column(page, parts.iter().flat_map(|(_, answers)| answers));
+    let mut all: Vec<_> = parts.iter_mut().flat_map(|(_, answers)| answers).collect();
+    for one in &mut all {
         one.column = column;
     }
-    shorten(page, all.iter_mut().flatten().collect(), room);
-    for (experiment, answers) in experiments.iter().zip(all) {
-        let shared = experiment.shared();
-        let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
-        page.heading(SectionId::Experiment(shared.id), &heading);
+    shorten(page, all, room);
+    for (experiment, answers) in parts {
+        if let Some(shared) = experiment {
+            let heading = format!("{} ({})", shared.about.to_uppercase(), shared.id);
+            page.heading(SectionId::Experiment(shared.id), &heading);
+        }
         if answers.is_empty() {
             page.paragraph(0, "No question has the rows it needs.");
         }
         for one in answers {
             page.answered(one);
         }
-    }
-}
-
-fn answers(page: &mut Page, replies: &[Reply], room: usize) {
-    let mut all: Vec<Answered> = replies
-        .iter()
-        .map(|reply| answered(reply, Form::Stack))
-        .collect();
-    let column = column(page, all.iter());
-    for one in &mut all {
-        one.column = column;
-    }
-    shorten(page, all.iter_mut().collect(), room);
-    if all.is_empty() {
-        page.paragraph(0, "No question has the rows it needs.");
-    }
-    for one in all {
-        page.answered(one);
     }
 }
 

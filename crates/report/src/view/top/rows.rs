@@ -200,54 +200,41 @@ fn work_columns<'a>(
     interval: &Interval,
     works: &(impl Iterator<Item = &'a Work> + Clone),
 ) -> Vec<Column> {
-    let calls = |head: &str, text: &dyn Fn(&Calls) -> String| {
+    let column = |head: &str, text: &dyn Fn(&Work) -> Option<String>| {
         let cells = works
             .clone()
-            .map(|work| Cell::seen(work.calls.as_ref(), text));
+            .map(|work| Cell::seen(text(work), |text| text));
         Column::number(head, cells)
+    };
+    let calls = |head: &str, text: &dyn Fn(&Calls) -> String| {
+        column(head, &|work| work.calls.as_ref().map(text))
     };
     let cache = |head: &str, text: &dyn Fn(&Pages) -> String| {
-        let cells = works
-            .clone()
-            .map(|work| Cell::seen(work.cache.as_ref(), text));
-        Column::number(head, cells)
+        column(head, &|work| work.cache.as_ref().map(text))
     };
     let device = |head: &str, text: &dyn Fn(&FileRequests) -> String| {
-        let cells = works
-            .clone()
-            .map(|work| Cell::seen(work.device.as_ref(), text));
-        Column::number(head, cells)
+        column(head, &|work| work.device.as_ref().map(text))
     };
+    let count = |count| count_rate(interval, count);
+    let size = |count_bytes| size_rate(interval, count_bytes);
     vec![
-        calls("calls/s", &|calls| count_rate(interval, calls.count())).rank(4),
+        calls("calls/s", &|calls| count(calls.count())).rank(4),
         calls("in calls %", &|calls| {
             number(interval.share(calls.time_s()) * 100.0)
         })
         .rank(8),
-        calls("read/s", &|calls| size_rate(interval, calls.reads.bytes)),
-        calls("written/s", &|calls| {
-            size_rate(interval, calls.writes.bytes)
-        }),
-        calls("syncs/s", &|calls| count_rate(interval, calls.syncs.count)).rank(1),
+        calls("read/s", &|calls| size(calls.reads.bytes)),
+        calls("written/s", &|calls| size(calls.writes.bytes)),
+        calls("syncs/s", &|calls| count(calls.syncs.count)).rank(1),
         calls("ms/sync", &|calls| match calls.syncs.count {
             0 => "-".to_owned(),
             count => milliseconds(calls.syncs.time_s / count as f64),
         })
         .rank(5),
-        cache("missed/s", &|cache| {
-            count_rate(interval, cache.missed_pages)
-        })
-        .rank(6),
-        cache("dirtied/s", &|cache| {
-            size_rate(interval, cache.dirtied_bytes)
-        })
-        .rank(7),
-        device("from disk/s", &|device| {
-            size_rate(interval, device.reads.bytes)
-        }),
-        device("to disk/s", &|device| {
-            size_rate(interval, device.data.bytes)
-        }),
+        cache("missed/s", &|cache| count(cache.missed_pages)).rank(6),
+        cache("dirtied/s", &|cache| size(cache.dirtied_bytes)).rank(7),
+        device("from disk/s", &|device| size(device.reads.bytes)),
+        device("to disk/s", &|device| size(device.data.bytes)),
     ]
 }
 

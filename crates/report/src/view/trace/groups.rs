@@ -23,18 +23,14 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
         Together::Path => ("files", "file"),
     };
     let groups = view.selection.files(view.result, by);
-    let shown: Vec<&FileGroup<'_>> = groups
-        .iter()
-        .take(view.selection.limit(groups.len()))
-        .collect();
+    let limit = view.selection.limit(groups.len());
+    let shown: Vec<&FileGroup<'_>> = groups.iter().take(limit).collect();
     page.heading(SectionId::Groups, &heading(noun, shown.len(), groups.len()));
     let names: Vec<&str> = shown.iter().map(|group| view.path(group.name)).collect();
     let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
+    let names = distinct(&names, &vec![page.width() / SHARE; names.len()]);
     let mut columns = vec![
-        Column::label(
-            head,
-            distinct(&names, &vec![page.width() / SHARE; names.len()]),
-        ),
+        Column::label(head, names),
         Column::number("files", shown.iter().map(|group| grouped(group.files))),
     ];
     columns.extend(file().columns(&[Group::Above, Group::Below], &rows));
@@ -42,36 +38,22 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
 }
 
 pub(super) fn processes(page: &mut Page, view: &View<'_>) -> LeftOut {
-    let rows = by_process(&view.result.tasks);
+    let (rows, all) = (by_process(&view.result.tasks), view.result.processes);
     let parts = [Group::Process, Group::Name, Group::Task];
-    draw(
-        page,
-        view,
-        rows,
-        SectionId::Processes,
-        view.result.processes,
-        &parts,
-    )
+    draw(page, view, SectionId::Processes, rows, all, &parts)
 }
 
 pub(super) fn threads(page: &mut Page, view: &View<'_>) -> LeftOut {
-    let rows = view.result.tasks.clone();
+    let (rows, all) = (view.result.tasks.clone(), view.result.threads);
     let parts = [Group::Process, Group::Thread, Group::Name, Group::Task];
-    draw(
-        page,
-        view,
-        rows,
-        SectionId::Threads,
-        view.result.threads,
-        &parts,
-    )
+    draw(page, view, SectionId::Threads, rows, all, &parts)
 }
 
 fn draw(
     page: &mut Page,
     view: &View<'_>,
-    mut rows: Vec<TaskRow>,
     id: SectionId,
+    mut rows: Vec<TaskRow>,
     all: u64,
     parts: &[Group],
 ) -> LeftOut {
