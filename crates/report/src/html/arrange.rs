@@ -1,18 +1,18 @@
 //! The sections of a result in the order of a page: problems before the figures, and tables of one
 //! kind merged.
 
-use super::fold::Kind;
+use super::Drawn;
 use crate::view::page::Section;
 use crate::view::page::{Block, Page, Tone};
 use crate::view::section::SectionId;
 
 /// The blocks as a page shows them. `has_time` says whether a chart stands in the part over time.
-pub(super) fn arranged(kind: Kind, page: Page, has_time: bool) -> Vec<Block> {
+pub(super) fn arranged(result: Drawn<'_>, page: Page, has_time: bool) -> Vec<Block> {
     let sections = page.into_sections();
-    let sections = match kind {
-        Kind::Trace => findings_first(sections, has_time),
-        Kind::Lab => machine_last(sections.into_iter().map(joined)),
-        Kind::Doctor | Kind::Cache | Kind::Crash | Kind::Comparison => sections,
+    let sections = match result {
+        Drawn::Trace(_) => findings_first(sections, has_time),
+        Drawn::Lab(_) => machine_last(sections.into_iter().map(joined)),
+        _ => sections,
     };
     let blocks = sections.into_iter().flat_map(|section| section.blocks);
     blocks.collect()
@@ -108,6 +108,7 @@ fn plain(text: String) -> Block {
 mod tests {
     use super::*;
     use crate::view::table::{Column, Table};
+    use crate::view::trace::fixture::empty;
 
     fn heads(blocks: &[Block]) -> Vec<String> {
         let heads = blocks.iter().filter_map(|block| match block {
@@ -126,7 +127,7 @@ mod tests {
         page.part(SectionId::Bytes, "bytes");
         page.heading(SectionId::Findings, "all findings: 0");
         page.heading(SectionId::Files, "all files: 0");
-        let blocks = arranged(Kind::Trace, page, true);
+        let blocks = arranged(Drawn::Trace(&empty()), page, true);
         let expected = ["findings", "over-time", "bytes", "files", "machine"];
         assert_eq!(heads(&blocks), expected);
         assert!(
@@ -154,7 +155,9 @@ mod tests {
             table.draw(&mut page);
         }
         page.paragraph(0, "times are from the observed run");
-        let blocks = arranged(Kind::Lab, page, false);
+        let saved = include_str!("../../tests/saved/lab.json");
+        let lab = serde_json::from_str(saved).unwrap();
+        let blocks = arranged(Drawn::Lab(&lab), page, false);
         let tables: Vec<&Table> = blocks
             .iter()
             .filter_map(|block| match block {

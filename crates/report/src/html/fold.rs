@@ -1,17 +1,8 @@
 //! Which parts of a page are open at first, which are folded, and which are printed.
 
+use super::Drawn;
 use super::markup::Markup;
 use crate::view::section::SectionId;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Lab,
-    Trace,
-    Doctor,
-    Cache,
-    Crash,
-    Comparison,
-}
 
 /// How a part stands on the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,20 +18,20 @@ pub(super) enum Fold {
 }
 
 impl Fold {
-    pub(super) fn of(kind: Kind, id: SectionId) -> Self {
+    pub(super) fn of(result: Drawn<'_>, id: SectionId) -> Self {
         use SectionId::{
             Bytes, Calls, Caveats, Changed, Experiments, Files, Findings, Limit, Missing,
             NotJudged, Notes, Open, OverTime, Reasons, Rows, Strata,
         };
-        match (kind, id) {
-            (Kind::Trace, Findings)
-            | (Kind::Comparison, Limit | Open | Experiments | Strata | Findings)
-            | (Kind::Doctor | Kind::Crash, _) => Self::Open,
-            (Kind::Cache, Files) => Self::Opened,
-            (Kind::Trace, OverTime | Bytes | Files | Calls | Missing)
-            | (Kind::Lab, Caveats | Notes)
-            | (Kind::Cache, Reasons)
-            | (Kind::Comparison, Rows | Changed | NotJudged | Notes) => Self::Printed,
+        match (result, id) {
+            (Drawn::Trace(_), Findings)
+            | (Drawn::Comparison(_), Limit | Open | Experiments | Strata | Findings)
+            | (Drawn::Doctor(_) | Drawn::Crash(_), _) => Self::Open,
+            (Drawn::Cache(_), Files) => Self::Opened,
+            (Drawn::Trace(_), OverTime | Bytes | Files | Calls | Missing)
+            | (Drawn::Lab(_), Caveats | Notes)
+            | (Drawn::Cache(_), Reasons)
+            | (Drawn::Comparison(_), Rows | Changed | NotJudged | Notes) => Self::Printed,
             _ => Self::Closed,
         }
     }

@@ -24,7 +24,7 @@ use iostrata_core::trace::TraceResult;
 use self::blocks::Drawing;
 use self::charts::Chart;
 use self::document::Document;
-use self::fold::{Fold, Kind};
+use self::fold::Fold;
 use self::lead::Lead;
 use self::markup::Markup;
 use self::outline::Outline;
@@ -84,7 +84,7 @@ impl<'a> Made<'a> {
         Self {
             name: titled.name.as_deref(),
             result,
-            blocks: arrange::arranged(result.kind(), blocks_of(result), has_time),
+            blocks: arrange::arranged(result, blocks_of(result), has_time),
             charts,
         }
     }
@@ -153,7 +153,7 @@ fn draw(
     let drawing = Drawing {
         blocks: &made.blocks,
         charts: &made.charts,
-        kind: made.result.kind(),
+        result: made.result,
         lead: match made.result {
             Drawn::Trace(result) => Some(Lead::Trace(lead::of_trace(outline, result))),
             Drawn::Lab(result) if !is_folded => Some(Lead::Experiment(result)),
@@ -181,19 +181,6 @@ fn charts_of(result: Drawn<'_>) -> Vec<Chart> {
         Drawn::Doctor(_) | Drawn::Comparison(_) => Vec::new(),
         Drawn::Crash(result) => charts::of_crash(result),
         Drawn::Cache(result) => charts::of_cache(result),
-    }
-}
-
-impl Drawn<'_> {
-    fn kind(self) -> Kind {
-        match self {
-            Self::Lab(_) => Kind::Lab,
-            Self::Trace(_) => Kind::Trace,
-            Self::Doctor(_) => Kind::Doctor,
-            Self::Cache(_) => Kind::Cache,
-            Self::Crash(_) => Kind::Crash,
-            Self::Comparison(_) => Kind::Comparison,
-        }
     }
 }
 

@@ -103,16 +103,20 @@ pub fn missing(what: &Missing) -> Words {
     })
 }
 
-/// A count and its noun, `#` standing for the count.
 fn items(count: u64, of: Countable) -> String {
-    let (one, several) = noun(of);
     let number = if is_grouped(of) {
         grouped(count)
     } else {
         count.to_string()
     };
-    let noun = if count == 1 { one } else { several };
-    noun.replace('#', &number)
+    let parts = noun(of)
+        .split(['[', ']'])
+        .map(|part| match part.split_once('|') {
+            Some((one, _)) if count == 1 => one,
+            Some((_, several)) => several,
+            None => part,
+        });
+    parts.collect::<String>().replace('#', &number)
 }
 
 fn is_grouped(of: Countable) -> bool {
@@ -132,109 +136,68 @@ fn is_grouped(of: Countable) -> bool {
     )
 }
 
-/// The noun for one and for several.
-fn noun(of: Countable) -> (&'static str, &'static str) {
-    let both = |noun| (noun, noun);
+/// A noun in text: `#` stands for the count, and `[one|several]` for the form that it asks for.
+fn noun(of: Countable) -> &'static str {
     match of {
-        Countable::AioOperations => (
-            "# libaio operation without result and time",
-            "# libaio operations without results and times",
-        ),
-        Countable::AioReads => ("# read by libaio", "# reads by libaio"),
-        Countable::AttributeChanges => ("# change of attributes", "# changes of attributes"),
-        Countable::BlockRequests => ("# block request", "# block requests"),
-        Countable::Buffers => ("# buffer", "# buffers"),
-        Countable::CacheEvents => ("# page-cache event", "# page-cache events"),
-        Countable::CacheEventsWithoutFile => (
-            "# page-cache event without its file",
-            "# page-cache events without their file",
-        ),
-        Countable::Calls => ("# call", "# calls"),
-        Countable::CallsOrCacheEvents => {
-            ("# call or page-cache event", "# calls or page-cache events")
+        Countable::AioOperations => "# libaio operation[|s] without result[|s] and time[|s]",
+        Countable::AioReads => "# read[|s] by libaio",
+        Countable::AttributeChanges => "# change[|s] of attributes",
+        Countable::BlockRequests => "# block request[|s]",
+        Countable::Buffers => "# buffer[|s]",
+        Countable::CacheEvents => "# page-cache event[|s]",
+        Countable::CacheEventsWithoutFile => "# page-cache event[|s] without [its|their] file",
+        Countable::Calls => "# call[|s]",
+        Countable::CallsOrCacheEvents => "# call[|s] or page-cache event[|s]",
+        Countable::CallsWithoutArguments => "# call[|s] whose arguments could not be read",
+        Countable::CallsWithoutFile => "# call[|s] without [its|their] file",
+        Countable::DirectoriesOfNames => "[directory|directories] of # name[|s]",
+        Countable::EarlyProcesses => "# process[|es] that ended as the observation began",
+        Countable::Events => "# event[|s]",
+        Countable::FileNames => "# name[|s] of [a file|files]",
+        Countable::FilePaths => "paths of # file[|s]",
+        Countable::FilesWithoutRow => "# file[|s] listed separately",
+        Countable::ForeignCalls => "# system call[|s] of [a 32-bit program|32-bit programs]",
+        Countable::HiddenCalls => "# call[|s] on [a file|files]",
+        Countable::HistorySteps => "# step[|s] of the history",
+        Countable::JournalParticipants => {
+            "# participant[|s] of [a journal transaction|journal transactions]"
         }
-        Countable::CallsWithoutArguments => (
-            "# call whose arguments could not be read",
-            "# calls whose arguments could not be read",
-        ),
-        Countable::CallsWithoutFile => ("# call without its file", "# calls without their file"),
-        Countable::DirectoriesOfNames => ("directory of # name", "directories of # names"),
-        Countable::EarlyProcesses => (
-            "# process that ended as the observation began",
-            "# processes that ended as the observation began",
-        ),
-        Countable::Events => ("# event", "# events"),
-        Countable::FileNames => ("# name of a file", "# names of files"),
-        Countable::FilePaths => ("paths of # file", "paths of # files"),
-        Countable::FilesWithoutRow => ("# file listed separately", "# files listed separately"),
-        Countable::ForeignCalls => (
-            "# system call of a 32-bit program",
-            "# system calls of 32-bit programs",
-        ),
-        Countable::HiddenCalls => ("# call on a file", "# calls on files"),
-        Countable::HistorySteps => ("# step of the history", "# steps of the history"),
-        Countable::JournalParticipants => (
-            "# participant of a journal transaction",
-            "# participants of journal transactions",
-        ),
-        Countable::MatchingProcesses => ("# process that matches", "# processes that match"),
-        Countable::MisfitOperations => (
-            "# operation that did not fit the previous ones",
-            "# operations that did not fit the previous ones",
-        ),
-        Countable::MoreChangedFiles => ("what changed # more file", "what changed # more files"),
-        Countable::MovedThreads => (
-            "# thread's calls right after its process was moved into the cgroup",
-            "# threads' calls right after their process was moved into the cgroup",
-        ),
-        Countable::NamesWithoutDirectory => ("# name", "# names"),
-        Countable::Operations => ("# operation", "# operations"),
-        Countable::OthersProcesses => ("# process of another user", "# processes of other users"),
-        Countable::PayloadBytes => ("# byte of payload", "# bytes of payload"),
-        Countable::PayloadEvents => ("# event with payload", "# events with payload"),
-        Countable::PlacesInOrder => ("# place in the order", "# places in the order"),
-        Countable::ReadOffsets => ("# offset of a read", "# offsets of reads"),
-        Countable::RefusedThreads => (
-            "# thread of the process's descendants",
-            "# threads of the process's descendants",
-        ),
-        Countable::RequestEnds => ("# end of a request", "# ends of requests"),
-        Countable::RingNameOperations => (
-            "# io_uring operation on names",
-            "# io_uring operations on names",
-        ),
-        Countable::RingOperations => ("# io_uring operation", "# io_uring operations"),
-        Countable::SharedMappings => ("# writable shared mapping", "# writable shared mappings"),
-        Countable::StepsOrNames => ("# step or name", "# steps or names"),
-        Countable::Stops => ("# stop", "# stops"),
-        Countable::StreamedEvents => ("# streamed event", "# streamed events"),
-        Countable::SystemCallsWithoutFile => (
-            "# system call without its file",
-            "# system calls without their file",
-        ),
-        Countable::Tasks => ("# task", "# tasks"),
-        Countable::ThreadCalls => ("calls of # thread", "calls of # threads"),
-        Countable::ThreadDetails => (
-            "ends, names, CPU time and page faults of # thread",
-            "ends, names, CPU time and page faults of # threads",
-        ),
-        Countable::ThreadEnds => ("ends of # thread", "ends of # threads"),
-        Countable::ThreadFigures => (
-            "CPU time and faults of # thread",
-            "CPU time and faults of # threads",
-        ),
-        Countable::ThreadRows => ("rows of # thread", "rows of # threads"),
-        Countable::Threads => ("# thread", "# threads"),
-        Countable::TimelineRequests => ("# request in the timeline", "# requests in the timeline"),
-        Countable::Transfers => ("the order of # transfer", "the order of # transfers"),
-        Countable::Truncates => ("# truncate", "# truncates"),
-        Countable::UnmatchedOperations => both("operations that match the earlier state: # do not"),
-        Countable::Watchdogs => (
-            "# watchdog for stopped processes",
-            "# watchdogs for stopped processes",
-        ),
-        Countable::Whiteouts => ("# whiteout", "# whiteouts"),
-        Countable::WriteOffsets => ("# offset of a write", "# offsets of writes"),
+        Countable::MatchingProcesses => "# process[|es] that [matches|match]",
+        Countable::MisfitOperations => "# operation[|s] that did not fit the previous ones",
+        Countable::MoreChangedFiles => "what changed # more file[|s]",
+        Countable::MovedThreads => {
+            "# [thread's|threads'] calls right after [its|their] process was moved into the cgroup"
+        }
+        Countable::NamesWithoutDirectory => "# name[|s]",
+        Countable::Operations => "# operation[|s]",
+        Countable::OthersProcesses => "# process[|es] of [another user|other users]",
+        Countable::PayloadBytes => "# byte[|s] of payload",
+        Countable::PayloadEvents => "# event[|s] with payload",
+        Countable::PlacesInOrder => "# place[|s] in the order",
+        Countable::ReadOffsets => "# offset[|s] of [a read|reads]",
+        Countable::RefusedThreads => "# thread[|s] of the process's descendants",
+        Countable::RequestEnds => "# end[|s] of [a request|requests]",
+        Countable::RingNameOperations => "# io_uring operation[|s] on names",
+        Countable::RingOperations => "# io_uring operation[|s]",
+        Countable::SharedMappings => "# writable shared mapping[|s]",
+        Countable::StepsOrNames => "# step[|s] or name[|s]",
+        Countable::Stops => "# stop[|s]",
+        Countable::StreamedEvents => "# streamed event[|s]",
+        Countable::SystemCallsWithoutFile => "# system call[|s] without [its|their] file",
+        Countable::Tasks => "# task[|s]",
+        Countable::ThreadCalls => "calls of # thread[|s]",
+        Countable::ThreadDetails => "ends, names, CPU time and page faults of # thread[|s]",
+        Countable::ThreadEnds => "ends of # thread[|s]",
+        Countable::ThreadFigures => "CPU time and faults of # thread[|s]",
+        Countable::ThreadRows => "rows of # thread[|s]",
+        Countable::Threads => "# thread[|s]",
+        Countable::TimelineRequests => "# request[|s] in the timeline",
+        Countable::Transfers => "the order of # transfer[|s]",
+        Countable::Truncates => "# truncate[|s]",
+        Countable::UnmatchedOperations => "operations that match the earlier state: # do not",
+        Countable::Watchdogs => "# watchdog[|s] for stopped processes",
+        Countable::Whiteouts => "# whiteout[|s]",
+        Countable::WriteOffsets => "# offset[|s] of [a write|writes]",
     }
 }
 

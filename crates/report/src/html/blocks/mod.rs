@@ -5,9 +5,10 @@ mod lists;
 use std::collections::BTreeSet;
 
 use self::lists::List;
+use super::Drawn;
 use super::charts::{Chart, Place};
 use super::figure;
-use super::fold::{Fold, Kind};
+use super::fold::Fold;
 use super::lead::{self, Lead};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
@@ -16,7 +17,7 @@ use super::table::{self, Names, Room};
 use crate::format::{beginning, counted};
 use crate::view::page::{Block, Level, SEPARATOR, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Kind as ColumnKind, Table};
+use crate::view::table::{Kind, Table};
 
 /// The heading has only the beginning of a longer title, such as a command line.
 const LONGEST_TITLE: usize = 120;
@@ -31,7 +32,7 @@ pub(super) struct Drawing<'a> {
     pub(super) blocks: &'a [Block],
     pub(super) charts: &'a [Chart],
     /// In a lab result each title is an experiment, which charts may name.
-    pub(super) kind: Kind,
+    pub(super) result: Drawn<'a>,
     /// Contents below the first title and its facts.
     pub(super) lead: Option<Lead<'a>>,
     /// Whether each title is closed at first, with what stands below it.
@@ -200,7 +201,7 @@ impl Body<'_> {
         let id = self.outline.name(&format!("{}-{anchor}", self.scope.name));
         let level = self.drawing.level + 1;
         self.outline.add(level, &id, text);
-        let fold = Fold::of(self.drawing.kind, section);
+        let fold = Fold::of(self.drawing.result, section);
         self.markup.open("section", &[("class", &anchor)]);
         fold.open(self.markup, "part", |markup| {
             markup.element(HEADINGS[level], &[("id", &id)], text);
@@ -209,11 +210,11 @@ impl Body<'_> {
             id,
             heading: text.to_owned(),
             fold: Some(fold),
-            has_findings: matches!(self.drawing.kind, Kind::Trace | Kind::Crash)
+            has_findings: matches!(self.drawing.result, Drawn::Trace(_) | Drawn::Crash(_))
                 && section == SectionId::Findings,
             ..Part::default()
         };
-        let has_experiments = self.drawing.kind == Kind::Lab;
+        let has_experiments = matches!(self.drawing.result, Drawn::Lab(_));
         let experiment = has_experiments.then(|| self.titles.len().saturating_sub(1));
         let place = Place {
             experiment,
@@ -248,7 +249,8 @@ impl Body<'_> {
         self.end_section();
         let level = self.drawing.level + 2;
         let id = self.outline.name(&format!("{}-section", self.part.id));
-        let is_finding = self.drawing.kind == Kind::Crash && self.part.has_findings;
+        let is_crash = matches!(self.drawing.result, Drawn::Crash(_));
+        let is_finding = is_crash && self.part.has_findings;
         let fold = match self.part.sections {
             some if is_finding && some >= FINDINGS => Fold::Closed,
             _ => Fold::Open,
@@ -384,7 +386,7 @@ fn linked(after: &[Block], room: Room) -> BTreeSet<usize> {
     });
     let numbers = tables.flat_map(|table| {
         let first = table.columns.first();
-        let column = first.filter(|column| column.kind == ColumnKind::RowNumber);
+        let column = first.filter(|column| column.kind == Kind::RowNumber);
         let cells = column.map_or(&[][..], |column| &column.cells);
         cells.iter().take(table::shown(table, room))
     });

@@ -113,13 +113,8 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
         charts.extend(lab::sync_seconds(result).into_iter().filter_map(|seconds| {
             let id = format!("seconds-{}", seconds.number);
             let title = "Syncs and device requests per second";
-            over_time(
-                &id,
-                place(SectionId::Seconds),
-                title,
-                seconds.words,
-                &seconds.lanes,
-            )
+            let after = place(SectionId::Seconds);
+            over_time(&id, after, title, seconds.words, &seconds.lanes)
         }));
     }
     charts
@@ -146,14 +141,8 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     );
     let mut charts = Vec::new();
     charts.extend(flow::draw(&ways).map(|drawing| {
-        let title = "Bytes at each stratum";
-        let chart = Chart::new(
-            "strata",
-            Place::of(SectionId::Bytes),
-            title,
-            summary,
-            drawing,
-        );
+        let (after, title) = (Place::of(SectionId::Bytes), "Bytes at each stratum");
+        let chart = Chart::new("strata", after, title, summary, drawing);
         chart.with_table(flow::table(&ways))
     }));
     let latencies = trace::latencies(result);
@@ -166,20 +155,12 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     charts.extend(over_time("timeline", place, title, words, &lanes));
     charts.extend(flame::frames(result).map(|frames| {
         let (title, words) = frames.words();
-        Chart::new(
-            "flame",
-            Place::of(SectionId::Sites),
-            title,
-            words,
-            frames.draw(),
-        )
+        let after = Place::of(SectionId::Sites);
+        Chart::new("flame", after, title, words, frames.draw())
     }));
     let strips = trace::residency(result);
-    charts.extend(residency(
-        "Files in the page cache",
-        "as at the end",
-        &strips,
-    ));
+    let title = "Files in the page cache";
+    charts.extend(residency(title, "as at the end", &strips));
     charts
 }
 
@@ -187,13 +168,14 @@ pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
 fn residency(title: &str, when: &str, all: &[Strip<'_>]) -> Option<Chart> {
     let differ = all.iter().filter(|strip| strip.differs());
     let strips: Vec<Strip<'_>> = differ.copied().collect();
-    let same = counted((all.len() - strips.len()) as u64, "file");
-    let same = match all.len() - strips.len() {
+    let same = all.len() - strips.len();
+    let files = counted(same as u64, "file");
+    let are = if same == 1 { "is" } else { "are" };
+    let same = match same {
         0 => String::new(),
-        1 => format!(" {same} is the same throughout, from the first byte to the last: not shown."),
-        _ => {
-            format!(" {same} are the same throughout, from the first byte to the last: not shown.")
-        }
+        _ => format!(
+            " {files} {are} the same throughout, from the first byte to the last: not shown."
+        ),
     };
     let summary = format!("Each file from first to last byte, {when}.{same}");
     let (files, drawing) = (Place::of(SectionId::Files), strips::draw(&strips)?);

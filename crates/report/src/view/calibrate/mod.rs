@@ -81,10 +81,8 @@ fn filesystems(result: &CalibrateResult) -> Vec<Model> {
 fn show_denied(page: &mut Page, result: &CalibrateResult) {
     for row in &result.rows {
         for outcome in row.denied() {
-            page.bullet(
-                2,
-                &format!("{}; the model denies it", left_of(row, outcome)),
-            );
+            let text = format!("{}; the model denies it", left_of(row, outcome));
+            page.bullet(2, &text);
         }
     }
     for row in &result.rows {
@@ -166,10 +164,8 @@ fn show_not_recovered(page: &mut Page, result: &CalibrateResult) {
     } else {
         MOST_NOT_RECOVERED
     };
-    page.heading(
-        SectionId::Allowed,
-        "allowed by the model, and not recovered",
-    );
+    let title = "allowed by the model, and not recovered";
+    page.heading(SectionId::Allowed, title);
     let mut is_exact = true;
     for row in &result.rows {
         let telling = row.not_recovered.iter();

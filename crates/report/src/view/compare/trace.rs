@@ -140,10 +140,8 @@ fn calls(page: &mut Page, runs: &Runs) {
     if shown.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Calls,
-        "calls, those whose time differs most first",
-    );
+    let title = "calls, those whose time differs most first";
+    page.heading(SectionId::Calls, title);
     Table::new(2, compare::calls().columns(&[Group::Page], &shown)).draw(page);
 }
 
@@ -170,10 +168,8 @@ fn files(page: &mut Page, runs: &Runs) {
     if shown.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Files,
-        "files in both, those whose time differs most first",
-    );
+    let title = "files in both, those whose time differs most first";
+    page.heading(SectionId::Files, title);
     let paths = shown.iter().map(|file| file.path.clone());
     let mut columns = vec![Column::paths("file", PATH_COLUMNS, paths)];
     columns.extend(compare::files().columns(&[Group::Page], &shown));

@@ -43,10 +43,8 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     let rest = groups.iter().skip(MOST_FINDINGS);
     let more: usize = rest.map(alike::Alike::count).sum();
     if more > 0 {
-        page.paragraph(
-            0,
-            &format!("{} more; --json has them.", counted(more as u64, "finding")),
-        );
+        let text = format!("{} more; --json has them.", counted(more as u64, "finding"));
+        page.paragraph(0, &text);
     }
     show_kind(page, result);
     show_fix(page, result);
@@ -79,26 +77,20 @@ fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
         page.blank();
-        page.paragraph(
-            0,
-            &format!("`iostrata explain {kind}` prints the page of a kind"),
-        );
+        let text = format!("`iostrata explain {kind}` prints the page of a kind");
+        page.paragraph(0, &text);
     }
 }
 
 fn show_explored(page: &mut Page, result: &CrashResult) {
     page.heading(SectionId::Explored, "explored");
     if let Some(partition) = &result.partition {
-        page.bullet(
-            2,
-            &format!("part {partition} of the states; iostrata merge joins the parts"),
-        );
+        let text = format!("part {partition} of the states; iostrata merge joins the parts");
+        page.bullet(2, &text);
     }
     if let Some(by) = &result.interrupted_by {
-        page.bullet(
-            2,
-            &format!("ended by {by}: what follows is what was explored until then"),
-        );
+        let text = format!("ended by {by}: what follows is what was explored until then");
+        page.bullet(2, &text);
     }
     for mode in &result.modes {
         page.bullet(2, &explored(mode));
@@ -262,10 +254,8 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     page.paragraph(2, &finding.story);
     let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
     if !finding.is_smallest && is_by_model {
-        page.paragraph(
-            2,
-            "The exploration was ended before this state was made smaller.",
-        );
+        let text = "The exploration was ended before this state was made smaller.";
+        page.paragraph(2, text);
     }
     page.styled(2, &facts.join(SEPARATOR), Tone::Quiet);
     if !finding.recovered.is_empty() {

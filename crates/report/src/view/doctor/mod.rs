@@ -15,10 +15,8 @@ use crate::view::section::SectionId;
 pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
     page.title("doctor", &answer(result), Vec::new());
     page.paragraph(0, &machine(&result.environment));
-    page.heading(
-        SectionId::Storage,
-        "storage, from the file system to the device",
-    );
+    let title = "storage, from the file system to the device";
+    page.heading(SectionId::Storage, title);
     let names = result
         .stack
         .layers

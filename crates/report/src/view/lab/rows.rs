@@ -33,7 +33,7 @@ pub(super) fn draw<'a, R: Named>(
             page.section(&format!("on {target}"));
         }
         for (position, title) in titles.iter().enumerate() {
-            let rows = view.which(|row| row.target() == target && row.title() == *title);
+            let rows = view.which(|row| row.facts.target == target && row.title() == *title);
             if rows.is_empty() {
                 continue;
             }
@@ -112,7 +112,8 @@ fn compared_rows<'a, R: Named>(
     let in_full = view.targets().into_iter().next();
     let is_cited = |row: &Numbered<'_, R>| {
         let mut answers = answers.iter();
-        Some(row.target()) != in_full && answers.any(|answer| answer.rows.contains(&row.number))
+        Some(row.facts.target) != in_full
+            && answers.any(|answer| answer.rows.contains(&row.facts.number))
     };
     let alike = view.which(|row| row.title() == title);
     let wanted = alike.iter();
@@ -124,7 +125,7 @@ fn compared_rows<'a, R: Named>(
     for name in distinct(wanted.into_iter().map(Numbered::name)) {
         for target in view.targets() {
             let same = alike.iter();
-            let same = same.filter(|row| row.name() == name && row.target() == target);
+            let same = same.filter(|row| row.name() == name && row.facts.target == target);
             rows.extend(same.copied());
         }
     }

@@ -18,7 +18,6 @@ use crate::view::table::{Cell, Column, LeftOut, Table};
 const MIXED: &str = "95 % or range";
 
 pub(super) struct Numbered<'a, R> {
-    pub(super) number: usize,
     pub(super) row: &'a R,
     pub(super) facts: Facts<'a>,
 }
@@ -32,20 +31,12 @@ impl<R> Clone for Numbered<'_, R> {
 impl<R> Copy for Numbered<'_, R> {}
 
 impl<'a, R: Named> Numbered<'a, R> {
-    pub(super) fn target(&self) -> &'a str {
-        self.facts.target
-    }
-
     pub(super) fn name(&self) -> String {
         self.row.name()
     }
 
     pub(super) fn title(&self) -> String {
         self.row.title()
-    }
-
-    pub(super) fn timing(&self) -> Option<&'a Timing> {
-        self.facts.timing
     }
 
     /// `fsync append on host`.
@@ -55,11 +46,7 @@ impl<'a, R: Named> Numbered<'a, R> {
 
     /// `host`, or `host@web1` in a result of several machines.
     pub(super) fn where_at(&self) -> String {
-        on(self.target(), self.machine())
-    }
-
-    pub(super) fn machine(&self) -> Option<&'a str> {
-        self.facts.machine
+        on(self.facts.target, self.facts.machine)
     }
 }
 
@@ -110,13 +97,9 @@ impl<'a, R: Named> View<'a, R> {
         fields: Fields<'a, &'a R>,
         extent: Extent,
     ) -> Self {
-        let numbered = |(facts, row): (&Facts<'a>, _)| Numbered {
-            number: facts.number,
-            row,
-            facts: *facts,
-        };
+        let numbered = |(facts, row): (&Facts<'a>, _)| Numbered { row, facts: *facts };
         let mut all: Vec<Numbered<'a, R>> = facts.iter().zip(rows).map(numbered).collect();
-        if all.iter().any(|row| row.machine().is_some()) {
+        if all.iter().any(|row| row.facts.machine.is_some()) {
             beside_each_other(&mut all);
         }
         Self {
@@ -139,7 +122,7 @@ impl<'a, R: Named> View<'a, R> {
 
     /// Names of the targets that have rows: the host first, then in their order.
     pub(super) fn targets(&self) -> Vec<&'a str> {
-        let mut names = distinct(self.all.iter().map(Numbered::target));
+        let mut names = distinct(self.all.iter().map(|row| row.facts.target));
         names.sort_by_key(|name| *name != HOST);
         names
     }
@@ -155,12 +138,12 @@ impl<'a, R: Named> View<'a, R> {
 
     /// Notes that rows were drawn.
     pub(super) fn show(&mut self, rows: &[Numbered<'_, R>]) {
-        self.shown.extend(rows.iter().map(|row| row.number));
+        self.shown.extend(rows.iter().map(|row| row.facts.number));
     }
 
     /// The ones drawn so far.
     pub(super) fn shown(&self) -> Vec<Numbered<'a, R>> {
-        self.which(|row| self.shown.contains(&row.number))
+        self.which(|row| self.shown.contains(&row.facts.number))
     }
 
     pub(super) fn hidden(&self) -> usize {
@@ -168,7 +151,7 @@ impl<'a, R: Named> View<'a, R> {
     }
 
     pub(super) fn columns(&self, groups: &[Group], rows: &[Numbered<'a, R>]) -> Vec<Column> {
-        let timings = rows.iter().map(Numbered::timing);
+        let timings = rows.iter().map(|row| row.facts.timing);
         let rows: Vec<&R> = rows.iter().map(|row| row.row).collect();
         let columns = groups.iter();
         let columns = columns.flat_map(|group| self.fields.columns(&[*group], &rows));
@@ -224,7 +207,7 @@ impl<'a, R: Named> View<'a, R> {
             && self
                 .shown()
                 .iter()
-                .any(|row| row.timing().is_some_and(is_range))
+                .any(|row| row.facts.timing.is_some_and(is_range))
     }
 }
 
@@ -272,21 +255,21 @@ pub(super) fn machines<'t>(
 
 pub(super) fn names<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
     let mut columns = vec![
-        Column::row_numbers(rows.iter().map(|row| row.number)),
+        Column::row_numbers(rows.iter().map(|row| row.facts.number)),
         Column::label(head, rows.iter().map(Numbered::name)),
     ];
-    columns.extend(machines(rows.iter().map(Numbered::machine)));
+    columns.extend(machines(rows.iter().map(|row| row.facts.machine)));
     columns
 }
 
 /// The same of rows of several targets, below each other.
 pub(super) fn names_on<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
     let mut columns = vec![
-        Column::row_numbers(rows.iter().map(|row| row.number)),
+        Column::row_numbers(rows.iter().map(|row| row.facts.number)),
         Column::label(head, rows.iter().map(Numbered::name)).once(),
-        Column::label("on", rows.iter().map(Numbered::target)),
+        Column::label("on", rows.iter().map(|row| row.facts.target)),
     ];
-    columns.extend(machines(rows.iter().map(Numbered::machine)));
+    columns.extend(machines(rows.iter().map(|row| row.facts.machine)));
     columns
 }
 

@@ -31,10 +31,8 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     let most = view.selection.top.unwrap_or(most);
     let shown: Vec<&CallRow> = calls.iter().take(most).collect();
     if shown.is_empty() {
-        page.paragraph(
-            0,
-            &format!("calls: {}; --calls shows all", grouped(calls.len() as u64)),
-        );
+        let text = format!("calls: {}; --calls shows all", grouped(calls.len() as u64));
+        page.paragraph(0, &text);
         return;
     }
     table("calls", 0, &shown).named("calls").draw(page);
@@ -120,10 +118,8 @@ fn sites(page: &mut Page, view: &View<'_>) {
     if all.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Sites,
-        "call sites: share of time, and functions, innermost first",
-    );
+    let title = "call sites: share of time, and functions, innermost first";
+    page.heading(SectionId::Sites, title);
     for group in all {
         let words = [
             group.call.to_owned(),

@@ -155,10 +155,8 @@ fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<L
     let mut left_out = vec![Table::new(0, columns).draw(page)];
     let files: Vec<&FileGroup<'_>> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
-        page.heading(
-            SectionId::Below,
-            "below the calls: cache pages and device bytes",
-        );
+        let title = "below the calls: cache pages and device bytes";
+        page.heading(SectionId::Below, title);
         let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
         let mut columns = vec![paths(view, &files, room)];
         columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));

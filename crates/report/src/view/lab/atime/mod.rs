@@ -74,11 +74,9 @@ fn operations(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     }
     let table = Table::new(2, columns).named("access time updates, by operation and mount option");
     unshown.draw(page, "the table of operations", table);
-    page.paragraph(
-        2,
-        "yes: always; due: only if the access time is not newer than mtime and ctime (or is a day \
-         old); no: never",
-    );
+    let text = "yes: always; due: only if the access time is not newer than mtime and ctime (or is a \
+                day old); no: never";
+    page.paragraph(2, text);
 }
 
 /// Operations in their order; those of file systems that differ one below the other.
@@ -187,10 +185,8 @@ fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     if states.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Relatime,
-        "relatime: does a read update an access time that is …",
-    );
+    let title = "relatime: does a read update an access time that is …";
+    page.heading(SectionId::Relatime, title);
     let which = |moved: bool| {
         states.iter().map(move |state| {
             let probes = result.own.relatime.iter();
@@ -220,10 +216,8 @@ fn costs(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     if loops.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Loops,
-        "cost of reading: open, read and close of cached 4 KiB files",
-    );
+    let heading = "cost of reading: open, read and close of cached 4 KiB files";
+    page.heading(SectionId::Loops, heading);
     for (position, (files, reading)) in loops.into_iter().enumerate() {
         if position > 0 {
             page.blank();
@@ -235,13 +229,11 @@ fn costs(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
         let table = table(result, &of_loop).named(title);
         unshown.draw(page, "the table of loops", table);
     }
-    page.paragraph(
-        2,
-        "mean: with the standard deviation; saved: share of the time to the left of it that \
+    let text = "mean: with the standard deviation; saved: share of the time to the left of it that \
          noatime saves, with its 95 % interval; none: the interval includes 0; + sync: median of \
          the reading and the following sync; sectors: 512-byte sectors written until the end of \
-         the sync",
-    );
+         the sync";
+    page.paragraph(2, text);
 }
 
 fn title(files: Loop, reading: Reading, reads: u64) -> String {

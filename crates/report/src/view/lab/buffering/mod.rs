@@ -64,7 +64,7 @@ fn order(row: &BufferingRow) -> usize {
 
 /// Times with the decimals that the shortest one needs.
 fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
-    let timings = rows.iter().map(Numbered::timing);
+    let timings = rows.iter().map(|row| row.facts.timing);
     let times = timings.clone().flatten();
     let seconds = Seconds::showing(times.map(|timing| timing.median_s));
     let text = |time_s| seconds.text(time_s);
@@ -104,10 +104,8 @@ fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
     if runtimes.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Runtimes,
-        "what the installed runtimes pass to the kernel, and when",
-    );
+    let title = "what the installed runtimes pass to the kernel, and when";
+    page.heading(SectionId::Runtimes, title);
     let names = runtimes
         .iter()
         .map(|row| format!("{} {}", row.runtime, row.version));
@@ -187,7 +185,11 @@ fn memory(page: &mut Page, view: &mut View<'_>) {
     if !view.extent.all_rows() && targets.len() > 1 && has_contrast {
         measured.retain(is_contrast);
     }
-    let place = |row: &Numbered<'_>| targets.iter().position(|target| *target == row.target());
+    let place = |row: &Numbered<'_>| {
+        targets
+            .iter()
+            .position(|target| *target == row.facts.target)
+    };
     measured.sort_by_key(|row| (order(row.row), place(row)));
     let mut drawn = false;
     for wanted in sizes {
@@ -199,10 +201,8 @@ fn memory(page: &mut Page, view: &mut View<'_>) {
         if drawn {
             page.blank();
         } else {
-            page.heading(
-                SectionId::Memory,
-                "memory before → after the observed run, MiB",
-            );
+            let title = "memory before → after the observed run, MiB";
+            page.heading(SectionId::Memory, title);
         }
         drawn = true;
         let table = memory_table(&rows, &title).named(format!("memory, {title}"));

@@ -40,7 +40,7 @@ pub(super) fn draw<'a>(page: &mut Page, frame: &Frame<'a>, result: &'a CopyResul
 /// Rows that are drawn: all of the first target, the host where it is there. Of further
 /// targets with many rows only those that tell whether blocks are shared.
 fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
-    let mut names = view.all().iter().map(Numbered::target);
+    let mut names = view.all().iter().map(|row| row.facts.target);
     let first = names.clone().find(|name| *name == HOST).or(names.next());
     let tells_sharing = |method| {
         matches!(
@@ -50,9 +50,9 @@ fn shown<'a>(view: &View<'a>) -> Vec<Numbered<'a>> {
     };
     view.which(|row| {
         let of_target = view.all().iter();
-        let of_target = of_target.filter(|other| other.target() == row.target());
+        let of_target = of_target.filter(|other| other.facts.target == row.facts.target);
         view.extent.all_rows()
-            || Some(row.target()) == first
+            || Some(row.facts.target) == first
             || of_target.count() <= FEW_ROWS
             || tells_sharing(row.row.row.case.method)
     })
@@ -62,7 +62,7 @@ fn rows(page: &mut Page, view: &mut View<'_>) {
     let group = |row: &Numbered<'_>| {
         let case = &row.row.row.case;
         (
-            row.target().to_owned(),
+            row.facts.target.to_owned(),
             case.size_bytes,
             case.source,
             case.durable,
@@ -88,7 +88,7 @@ fn rows(page: &mut Page, view: &mut View<'_>) {
 fn title(row: &Numbered<'_>, several: bool) -> String {
     let case = &row.row.row.case;
     let place = if several {
-        format!("on {}: ", row.target())
+        format!("on {}: ", row.facts.target)
     } else {
         String::new()
     };
@@ -119,7 +119,7 @@ fn legend(page: &mut Page, view: &View<'_>) {
 }
 
 fn times<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {
-    let timings = rows.iter().map(Numbered::timing);
+    let timings = rows.iter().map(|row| row.facts.timing);
     let cpu = |head: &str, time_s: fn(&Timing) -> f64| {
         let times = timings.clone();
         let cells = times.map(|timing| Cell::seen(timing, |timing| milliseconds(time_s(timing))));
@@ -260,7 +260,7 @@ fn every_call(page: &mut Page, row: &Numbered<'_>) {
     page.blank();
     let name = format!(
         "{} {}, {}{end}, on {}",
-        row.number,
+        row.facts.number,
         row.name(),
         case.source.as_str(),
         row.where_at()

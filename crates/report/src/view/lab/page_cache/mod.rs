@@ -26,11 +26,11 @@ pub(super) fn draw<'a>(
 ) {
     let mut view = View::of(&frame.rows, &result.rows, lab::page_cache(), extent);
     // The first file system is the one that was asked for first, also where it is an image.
-    let mut targets = distinct(view.all().iter().map(Numbered::target));
+    let mut targets = distinct(view.all().iter().map(|row| row.facts.target));
     if !extent.all_rows() {
         targets.truncate(1);
     }
-    let shown = view.which(|row| targets.contains(&row.target()));
+    let shown = view.which(|row| targets.contains(&row.facts.target));
     view.show(&shown);
     unlike(page, &view);
     frame.answers(page);
@@ -46,35 +46,30 @@ const REASONS: usize = 16;
 
 /// Rows that are not in the requested state: shown first.
 fn unlike(page: &mut Page, view: &View<'_>) {
-    let mut groups: Vec<(String, String, &str, Vec<usize>)> = Vec::new();
-    for row in view.all() {
-        let Some(why) = row.row.not_as_asked.as_deref() else {
-            continue;
-        };
-        let asked = row.row.asked_state.as_str().to_owned();
-        let found = row.row.row.case.state.as_str().to_owned();
-        match groups
-            .iter_mut()
-            .find(|(a, f, w, _)| (a.as_str(), f.as_str(), *w) == (&asked, &found, why))
-        {
-            Some((.., rows)) => rows.push(row.number),
-            None => groups.push((asked, found, why, vec![row.number])),
-        }
+    let groups = distinct(view.all().iter().filter_map(not_as_asked));
+    if !groups.is_empty() {
+        page.blank();
     }
-    if groups.is_empty() {
-        return;
-    }
-    page.blank();
-    for (asked, found, why, rows) in groups {
+    for group in groups {
+        let (asked, found, why) = group;
         page.entry(format!("  not {asked}"), Tone::Warning, REASONS, why);
+        let rows = view.which(|row| not_as_asked(row) == Some(group));
+        let rows: Vec<usize> = rows.iter().map(|row| row.facts.number).collect();
         let what = if rows.len() == 1 {
-            "the row is"
+            "row is"
         } else {
-            "the rows are"
+            "rows are"
         };
         let rows = format::rows(&rows);
-        page.more(REASONS, &format!("{what} reported as {found} [{rows}]"));
+        page.more(REASONS, &format!("the {what} reported as {found} [{rows}]"));
     }
+}
+
+/// The requested state, the one found, and why.
+fn not_as_asked<'a>(row: &Numbered<'a>) -> Option<(&'static str, &'static str, &'a str)> {
+    let why = row.row.not_as_asked.as_deref()?;
+    let (asked, found) = (row.row.asked_state, row.row.row.case.state);
+    Some((asked.as_str(), found.as_str(), why))
 }
 
 /// Every row of a target: a table of times and of what the cache and the device did for each
@@ -83,7 +78,7 @@ fn rows(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
     page.part(SectionId::Rows, "every row");
     for target in targets {
         let of_target =
-            view.which(|row| row.target() == *target && row.row.row.case.parse == Parse::None);
+            view.which(|row| row.facts.target == *target && row.row.row.case.parse == Parse::None);
         if of_target.is_empty() {
             continue;
         }
@@ -94,7 +89,11 @@ fn rows(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
             let rows = of_target.iter().copied();
             let rows: Vec<Numbered<'_>> = rows.filter(|row| row.title() == size).collect();
             page.blank();
-            let times = medians("real µs", rows.iter().map(Numbered::timing), microseconds);
+            let times = medians(
+                "real µs",
+                rows.iter().map(|row| row.facts.timing),
+                microseconds,
+            );
             let table = view.table(&size, &rows, times, &[Group::Times]);
             let table = table.named(format!("times, {size} on {target}"));
             view.draw(page, &format!("the rows of {target}"), table);
@@ -145,10 +144,8 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     if reads.is_empty() {
         return;
     }
-    page.heading(
-        SectionId::Again,
-        "the same file read repeatedly, with nothing done between the reads",
-    );
+    let title = "the same file read repeatedly, with nothing done between the reads";
+    page.heading(SectionId::Again, title);
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
     let each = || reads.iter().map(|(_, read)| read);
     let medians = each().map(|read| microseconds(read.timing.median_s));
@@ -161,7 +158,11 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     let before = each().map(|read| mebibytes(read.resident_before_bytes));
     let after = each().map(|read| mebibytes(read.resident_after_bytes));
     let columns = vec![
-        Column::label("row", reads.iter().map(|(row, _)| row.number.to_string())).once(),
+        Column::label(
+            "row",
+            reads.iter().map(|(row, _)| row.facts.number.to_string()),
+        )
+        .once(),
         Column::label("state, size", reads.iter().map(|(row, _)| asked(row))).once(),
         Column::label("read", each().map(|read| read.number.to_string())),
         Column::number("real µs", medians),

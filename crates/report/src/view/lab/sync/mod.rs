@@ -59,22 +59,16 @@ fn legend(page: &mut Page, view: &View<'_>) {
         return;
     }
     page.blank();
-    page.styled(
-        0,
-        "latency: from the end of one sync to the end of the next, including the write, in µs; a \
-         percentile is shown if at least ten syncs lie beyond it; append: the file grows; \
+    let text = "latency: from the end of one sync to the end of the next, including the write, in µs; \
+         a percentile is shown if at least ten syncs lie beyond it; append: the file grows; \
          overwrite: its blocks were written before; preallocated: its blocks were allocated but \
-         never written; × 8: eight concurrent writers, each with its own file",
-        Tone::Quiet,
-    );
+         never written; × 8: eight concurrent writers, each with its own file";
+    page.styled(0, text, Tone::Quiet);
     let seen = |row: &Numbered<'_>| row.row.per_sync.flushes.is_some();
     if view.shown().iter().any(seen) {
-        page.styled(
-            0,
-            "per sync: write requests to the device, by cause, flushes of its cache, and bytes \
-             written",
-            Tone::Quiet,
-        );
+        let text = "per sync: write requests to the device, by cause, flushes of its cache, and \
+             bytes written";
+        page.styled(0, text, Tone::Quiet);
     }
     if view.has_ranges() {
         page.styled(0, RANGES, Tone::Quiet);
@@ -147,11 +141,17 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     page.heading(SectionId::Seconds, "per second, observed");
     let first = series
         .iter()
-        .position(|row| in_full.contains(&row.target()));
+        .position(|row| in_full.contains(&row.facts.target));
     for (position, row) in series.iter().enumerate() {
-        if first == Some(position) || (view.extent.all_rows() && in_full.contains(&row.target())) {
+        if first == Some(position)
+            || (view.extent.all_rows() && in_full.contains(&row.facts.target))
+        {
             let table = seconds(row).named(format!("per second, {}", row.place()));
-            view.draw(page, &format!("the seconds of row {}", row.number), table);
+            view.draw(
+                page,
+                &format!("the seconds of row {}", row.facts.number),
+                table,
+            );
         }
     }
     for row in &series {

@@ -13,19 +13,14 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let all = &result.own.projections;
     let others: Vec<&Projection> = all.iter().filter(|one| one.error.is_none()).collect();
     if !others.is_empty() {
-        page.heading(
-            SectionId::Projection,
-            "projection, not measured: syncs per second of one writer on other devices",
-        );
+        let title = "projection, not measured: syncs per second of one writer on other devices";
+        page.heading(SectionId::Projection, title);
         let table = devices(view, &others).named("projected syncs per second");
         view.draw(page, "the projections", table);
-        page.styled(
-            0,
-            "from the requests of one sync here, each kind of write and each flush waited for in \
-             turn; --json and `iostrata explain sync` list the sources of the latencies and the \
-             assumptions",
-            Tone::Quiet,
-        );
+        let text = "from the requests of one sync here, each kind of write and each flush waited for \
+             in turn; --json and `iostrata explain sync` list the sources of the latencies and the \
+             assumptions";
+        page.styled(0, text, Tone::Quiet);
     }
     let checks: Vec<&Projection> = all.iter().filter(|one| one.error.is_some()).collect();
     if !checks.is_empty() {
@@ -73,7 +68,7 @@ fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
         Column::number("IOPS", rates).rank(1),
     ];
     for row in distinct(projections.iter().map(|one| one.row)) {
-        let target = view.which(|known| known.number == row);
+        let target = view.which(|known| known.facts.number == row);
         let name = target.first().map(Numbered::where_at).unwrap_or_default();
         let cells = devices.iter().map(|device| {
             let found = projections
@@ -92,9 +87,9 @@ fn check(view: &View<'_>, checks: &[&Projection]) -> Table {
     let mut others: Vec<&str> = Vec::new();
     let mut drawn: Vec<(&Projection, Numbered<'_>)> = Vec::new();
     for &check in checks {
-        for row in view.which(|row| row.number == check.row) {
-            if in_full.contains(&row.target()) || !others.contains(&row.target()) {
-                others.push(row.target());
+        for row in view.which(|row| row.facts.number == check.row) {
+            if in_full.contains(&row.facts.target) || !others.contains(&row.facts.target) {
+                others.push(row.facts.target);
                 drawn.push((check, row));
             }
         }
