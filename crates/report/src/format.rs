@@ -176,11 +176,8 @@ pub fn printable(text: &str) -> String {
     let head = &text[..text.floor_char_boundary(LONGEST_BYTES / 2)];
     let tail = &text[text.ceil_char_boundary(text.len() - LONGEST_BYTES / 2)..];
     let left_out = bytes::grouped((text.len() - head.len() - tail.len()) as u64);
-    format!(
-        "{} … {left_out} B left out … {}",
-        escaped(head),
-        escaped(tail)
-    )
+    let (head, tail) = (escaped(head), escaped(tail));
+    format!("{head} … {left_out} B left out … {tail}")
 }
 
 fn escaped(text: &str) -> String {

@@ -45,22 +45,16 @@ fn wall(comparison: &Comparison, runs: &Runs) -> String {
         };
         let time = timed.time.as_ref();
         let as_long = time.filter(|time| is_telling(time, comparison.verdict));
-        (
-            verdict,
-            timed.median_s,
-            as_long.map(|time| factor(time.ratio)),
-        )
+        let as_long = as_long.map(|time| factor(time.ratio));
+        (verdict, timed.median_s, as_long)
     } else {
         let is_known = runs.wall_s.base > 0.0;
         let as_long = is_known.then(|| ratio(runs.wall_s.new / runs.wall_s.base));
         (String::new(), runs.wall_s, as_long)
     };
     let as_long = as_long.map_or(String::new(), |times| format!(", {times} times as long"));
-    format!(
-        "{verdict}wall time {} → {}{as_long}",
-        time(wall_s.base),
-        time(wall_s.new)
-    )
+    let (base, new) = (time(wall_s.base), time(wall_s.new));
+    format!("{verdict}wall time {base} → {new}{as_long}")
 }
 
 fn limit(comparison: &Comparison) -> String {
@@ -151,12 +145,8 @@ fn found(comparison: &Comparison, verdict: Option<Verdict>, time: &TimeRatio) ->
 
 /// `1.31 times as long (98 %: 1.19–1.44)`.
 fn estimate(time: &TimeRatio) -> String {
-    format!(
-        "{} times as long ({}: {})",
-        factor(time.ratio),
-        confidence(time),
-        interval(time)
-    )
+    let (times, interval) = (factor(time.ratio), interval(time));
+    format!("{times} times as long ({}: {interval})", confidence(time))
 }
 
 /// Why the comparison is inconclusive, if others used the machine.

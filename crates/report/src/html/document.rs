@@ -40,11 +40,8 @@ impl Document<'_> {
         markup.open("html", &[("lang", "en")]);
         self.head(&mut markup, &scripts);
         markup.open("body", &[]);
-        markup.element(
-            "a",
-            &[("class", "skip"), ("href", "#main")],
-            "Skip to the result",
-        );
+        let skip = [("class", "skip"), ("href", "#main")];
+        markup.element("a", &skip, "Skip to the result");
         markup.open("header", &[]);
         markup.element("p", &[("class", "product")], "iostrata");
         markup.close("header");
@@ -77,16 +74,11 @@ impl Document<'_> {
         markup.open("meta", &policy);
         let width = "width=device-width, initial-scale=1";
         markup.open("meta", &[("name", "viewport"), ("content", width)]);
-        markup.open(
-            "meta",
-            &[("name", "color-scheme"), ("content", "light dark")],
-        );
+        let scheme = [("name", "color-scheme"), ("content", "light dark")];
+        markup.open("meta", &scheme);
         markup.open("meta", &[("name", "referrer"), ("content", "no-referrer")]);
-        markup.element(
-            "title",
-            &[],
-            &format!("{} · iostrata", beginning(self.title, 100)),
-        );
+        let title = format!("{} · iostrata", beginning(self.title, 100));
+        markup.element("title", &[], &title);
         markup.open("style", &[]);
         markup.verbatim(STYLE);
         markup.close("style");

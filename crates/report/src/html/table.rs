@@ -39,15 +39,13 @@ pub(super) fn draw(
     let shown = shown(table, room);
     let caption = format!("{}-caption", names.id);
     markup.open("div", &[("class", "table")]);
-    markup.open(
-        "div",
-        &[
-            ("class", "scroll"),
-            ("role", "group"),
-            ("tabindex", "0"),
-            ("aria-labelledby", &caption),
-        ],
-    );
+    let attributes = [
+        ("class", "scroll"),
+        ("role", "group"),
+        ("tabindex", "0"),
+        ("aria-labelledby", &caption),
+    ];
+    markup.open("div", &attributes);
     markup.open("table", &[("id", names.id)]);
     let mut attributes = vec![("id", caption.as_str())];
     if names.repeats {
@@ -74,10 +72,8 @@ pub(super) fn draw(
         markup.element("p", &[("class", "quiet")], "none");
     }
     if rest > 0 {
-        let text = format!(
-            "and {}; the saved result has all",
-            counted(rest, "more row")
-        );
+        let rest = counted(rest, "more row");
+        let text = format!("and {rest}; the saved result has all");
         markup.element("p", &[("class", "rest")], &text);
     }
     if shown > ON_PAPER {

@@ -113,12 +113,8 @@ pub(super) fn draw(
 }
 
 fn words(parts: &Parts, part: &Part) -> String {
-    format!(
-        "{} {} ({})",
-        part.name,
-        time(part.time_s),
-        percent(parts.percent(part))
-    )
+    let (time, share) = (time(part.time_s), percent(parts.percent(part)));
+    format!("{} {time} ({share})", part.name)
 }
 
 fn percent(share: f64) -> String {

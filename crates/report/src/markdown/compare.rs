@@ -44,11 +44,9 @@ pub fn draw(comparison: &Comparison, all: bool) -> String {
     unpaired(&mut parts, comparison, most);
     let gaps = comparison.missing.iter();
     for gap in gaps.filter(|gap| comparison.trace.is_none() || gap.what != Missing::Times) {
-        parts.push(format!(
-            "Not judged: {}: {}.",
-            code(words::missing(&gap.what).open()),
-            code(words::reason(&gap.why).open())
-        ));
+        let (what, why) = (words::missing(&gap.what), words::reason(&gap.why));
+        let (what, why) = (code(what.open()), code(why.open()));
+        parts.push(format!("Not judged: {what}: {why}."));
     }
     parts.extend(conditions(comparison).filter(|_| !unlike));
     parts
@@ -74,12 +72,10 @@ fn conditions(comparison: &Comparison) -> Option<String> {
         Weight::Settings => "settings",
         Weight::Note => "note",
     });
+    let base = each().map(|condition| condition.sides.base.as_str());
     let columns = [
         Column::label("condition", each().map(|condition| condition.what.as_str())),
-        Column::label(
-            "base",
-            each().map(|condition| condition.sides.base.as_str()),
-        ),
+        Column::label("base", base),
         Column::label("new", each().map(|condition| condition.sides.new.as_str())),
         Column::text("", kinds),
     ];
@@ -98,10 +94,8 @@ fn fail_on(parts: &mut Vec<String>, comparison: &Comparison, asked: &FailOn) {
     if !asked.exceeded.is_empty() {
         let exceeded = asked.exceeded.iter();
         let exceeded = exceeded.map(|one| (one.what.as_str(), by_how_much(one)));
-        parts.push(format!(
-            "**{title}:**\n\n{}",
-            rows("by", exceeded.collect())
-        ));
+        let table = rows("by", exceeded.collect());
+        parts.push(format!("**{title}:**\n\n{table}"));
     } else if asked.undecided.is_empty() {
         parts.push(format!("{title}."));
     }
@@ -196,10 +190,8 @@ fn times(comparison: &Comparison, runs: &Runs) -> String {
         ]),
         None => columns.extend([number("Wall time [ms]", runs.wall_s), relative(runs.wall_s)]),
     }
-    columns.push(Column::text(
-        "Verdict",
-        [Cell::NotApplicable, verdict.into()],
-    ));
+    let verdicts = [Cell::NotApplicable, verdict.into()];
+    columns.push(Column::text("Verdict", verdicts));
     table(&columns)
 }
 
@@ -210,14 +202,12 @@ fn findings(parts: &mut Vec<String>, found: &Findings, most: usize) {
     if !listed.shown.is_empty() {
         let rows = || listed.shown.iter();
         let cost = |one: &Found| Cell::applicable(one.cost_s.base.or(one.cost_s.new), time);
+        let files = rows().map(|(_, one)| one.file.as_deref().unwrap_or(""));
         parts.push(table(&[
             Column::text("", rows().map(|(word, _)| *word)),
             Column::text("severity", rows().map(|(_, one)| severity(one.severity).0)),
             Column::label("finding", rows().map(|(_, one)| one.rule.as_str())),
-            Column::label(
-                "file",
-                rows().map(|(_, one)| one.file.as_deref().unwrap_or("")),
-            ),
+            Column::label("file", files),
             Column::number("cost", rows().map(|(_, one)| cost(one))),
         ]));
         parts.extend(more(listed.more));

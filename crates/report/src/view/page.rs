@@ -368,11 +368,9 @@ impl Page {
         if heads.is_empty() {
             return;
         }
-        let text = format!(
-            "hidden at {} columns: {}; a wider terminal or --json shows them",
-            self.width,
-            heads.join(", ")
-        );
+        let (width, heads) = (self.width, heads.join(", "));
+        let text =
+            format!("hidden at {width} columns: {heads}; a wider terminal or --json shows them");
         self.paragraph(0, &text);
     }
 

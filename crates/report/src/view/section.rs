@@ -1,8 +1,7 @@
 //! Ids of sections, by which renderers choose and order them.
 
 use serde::Serialize;
-
-use crate::fields::json_name;
+use serde_json::Value;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -81,6 +80,9 @@ impl SectionId {
 
     /// Its name in links.
     pub(crate) fn name(self) -> String {
-        json_name(&self).unwrap_or_default()
+        match serde_json::to_value(self) {
+            Ok(Value::String(name)) => name,
+            _ => String::new(),
+        }
     }
 }

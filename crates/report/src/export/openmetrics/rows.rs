@@ -16,18 +16,15 @@ use crate::fields::{Scalar as _, Value};
 /// program or file of this name.
 const OTHERS: &str = "(others)";
 
+type CallMetric = fn(&CallFigures) -> Value<'static>;
+
 pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
-    type Metric = (
-        &'static str,
-        &'static str,
-        fn(&CallFigures) -> Value<'static>,
-    );
     let calls = sums.totals.calls.as_ref();
-    let of_calls = |value: fn(&CallFigures) -> Value<'static>| {
+    let of_calls = |value: CallMetric| {
         let each = calls.into_iter().flat_map(purposes);
         each.map(move |(purpose, of)| (vec![("purpose", purpose)], value(&of)))
     };
-    let metrics: [Metric; 4] = [
+    let metrics: [(&str, &str, CallMetric); 4] = [
         (
             "calls",
             "System calls on files, directories and block devices that have ended.",
@@ -163,11 +160,8 @@ pub(super) fn cgroups(
         labels.extend(container_of(path).map(|id| ("container", id)));
         (labels, did)
     });
-    work(
-        families,
-        "cgroup",
-        &with_others("cgroup", own, slots.others()),
-    )
+    let each = with_others("cgroup", own, slots.others());
+    work(families, "cgroup", &each)
 }
 
 /// Rows, and after them the sum of all that have no place of their own.
@@ -186,7 +180,7 @@ fn work(families: &mut Families<'_, '_>, of: &str, each: &[(Labels<'_>, &Did)]) 
         "Only the {of} rows that did most have samples of their own, all others are summed with others=\"true\"; \
          iostrata_others and iostrata_places say how many."
     );
-    let calls = |value: fn(&CallFigures) -> Value<'static>| {
+    let calls = |value: CallMetric| {
         each.iter().flat_map(move |(labels, did)| {
             let each = did.work.calls.as_ref().into_iter().flat_map(purposes);
             each.map(move |(purpose, of)| {

@@ -21,16 +21,11 @@ pub(super) fn write(result: &TraceResult, events: &mut Events<'_>) -> io::Result
     let run = format!("the run: {}", result.command.join(" "));
     name("process_name", WHOLE_RUN, WHOLE_RUN, &run, events)?;
     for task in &result.tasks {
-        if task.thread == task.process {
-            name(
-                "process_name",
-                task.process,
-                task.thread,
-                &task.name,
-                events,
-            )?;
+        let (process, thread) = (task.process, task.thread);
+        if thread == process {
+            name("process_name", process, thread, &task.name, events)?;
         }
-        name("thread_name", task.process, task.thread, &task.name, events)?;
+        name("thread_name", process, thread, &task.name, events)?;
     }
     for task in &result.tasks {
         life(result, task, events)?;
@@ -156,13 +151,8 @@ fn moments(result: &TraceResult, events: &mut Events<'_>) -> io::Result<()> {
         return Ok(());
     }
     all.sort_by_key(|(at_ns, what, _)| (*at_ns, *what));
-    name(
-        "thread_name",
-        WHOLE_RUN,
-        FILES,
-        "files: first moments",
-        events,
-    )?;
+    let title = "files: first moments";
+    name("thread_name", WHOLE_RUN, FILES, title, events)?;
     for (at_ns, what, file) in all {
         events.add(&Event {
             category: "file",

@@ -168,11 +168,8 @@ fn about(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
         ("kernel", environment.kernel.as_str()),
         ("iostrata_version", environment.iostrata_version.as_str()),
     ];
-    families.add(
-        ("trace_info", "What was traced, and where"),
-        &about,
-        &Value::Count(1),
-    );
+    let info = ("trace_info", "What was traced, and where");
+    families.add(info, &about, &Value::Count(1));
 }
 
 const REQUESTS: Metric = (
@@ -236,10 +233,7 @@ fn findings(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
     }
     for ((rule, severity), number) in found {
         let labels = &[label, ("rule", rule), ("severity", severity.as_str())];
-        families.add(
-            ("trace_findings", "Defects that a rule saw"),
-            labels,
-            &Value::Count(number),
-        );
+        let metric = ("trace_findings", "Defects that a rule saw");
+        families.add(metric, labels, &Value::Count(number));
     }
 }

@@ -247,10 +247,8 @@ fn seconds_of(number: usize, row: &SyncRow) -> Seconds {
         match (found.steady, found.warm_up_seconds) {
             (true, 0) => format!(": steady at {rate} syncs/s"),
             (true, some) => {
-                format!(
-                    ": steady at {rate} syncs/s after {}",
-                    counted(some, "second")
-                )
+                let some = counted(some, "second");
+                format!(": steady at {rate} syncs/s after {some}")
             }
             (false, _) => format!(": not steady, on average {rate} syncs/s"),
         }

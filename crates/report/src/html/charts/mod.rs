@@ -121,11 +121,8 @@ fn of_experiment(position: usize, experiment: &Experiment) -> Vec<Chart> {
 }
 
 fn times(after: Place, title: &str, noun: &str, lanes: &[heat::Lane]) -> Option<Chart> {
-    let first = lanes.first().map(heat::Lane::words);
-    let summary = format!(
-        "Darker cells: more {noun} took that long. {}",
-        first.unwrap_or_default()
-    );
+    let first = lanes.first().map(heat::Lane::words).unwrap_or_default();
+    let summary = format!("Darker cells: more {noun} took that long. {first}");
     let drawing = heat::draw(lanes, noun)?;
     let chart = Chart::new("latencies", after, title, summary, drawing);
     Some(chart.with_table(heat::table(lanes, noun)))

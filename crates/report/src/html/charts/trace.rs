@@ -116,11 +116,8 @@ fn read(result: &TraceResult) -> Way {
             Stratum {
                 name: "page cache",
                 words: Cell::seen(asked, |pages| {
-                    format!(
-                        "{}, {}",
-                        size(of_pages(pages)),
-                        noun::counted(pages, "page")
-                    )
+                    let bytes = size(of_pages(pages));
+                    format!("{bytes}, {}", noun::counted(pages, "page"))
                 }),
                 parts: asked.map(|_| pages.into_iter().filter_map(part).collect()),
             },

@@ -60,36 +60,30 @@ fn heading(page: &mut Page, result: &CacheResult) {
 }
 
 fn answer(action: Action, totals: &Totals) -> Vec<String> {
+    let of_all = |cached: &Cached| {
+        let (resident, all) = (cached.resident_bytes, totals.known_bytes);
+        let percent = percent_of(resident, all);
+        let (resident, all) = (size(resident), size(all));
+        format!("{resident} of {all}{percent}{}", unwritten(cached))
+    };
     let mut lines = Vec::new();
     match (action, totals.before, totals.after) {
-        (Action::Show, Some(now), _) => lines.push(format!(
-            "resident {} of {}{}{}",
-            size(now.resident_bytes),
-            size(totals.known_bytes),
-            percent_of(now.resident_bytes, totals.known_bytes),
-            unwritten(&now)
-        )),
-        (_, Some(before), Some(after)) => lines.push(format!(
-            "resident before {}, after {} of {}{}{}",
-            size(before.resident_bytes),
-            size(after.resident_bytes),
-            size(totals.known_bytes),
-            percent_of(after.resident_bytes, totals.known_bytes),
-            unwritten(&after)
-        )),
+        (Action::Show, Some(now), _) => lines.push(format!("resident {}", of_all(&now))),
+        (_, Some(before), Some(after)) => {
+            let (before, after) = (size(before.resident_bytes), of_all(&after));
+            lines.push(format!("resident before {before}, after {after}"));
+        }
         _ => {}
     }
     if totals.unknown_files > 0 {
+        let files = counted(totals.unknown_files, "file");
         lines.push(format!(
-            "residency unknown for {}; totals do not include them",
-            counted(totals.unknown_files, "file")
+            "residency unknown for {files}; totals do not include them"
         ));
     }
     if totals.failed_files > 0 {
-        lines.push(format!(
-            "not as requested: {}",
-            counted(totals.failed_files, "file")
-        ));
+        let files = counted(totals.failed_files, "file");
+        lines.push(format!("not as requested: {files}"));
     }
     lines
 }
@@ -138,11 +132,8 @@ fn skipped(page: &mut Page, result: &CacheResult) {
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<String> = parts
         .map(|(count, one, several)| {
-            format!(
-                "{} {}",
-                grouped(count),
-                if count == 1 { one } else { several }
-            )
+            let noun = if count == 1 { one } else { several };
+            format!("{} {noun}", grouped(count))
         })
         .collect();
     if !parts.is_empty() {
@@ -160,14 +151,11 @@ fn files(page: &mut Page, result: &CacheResult, most: usize) {
     }
     let shown: Vec<&CacheFile> = result.files.iter().take(most).collect();
     let paths = shown.iter().map(|file| file.path.clone());
+    let stored = shown.iter().map(|file| size(file.allocated_bytes));
     let mut columns = vec![
         Column::paths("file", page.width() / SHARE, paths),
         Column::number("size", shown.iter().map(|file| size(file.size_bytes))),
-        Column::number(
-            "stored",
-            shown.iter().map(|file| size(file.allocated_bytes)),
-        )
-        .rank(4),
+        Column::number("stored", stored).rank(4),
     ];
     let resident = |cached: Cached| Some(cached.resident_bytes);
     let is_show = result.action == Action::Show;
@@ -177,12 +165,9 @@ fn files(page: &mut Page, result: &CacheResult, most: usize) {
         columns.push(counts("before", &shown, |file| file.before, resident));
         columns.push(counts("after", &shown, |file| file.after, resident));
     }
-    columns.push(Column::number(
-        "%",
-        shown
-            .iter()
-            .map(|file| cached_percent(file, result.page_bytes)),
-    ));
+    let percents = shown.iter();
+    let percents = percents.map(|file| cached_percent(file, result.page_bytes));
+    columns.push(Column::number("%", percents));
     let dirty = |cached: Cached| cached.dirty_bytes;
     columns.push(counts("dirty", &shown, CacheFile::now, dirty));
     let writeback = |cached: Cached| cached.writeback_bytes;

@@ -41,10 +41,8 @@ fn kernel(result: &CalibrateResult) -> String {
 
 fn sentence(result: &CalibrateResult) -> String {
     let kernel = kernel(result);
-    let ran = format!(
-        "what {kernel} left of {}",
-        counted(programs(result).len() as u64, "litmus program")
-    );
+    let ran = counted(programs(result).len() as u64, "litmus program");
+    let ran = format!("what {kernel} left of {ran}");
     let on = filesystems(result).into_iter().map(Model::as_str);
     let on = on.collect::<Vec<_>>().join(", ");
     match result.verdict {

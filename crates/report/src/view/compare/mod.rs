@@ -144,12 +144,8 @@ fn not_judged(page: &mut Page, comparison: &Comparison, extent: Extent) {
     }
     page.heading(SectionId::NotJudged, "not judged");
     for gap in listed.shown {
-        page.entry(
-            format!("  {}", words::missing(&gap.what)),
-            Tone::Strong,
-            TEXT_COLUMN,
-            words::reason(&gap.why),
-        );
+        let what = format!("  {}", words::missing(&gap.what));
+        page.entry(what, Tone::Strong, TEXT_COLUMN, words::reason(&gap.why));
     }
     more(page, listed.more);
 }

@@ -71,12 +71,8 @@ fn findings(page: &mut Page, found: &Findings, extent: Extent) {
             entry(page, "stayed", one);
         }
     } else if !found.stayed.is_empty() {
-        page.entry(
-            "  stayed",
-            Tone::Plain,
-            FINDING_COLUMN,
-            rules(&found.stayed),
-        );
+        let rules = rules(&found.stayed);
+        page.entry("  stayed", Tone::Plain, FINDING_COLUMN, rules);
     }
 }
 
@@ -108,12 +104,8 @@ fn entry(page: &mut Page, word: &str, found: &Found) {
     };
     let text = format!("{}{}{cost}", found.rule, file.collect::<String>());
     let (severity, _) = severity(found.severity);
-    page.entry(
-        format!("  {word:<6} {severity}"),
-        tone,
-        FINDING_COLUMN,
-        &text,
-    );
+    let lead = format!("  {word:<6} {severity}");
+    page.entry(lead, tone, FINDING_COLUMN, &text);
 }
 
 fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
@@ -179,10 +171,8 @@ fn files(page: &mut Page, runs: &Runs) {
 /// The counts of each file below its path.
 fn table(page: &mut Page, rows: &[(&Files, &Count)]) {
     let counts: Vec<&Count> = rows.iter().map(|(_, count)| *count).collect();
-    let mut table = Table::new(
-        2,
-        compare::counts().columns(&[Group::OfFile, Group::Sides], &counts),
-    );
+    let columns = compare::counts().columns(&[Group::OfFile, Group::Sides], &counts);
+    let mut table = Table::new(2, columns);
     for (position, (file, _)) in rows.iter().enumerate() {
         let before = position.checked_sub(1).map(|before| rows[before].0);
         if !before.is_some_and(|before| std::ptr::eq(before, *file)) {

@@ -172,20 +172,14 @@ fn verdict(result: &CrashResult) -> String {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
         }
-        (Verdict::Failing, Some(first)) => match unknown_of(result, first) {
-            None => format!(
-                "A crash can break this{}: {}. {}",
-                on(&damaged_on(result, first)),
-                broken(result, first),
-                remedy(result, first)
-            ),
-            Some(row) => format!(
-                "By the built-in rules a crash can break this{}: {}. {}",
-                on(&damaged_on(result, first)),
-                broken(result, first),
-                unknown(row),
-            ),
-        },
+        (Verdict::Failing, Some(first)) => {
+            let (on, broken) = (on(&damaged_on(result, first)), broken(result, first));
+            let (rules, more) = match unknown_of(result, first) {
+                None => ("A", remedy(result, first)),
+                Some(row) => ("By the built-in rules a", unknown(row)),
+            };
+            format!("{rules} crash can break this{on}: {broken}. {more}")
+        }
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
         (Verdict::Clean, _) if changed_nothing(result) => {
             "Clean: the program changed nothing in the directory.".to_owned()
@@ -294,20 +288,15 @@ fn called(row: &OperationRow) -> Option<String> {
         ""
     };
     let functions = own[..own.len().min(FUNCTIONS)].join(" ← ");
-    Some(format!(
-        "The {} was called by {functions}{more}",
-        row.syscall
-    ))
+    let call = &row.syscall;
+    Some(format!("The {call} was called by {functions}{more}"))
 }
 
 /// `ext4, pressure fsync: 3 states`.
 fn recovered(row: &RecoveredRow) -> String {
-    format!(
-        "{}, pressure {}: {}",
-        row.filesystem.as_str(),
-        row.pressure.as_str(),
-        counted(row.states, "state")
-    )
+    let (filesystem, pressure) = (row.filesystem.as_str(), row.pressure.as_str());
+    let states = counted(row.states, "state");
+    format!("{filesystem}, pressure {pressure}: {states}")
 }
 
 fn show_fix(page: &mut Page, result: &CrashResult) {

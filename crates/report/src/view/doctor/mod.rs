@@ -24,12 +24,8 @@ pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
         .map(|layer| indented(layer).chars().count());
     let column = names.max().unwrap_or_default() + 4;
     for layer in &result.stack.layers {
-        page.entry(
-            format!("  {}", indented(layer)),
-            Tone::Plain,
-            column,
-            facts(layer).join(SEPARATOR),
-        );
+        let (name, facts) = (indented(layer), facts(layer).join(SEPARATOR));
+        page.entry(format!("  {name}"), Tone::Plain, column, facts);
     }
     if !result.settings.is_empty() {
         page.heading(SectionId::Settings, "settings and their meaning");
@@ -54,11 +50,8 @@ fn answer(result: &DoctorResult) -> String {
         (None, Some(note)) => format!("; {note}"),
         (None, None) => String::new(),
     };
-    format!(
-        "{}: {}{below}",
-        result.environment.target.path,
-        file_system(top)
-    )
+    let path = &result.environment.target.path;
+    format!("{path}: {}{below}", file_system(top))
 }
 
 /// The layers under the file system, and where they end.
@@ -137,13 +130,8 @@ fn facts(layer: &Layer) -> Vec<String> {
             facts.push("fast commits".to_owned());
         }
     }
-    facts.extend(
-        layer
-            .queue
-            .as_ref()
-            .map(queue)
-            .filter(|text| !text.is_empty()),
-    );
+    let queue = layer.queue.as_ref().map(queue);
+    facts.extend(queue.filter(|text| !text.is_empty()));
     if layer.charged {
         facts.push("requests are counted here".to_owned());
     }

@@ -309,10 +309,8 @@ fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
         doubts.push(format!("interrupted after {} rows", of(done, planned)));
     }
     if seen.lost.0 > 0 {
-        let (events, rows) = (
-            noun::counted(seen.lost.0, "event"),
-            counted(seen.lost.1, "row"),
-        );
+        let events = noun::counted(seen.lost.0, "event");
+        let rows = counted(seen.lost.1, "row");
         doubts.push(format!("{events} lost in {rows}"));
     }
     if backend == Backend::None {
@@ -329,10 +327,8 @@ fn doubts(seen: &Overview, backend: Backend) -> Vec<String> {
         doubts.push(format!("steal in {}", counted(seen.stolen_rows, "row")));
     }
     if seen.disturbed_rows > 0 {
-        doubts.push(format!(
-            "disk shared in {}",
-            counted(seen.disturbed_rows, "row")
-        ));
+        let rows = counted(seen.disturbed_rows, "row");
+        doubts.push(format!("disk shared in {rows}"));
     }
     doubts
 }

@@ -16,11 +16,8 @@ pub(super) fn draw(page: &mut Page, frame: &Frame<'_>) {
     let Frame { shared, rows, .. } = frame;
     page.title(shared.id, shared.id, vec![shared.question.to_owned()]);
     if shared.interrupted {
-        let text = format!(
-            "interrupted: {} of {} rows",
-            grouped(rows.len() as u64),
-            grouped(shared.planned_rows as u64)
-        );
+        let [done, planned] = [rows.len(), shared.planned_rows].map(|rows| grouped(rows as u64));
+        let text = format!("interrupted: {done} of {planned} rows");
         page.styled(0, &text, Tone::Warning);
     }
     losses(page, rows);
@@ -49,12 +46,8 @@ pub(super) fn draw(page: &mut Page, frame: &Frame<'_>) {
                 .unwrap_or(0)
                 + 4;
             for target in several {
-                page.entry(
-                    format!("  {}", target.name),
-                    Tone::Strong,
-                    column,
-                    place(target),
-                );
+                let name = format!("  {}", target.name);
+                page.entry(name, Tone::Strong, column, place(target));
             }
         }
     }
@@ -67,11 +60,8 @@ fn losses(page: &mut Page, rows: &[Facts<'_>]) {
     let lost = lost.fold(0, u64::saturating_add);
     if lost > 0 {
         let numbers: Vec<usize> = lossy().map(|row| row.number).collect();
-        let text = format!(
-            "{} lost: counts of {} may be too low",
-            counted(lost, "event"),
-            format::rows(&numbers)
-        );
+        let (lost, rows) = (counted(lost, "event"), format::rows(&numbers));
+        let text = format!("{lost} lost: counts of {rows} may be too low");
         page.styled(0, &text, Tone::Warning);
     }
 }

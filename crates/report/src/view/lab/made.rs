@@ -67,10 +67,9 @@ fn timing(frame: &Frame<'_>, rows: &[Facts<'_>]) -> String {
         0 => String::new(),
         runs => format!(", after {}", counted(runs, "warm-up run")),
     };
-    let mut words = vec![format!(
-        "timing {range}{} each, interleaved, no probes{warm_ups}",
-        counted(most, "run")
-    )];
+    let runs = counted(most, "run");
+    let text = format!("timing {range}{runs} each, interleaved, no probes{warm_ups}");
+    let mut words = vec![text];
     let cost = own_cost(frame.experiment);
     words.extend(cost.map(|cost| format!("measurement overhead {cost}")));
     words.join(SEPARATOR)

@@ -30,7 +30,7 @@ impl<R> Clone for Numbered<'_, R> {
 
 impl<R> Copy for Numbered<'_, R> {}
 
-impl<'a, R: Named> Numbered<'a, R> {
+impl<R: Named> Numbered<'_, R> {
     pub(super) fn name(&self) -> String {
         self.row.name()
     }

@@ -120,10 +120,8 @@ fn page_cache(interval: &Interval) -> Option<String> {
             number(interval.per_second(cache.lookups_pages)),
             number(interval.per_second(cache.missed_pages))
         ));
-        facts.push(format!(
-            "{}/s dirtied",
-            size(interval.bytes_per_second(cache.dirtied_bytes))
-        ));
+        let dirtied = size(interval.bytes_per_second(cache.dirtied_bytes));
+        facts.push(format!("{dirtied}/s dirtied"));
     }
     if let Some(dirty) = &interval.totals.dirty {
         facts.push(format!("{} dirty now", size(dirty.waiting_bytes)));
@@ -145,10 +143,9 @@ fn heading(interval: &Interval) -> String {
         facts.push(format!("{} syncs/s", rate(calls.syncs.count)));
     }
     let share = interval.share(interval.own.cpu_s) * 100.0;
+    let (share, peak) = (number(share), size(interval.own.peak_resident_bytes));
     facts.push(format!(
-        "iostrata itself {}\u{a0}% of a CPU, {} at most",
-        number(share),
-        size(interval.own.peak_resident_bytes)
+        "iostrata itself {share}\u{a0}% of a CPU, {peak} at most"
     ));
     facts.push(format!("{} lost", counted(interval.lost_events, "event")));
     facts.join(SEPARATOR)

@@ -34,10 +34,8 @@ pub(super) fn no_rows(interval: &Interval, level: Level) -> &'static str {
     if level == Level::Rows(By::Device) {
         return devices::no_requests(interval);
     }
-    let is_seen = (
-        interval.totals.calls.is_some(),
-        interval.totals.requests.is_some(),
-    );
+    let totals = &interval.totals;
+    let is_seen = (totals.calls.is_some(), totals.requests.is_some());
     match (is_seen, level) {
         ((true, true), Level::Rows(By::Container)) => {
             "no container used a file: no cgroup is named after the ID of one"

@@ -51,11 +51,8 @@ fn told(interval: &Interval, wait: &SyncWait) -> String {
             )
         })
         .collect();
-    let mut parts = vec![format!(
-        "{name} ({}) on {file}: {}",
-        wait.pid,
-        calls.join("; ")
-    )];
+    let calls = calls.join("; ");
+    let mut parts = vec![format!("{name} ({}) on {file}: {calls}", wait.pid)];
     if let (Some(disk), Some(commits), Some(flushes)) = (&wait.disk, &wait.commits, &wait.flushes) {
         let commits = count_rate(interval, commits.count);
         let flushes = count_rate(interval, flushes.count);
@@ -80,11 +77,8 @@ const MOST_PARTS: usize = 3;
 /// `118 of 120 waited for 60 commits; also in their transactions: cron (88) with /var/spool in 12`.
 fn committed(wait: &SyncWait, commit: &Awaited) -> String {
     let commits = counted(commit.commits, "commit");
-    let waited = format!(
-        "{} of {} waited for {commits}",
-        grouped(commit.syncs),
-        grouped(wait.count())
-    );
+    let [own, all] = [commit.syncs, wait.count()].map(grouped);
+    let waited = format!("{own} of {all} waited for {commits}");
     if commit.commits_known == 0 {
         return format!("{waited}, with changes from before this watch");
     }
@@ -125,9 +119,6 @@ fn took_part(part: &Part) -> String {
         (None, _) => "the kernel's threads".to_owned(),
     };
     let path = part.path.as_ref().map(|path| format!(" to {path}"));
-    format!(
-        "{who}{} in {}",
-        path.unwrap_or_default(),
-        grouped(part.commits)
-    )
+    let (path, commits) = (path.unwrap_or_default(), grouped(part.commits));
+    format!("{who}{path} in {commits}")
 }

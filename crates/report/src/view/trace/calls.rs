@@ -98,10 +98,8 @@ fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
 }
 
 fn table(head: &str, indent: usize, calls: &[&CallRow]) -> Table {
-    let mut columns = vec![Column::label(
-        head,
-        calls.iter().map(|call| call.name.as_str()),
-    )];
+    let names = calls.iter().map(|call| call.name.as_str());
+    let mut columns = vec![Column::label(head, names)];
     columns.extend(call().columns(&[Group::Calls], calls));
     Table::new(indent, columns).during(calls.iter().map(|call| call.span_s()))
 }

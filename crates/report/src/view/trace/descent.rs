@@ -157,11 +157,8 @@ fn read(view: &View<'_>) -> String {
         let pages = pages.map(|(count, what)| format!("{} {what}", Cell::seen(count, grouped)));
         format!("page cache {} {noun}", pages.join(" / "))
     };
-    format!(
-        "device {} → {pages} → application {}",
-        device_read(bytes).text(),
-        of_calls(view.result, bytes.read_bytes),
-    )
+    let (device, calls) = (device_read(bytes), of_calls(view.result, bytes.read_bytes));
+    format!("device {} → {pages} → application {calls}", device.text())
 }
 
 fn at_exit(view: &View<'_>) -> String {

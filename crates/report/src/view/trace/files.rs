@@ -114,10 +114,8 @@ fn legend(page: &mut Page, tables: &[LeftOut]) {
 pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let every = view.files();
     let files = stored_first(view, view.selection.limit(every.len()));
-    page.heading(
-        SectionId::Files,
-        &heading("files", files.len(), every.len()),
-    );
+    let text = heading("files", files.len(), every.len());
+    page.heading(SectionId::Files, &text);
     let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
     let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
     columns.extend(file().columns(

@@ -35,11 +35,8 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
         return;
     }
     page.styled(0, "findings", Tone::Strong);
-    let names = Names::of(
-        page,
-        view,
-        groups.iter().take(most).map(|group| group.first),
-    );
+    let first = groups.iter().take(most).map(|group| group.first);
+    let names = Names::of(page, view, first);
     let mut given = HashSet::new();
     let mut proven = HashSet::new();
     for group in groups.iter().take(most) {
@@ -61,10 +58,8 @@ pub(super) fn worst(page: &mut Page, view: &View<'_>, most: usize) {
     let shown: usize = shown.map(|group| 1 + group.others).sum();
     let hidden = view.result.findings.len() - shown;
     if hidden > 0 {
-        let text = format!(
-            "and {}; --findings shows all, with evidence",
-            counted(hidden, "more finding")
-        );
+        let hidden = counted(hidden, "more finding");
+        let text = format!("and {hidden}; --findings shows all, with evidence");
         page.paragraph(2, &text);
     }
 }
@@ -131,13 +126,9 @@ struct Names<'a>(HashMap<&'a str, String>);
 
 impl<'a> Names<'a> {
     fn of(page: &Page, view: &View<'a>, findings: impl Iterator<Item = &'a Finding>) -> Self {
-        let mut paths: Vec<&str> = Vec::new();
         let mut known = HashSet::new();
-        paths.extend(
-            findings
-                .filter_map(|finding| finding.file.as_deref())
-                .filter(|path| known.insert(*path)),
-        );
+        let paths = findings.filter_map(|finding| finding.file.as_deref());
+        let paths: Vec<&str> = paths.filter(|path| known.insert(*path)).collect();
         let shown: Vec<&str> = paths.iter().map(|path| view.path(path)).collect();
         // The rest of the line for the rule's name and the other labels.
         let names = distinct(&shown, &vec![page.width() / 2; shown.len()]);

@@ -44,12 +44,8 @@ fn title(page: &mut Page, result: &TraceResult, facts: &[String]) {
 
 fn place(result: &TraceResult) -> String {
     let target = &result.environment.target;
-    format!(
-        "in {} on {}{}",
-        target.path,
-        file_system(target),
-        below(target)
-    )
+    let (file_system, below) = (file_system(target), below(target));
+    format!("in {} on {file_system}{below}", target.path)
 }
 
 fn command(result: &TraceResult) -> String {

@@ -21,10 +21,8 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
         let slowdown = view.result.slowdown();
         let traced = slowdown.map(|factor| {
             let of = if wall.n == 1 { "that" } else { "the median" };
-            format!(
-                "traced run: {}, {factor:.1}x {of}",
-                time(view.result.wall_s)
-            )
+            let traced = time(view.result.wall_s);
+            format!("traced run: {traced}, {factor:.1}x {of}")
         });
         let doubts = runs.doubts().into_iter().map(|doubt| told(doubt, &wall));
         let words: Vec<String> = traced.into_iter().chain(doubts).collect();
@@ -80,11 +78,8 @@ fn told(doubt: Doubt, wall: &Spread) -> String {
 }
 
 fn evicted(cold: &Cold) -> String {
-    let gone = format!(
-        "{} evicted before each run, {} before the traced one",
-        noun::counted(cold.files, "file"),
-        size(cold.evicted_bytes)
-    );
+    let (files, bytes) = (noun::counted(cold.files, "file"), size(cold.evicted_bytes));
+    let gone = format!("{files} evicted before each run, {bytes} before the traced one");
     let Some(first) = cold.left.first() else {
         return format!("{gone}; none of it stayed");
     };

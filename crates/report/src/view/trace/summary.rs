@@ -97,10 +97,8 @@ fn chosen(page: &mut Page, view: &View<'_>) {
     words.extend(call.map(|call| format!("{call} was called on")));
     if !words.is_empty() {
         page.blank();
-        let text = format!(
-            "below, only files that {}; the part above covers the whole run",
-            words.join(" and that ")
-        );
+        let words = words.join(" and that ");
+        let text = format!("below, only files that {words}; the part above covers the whole run");
         page.styled(0, &text, Tone::Quiet);
     }
 }
@@ -120,9 +118,7 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
     let names = missing
         .iter()
         .map(|gap| words::missing(&gap.what).to_string());
-    let text = format!(
-        "not measured: {}; the saved result gives the reasons",
-        names.collect::<Vec<_>>().join(", ")
-    );
+    let names = names.collect::<Vec<_>>().join(", ");
+    let text = format!("not measured: {names}; the saved result gives the reasons");
     page.paragraph(0, &text);
 }

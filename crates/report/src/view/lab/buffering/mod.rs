@@ -8,6 +8,7 @@ use iostrata_core::buffering::{
     BufferingResult, BufferingRow, Memory, Mode, RuntimeBuffer, RuntimeCall,
 };
 use iostrata_core::bytes::{exact, grouped};
+use iostrata_core::timing::Timing;
 
 use super::rows::{self, Compared, Tables};
 use super::view::{self, RANGES, distinct, machines, medians, names_on};
@@ -68,17 +69,16 @@ fn in_seconds<'a>(view: &View<'a>, head: &str, rows: &[Numbered<'a>]) -> Table {
     let times = timings.clone().flatten();
     let seconds = Seconds::showing(times.map(|timing| timing.median_s));
     let text = |time_s| seconds.text(time_s);
-    let user = timings
-        .clone()
-        .map(|timing| Cell::seen(timing, |timing| text(timing.user_s)));
-    let system = timings
-        .clone()
-        .map(|timing| Cell::seen(timing, |timing| text(timing.system_s)));
-    let (user, system) = (
-        Column::number("user s", user),
-        Column::number("system s", system),
-    );
-    let [real, interval] = medians("real s", timings, text);
+    let cpu = |head: &str, time_s: fn(&Timing) -> f64| {
+        let times = timings.clone();
+        Column::number(
+            head,
+            times.map(|timing| Cell::seen(timing, |timing| text(time_s(timing)))),
+        )
+    };
+    let user = cpu("user s", |timing| timing.user_s);
+    let system = cpu("system s", |timing| timing.system_s);
+    let [real, interval] = medians("real s", timings.clone(), text);
     view.table(head, rows, [real, interval, user, system], &[Group::Times])
 }
 
@@ -111,17 +111,13 @@ fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
         .map(|row| format!("{} {}", row.runtime, row.version));
     let mut columns = vec![Column::text("runtime", names)];
     columns.extend(machines(runtimes.iter().map(|row| row.machine.as_deref())));
+    let three_writes = runtimes.iter().map(|row| calls(&row.three_writes));
+    let ten_kib = runtimes.iter().map(|row| calls(&row.ten_kib));
     columns.extend([
         Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
         Column::number("buffer B", runtimes.iter().map(buffer)),
-        Column::text(
-            "3 writes, flush",
-            runtimes.iter().map(|row| calls(&row.three_writes)),
-        ),
-        Column::text(
-            "10 × 1 KiB, close",
-            runtimes.iter().map(|row| calls(&row.ten_kib)),
-        ),
+        Column::text("3 writes, flush", three_writes),
+        Column::text("10 × 1 KiB, close", ten_kib),
     ]);
     let table = Table::new(0, columns);
     view.draw(page, "the runtimes", table.named("buffers of the runtimes"));

@@ -16,25 +16,14 @@ struct Group<'a> {
 }
 
 pub(super) fn draw(page: &mut Page, result: &BufferingResult) {
-    for size_bytes in distinct(
-        result
-            .own
-            .timelines
-            .iter()
-            .map(|timeline| timeline.size_bytes),
-    ) {
-        let timelines: Vec<&Timeline> = result
-            .own
-            .timelines
-            .iter()
-            .filter(|timeline| timeline.size_bytes == size_bytes)
-            .collect();
+    let all = || result.own.timelines.iter();
+    for size_bytes in distinct(all().map(|timeline| timeline.size_bytes)) {
+        let timelines = all().filter(|timeline| timeline.size_bytes == size_bytes);
+        let timelines: Vec<&Timeline> = timelines.collect();
         let targets = distinct(timelines.iter().map(|timeline| timeline.target.as_str()));
         let groups = groups(&timelines);
-        let text = format!(
-            "bytes visible and durable after each write of {}",
-            exact(size_bytes)
-        );
+        let size = exact(size_bytes);
+        let text = format!("bytes visible and durable after each write of {size}");
         page.heading(SectionId::Timeline, &text);
         table(&groups, targets.len()).named(text).draw(page);
     }

@@ -128,12 +128,8 @@ fn times<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {
     let user = cpu("user ms", |timing| timing.user_s);
     let system = cpu("system ms", |timing| timing.system_s);
     let [real, interval] = medians("real ms", timings.clone(), milliseconds);
-    view.table(
-        "method",
-        rows,
-        [real, interval, user, system],
-        &[Group::Times],
-    )
+    let own = [real, interval, user, system];
+    view.table("method", rows, own, &[Group::Times])
 }
 
 /// The limits of this machine, with which the rows are compared.
@@ -152,19 +148,14 @@ fn yardsticks(page: &mut Page, result: &CopyResult) {
     });
     let rates = each()
         .map(|one| Cell::applicable(one.bytes_per_s, |rate| number(rate / f64::from(1 << 20))));
+    let targets =
+        each().map(|one| Cell::applicable(one.target.as_deref().map(target_of), str::to_owned));
+    let medians = each().map(|one| milliseconds(one.timing.median_s));
     let mut columns = vec![
         Column::label("step", each().map(|one| one.measure.as_str())),
-        Column::label(
-            "on",
-            each().map(|one| {
-                Cell::applicable(one.target.as_deref(), |name| target_of(name).to_owned())
-            }),
-        ),
+        Column::label("on", targets),
         Column::label("of", each().map(|one| Cell::applicable(sized(one), exact))),
-        Column::number(
-            "real ms",
-            each().map(|one| milliseconds(one.timing.median_s)),
-        ),
+        Column::number("real ms", medians),
         Column::text(&head, spreads),
         Column::number("MiB/s", rates),
     ];
@@ -214,10 +205,8 @@ fn by_time(calls: &CallCounts) -> Vec<(&String, &CallCount)> {
 
 fn slowest(page: &mut Page, rows: &[Numbered<'_>]) {
     let mut columns = names("method", rows);
-    columns.push(Column::text(
-        "calls, and the milliseconds spent in them",
-        rows.iter().map(line),
-    ));
+    let head = "calls, and the milliseconds spent in them";
+    columns.push(Column::text(head, rows.iter().map(line)));
     Table::new(0, columns)
         .named("slowest system calls, by copy")
         .draw(page);

@@ -188,10 +188,8 @@ fn parsing(page: &mut Page, result: &PageCacheResult, view: &mut View<'_>, targe
     let rows = rows.map(|rows| rows.trim_start_matches("rows ").to_owned());
     let mut columns = vec![Column::label("rows", rows)];
     if targets.len() > 1 {
-        columns.push(Column::label(
-            "on",
-            lines.iter().map(|line| target_of(&line.target)),
-        ));
+        let on = lines.iter().map(|line| target_of(&line.target));
+        columns.push(Column::label("on", on));
     }
     columns.extend(machines(lines.iter().map(|line| machine_of(&line.target))));
     columns.extend(parsing_fields().columns(&[Group::Parsing], &lines));

@@ -163,10 +163,8 @@ fn series(page: &mut Page, view: &mut View<'_>) {
 
 fn seconds(row: &Numbered<'_>) -> Table {
     let seconds = &row.row.series.seconds;
-    let mut columns = vec![Column::label(
-        &row.place(),
-        (1..=seconds.len()).map(|second| format!("second {second}")),
-    )];
+    let names = (1..=seconds.len()).map(|second| format!("second {second}"));
+    let mut columns = vec![Column::label(&row.place(), names)];
     let seconds: Vec<&Second> = seconds.iter().collect();
     columns.extend(lab::second().columns(&[Group::Seconds], &seconds));
     Table::new(0, columns)
@@ -175,12 +173,9 @@ fn seconds(row: &Numbered<'_>) -> Table {
 fn steadiness(row: &Numbered<'_>) -> Option<String> {
     let series = &row.row.series;
     let found = series.steadiness?;
-    let figures = format!(
-        "{} syncs/s, range {}, slope {}",
-        number(found.mean_per_s),
-        percent(found.range),
-        percent(found.slope)
-    );
+    let (range, slope) = (percent(found.range), percent(found.slope));
+    let mean = number(found.mean_per_s);
+    let figures = format!("{mean} syncs/s, range {range}, slope {slope}");
     let name = row.place();
     let seconds = series.seconds.len();
     Some(match (found.steady, found.warm_up_seconds) {

@@ -53,10 +53,8 @@ fn missed(all: &[Projection]) -> Option<String> {
 fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
     let devices: Vec<&Figures> = distinct(projections.iter().map(|one| &one.device));
     let times = |head: &str, time_s: fn(&Figures) -> f64| {
-        Column::number(
-            head,
-            devices.iter().map(|device| microseconds(time_s(device))),
-        )
+        let times = devices.iter().map(|device| microseconds(time_s(device)));
+        Column::number(head, times)
     };
     let rates = devices
         .iter()

@@ -51,11 +51,8 @@ fn measured(result: &TraceResult, sentence: String) -> String {
     match result.timed() {
         None => sentence,
         Some(timed) if timed.n == 1 => {
-            format!(
-                "{} without tracing; {}",
-                time(timed.median),
-                small(&sentence)
-            )
+            let (median, rest) = (time(timed.median), small(&sentence));
+            format!("{median} without tracing; {rest}")
         }
         Some(timed) => format!(
             "{} is the median of {} without tracing; {}",
@@ -101,10 +98,8 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
 fn warnings(result: &TraceResult) -> Vec<String> {
     let mut warnings = Vec::new();
     if result.lost_events > 0 {
-        warnings.push(format!(
-            "{} lost: counts may be too low by as many",
-            noun::counted(result.lost_events, "event")
-        ));
+        let lost = noun::counted(result.lost_events, "event");
+        warnings.push(format!("{lost} lost: counts may be too low by as many"));
     }
     let gaps = result
         .missing
@@ -172,11 +167,8 @@ fn costs(view: &View<'_>, found: &Costs<'_>) -> String {
         Some(_) => format!("{saves} of that"),
         None => saves,
     };
-    format!(
-        "{cost}; {}{saves}{}.",
-        advice(finding),
-        doubt(view.result, finding)
-    )
+    let (advice, doubt) = (advice(finding), doubt(view.result, finding));
+    format!("{cost}; {advice}{saves}{doubt}.")
 }
 
 fn fault(view: &View<'_>, finding: &Finding) -> String {
@@ -242,12 +234,8 @@ const WAITS: &str = "timers, locks, children, pipes or sockets";
 /// No part was most of it, or threads ran concurrently.
 fn several(result: &TraceResult, split: &Split<'_>, wall: &str, files: &str) -> String {
     let mut parts = vec![format!("{files} in file I/O")];
-    parts.extend(
-        split
-            .on_cpu_s
-            .filter(|cpu| *cpu > 0.0)
-            .map(|cpu| format!("{} on CPU outside it", time(cpu))),
-    );
+    let on_cpu = split.on_cpu_s.filter(|cpu| *cpu > 0.0);
+    parts.extend(on_cpu.map(|cpu| format!("{} on CPU outside it", time(cpu))));
     if split.waiting_s > 0.0 {
         parts.push(format!("{} waiting ({WAITS})", time(split.waiting_s)));
     }
