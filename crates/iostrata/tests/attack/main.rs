@@ -40,3 +40,5 @@ mod skip;
 #[path = "../trace/traced.rs"]
 #[expect(dead_code, reason = "shared with the tests of trace")]
 mod traced;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;

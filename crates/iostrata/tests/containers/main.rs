@@ -10,3 +10,5 @@ mod numbers;
 mod repeated;
 mod sandboxes;
 mod services;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;

@@ -5,15 +5,12 @@ use iostrata_report::words;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::trace::TraceResult;
 
 use crate::contained::{BACKENDS, file};
-
-/// Longer than a busy machine needs.
-const PATIENCE: Duration = Duration::from_mins(5);
+use crate::wait::until;
 
 /// What a unit of these options does with iostrata.
 enum Outcome {
@@ -140,6 +137,10 @@ impl Machine {
         self.path("data").join(name)
     }
 
+    fn said(&self) -> String {
+        fs::read_to_string(self.path("said")).unwrap_or_default()
+    }
+
     fn boot(&self) -> Booted {
         let mut command = Command::new("unshare");
         let name = self.dir.path().file_name().unwrap();
@@ -170,12 +171,10 @@ fn remove_groups(group: &Path) {
             remove_groups(&entry.path());
         }
     }
-    for _ in 0..100 {
-        if fs::remove_dir(group).is_ok() || !group.exists() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until(|| match fs::remove_dir(group) {
+        Err(error) if group.exists() => Err(error),
+        _ => Ok(()),
+    });
 }
 
 /// Ended when the test ends.
@@ -185,19 +184,6 @@ impl Drop for Booted {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
-    }
-}
-
-#[track_caller]
-fn wait_for<T>(what: &str, machine: &Machine, mut come: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = come() {
-            return found;
-        }
-        let said = || fs::read_to_string(machine.path("said"));
-        assert!(begun.elapsed() < PATIENCE, "{what}: {:?}", said());
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -222,9 +208,7 @@ fn a_sandboxed_unit_traces_or_says_why_not() {
         .collect();
     let machine = Machine::new(&units);
     let mut booted = machine.boot();
-    wait_for("the end of all units", &machine, || {
-        booted.0.try_wait().unwrap()
-    });
+    until(|| booted.0.try_wait().unwrap().ok_or_else(|| machine.said()));
     for (name, _, outcome) in &UNITS {
         let read = |kind: &str| fs::read_to_string(machine.data(&format!("{name}.{kind}")));
         let said = read("said").unwrap_or_default();
@@ -272,8 +256,9 @@ fn a_process_of_a_sandboxed_unit_is_observed_from_outside() {
     );
     let machine = Machine::new(&[("steady", unit("steady", ALL, &command))]);
     let mut booted = machine.boot();
-    let pid = wait_for("the unit's process", &machine, || {
-        marked(&mark).filter(|_| machine.data("log").exists())
+    let pid = until(|| {
+        let written = marked(&mark).filter(|_| machine.data("log").exists());
+        written.ok_or_else(|| machine.said())
     });
     for backend in BACKENDS {
         let saved = machine.path(backend);
@@ -297,7 +282,5 @@ fn a_process_of_a_sandboxed_unit_is_observed_from_outside() {
         assert_eq!(result.lost_events, 0, "{backend}");
     }
     fs::write(machine.data("enough"), "").unwrap();
-    wait_for("the machine's end", &machine, || {
-        booted.0.try_wait().unwrap()
-    });
+    until(|| booted.0.try_wait().unwrap().ok_or_else(|| machine.said()));
 }

@@ -171,7 +171,9 @@ fn interrupted_while_mounted_anew() {
         if after_loops {
             running.any_workload();
         } else {
-            std::thread::sleep(std::time::Duration::from_millis(700));
+            until("no image is attached", || {
+                (place.in_use().0 > 0).then_some(())
+            });
         }
         running.signal(Signal::INT);
         let outcome = running.finish().expect(130);

@@ -5,11 +5,10 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::place::{Place, is_root, run};
+use crate::place::{Place, is_root, run, until};
 use crate::undisturbed::undisturbed;
 
 const NOBODY: u32 = 65534;
@@ -41,15 +40,6 @@ impl Running {
         stdin.write_all(&vec![0; blocks * 4096]).unwrap();
         drop(stdin);
         assert!(self.0.wait().unwrap().success());
-    }
-}
-
-#[track_caller]
-fn wait_for(what: &str, come: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !come() {
-        assert!(begun.elapsed() < Duration::from_mins(2), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -89,7 +79,9 @@ fn a_user_observes_its_own_processes_of_a_name() {
             trace.stdout(Stdio::null());
             let mut trace = Running(trace.stderr(File::create(&said).unwrap()).spawn().unwrap());
             let text = || fs::read_to_string(&said).unwrap();
-            wait_for("the beginning", || text().contains("observing name"));
+            until("it does not begin", || {
+                text().contains("observing name").then_some(())
+            });
             let later = dd("later", Some(NOBODY));
             others.go(14);
             later.go(15);
@@ -124,7 +116,9 @@ fn a_user_may_not_observe_others_by_name() {
     assert!(install.status().unwrap().success());
     let others = Running::dd(&program, &place.path("others"), None);
     let exe = format!("/proc/{}/exe", others.0.id());
-    wait_for("the program", || fs::read_link(&exe).unwrap() == program);
+    until("it is not the program", || {
+        (fs::read_link(&exe).unwrap() == program).then_some(())
+    });
     let trace = format!("trace --backend ptrace --name {name}");
     let outcome = run(place.iostrata_of_nobody(&trace)).expect(125);
     let words = format!(

@@ -44,4 +44,6 @@ mod trouble;
 mod undisturbed;
 mod usage;
 mod viewers;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod whole;

@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// More than anything here takes, also on a busy machine. Reached only when a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -111,14 +111,7 @@ impl Place {
 /// Waits for something.
 #[track_caller]
 pub(crate) fn until<T>(what_is_wrong: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{what_is_wrong}");
-        thread::sleep(Duration::from_millis(5));
-    }
+    crate::wait::until(|| found().ok_or(what_is_wrong))
 }
 
 /// Entries of a directory.

@@ -17,5 +17,7 @@ mod skip;
 mod svg;
 mod terminal;
 mod unprivileged;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod watched;
 mod words;

@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use crate::image::Image;
 use crate::svg;
-use crate::terminal::{PATIENCE, Terminal, skips};
+use crate::terminal::{Terminal, skips};
+use crate::wait::until;
 use crate::watched::Room;
 
 const COLUMNS: usize = 100;
@@ -134,8 +134,7 @@ impl Shop {
     fn picture(&self, (name, title, keys, words): View<'_>) {
         let terminal = self.terminal.as_ref().unwrap();
         terminal.press(keys);
-        let begun = Instant::now();
-        let (picture, now) = loop {
+        let (picture, now) = until(|| {
             let picture = svg::draw(&terminal.drawn(), title, COLUMNS);
             let now = svg::lines(&picture);
             // What is still typed is not the whole line.
@@ -143,15 +142,13 @@ impl Shop {
                 let is_place = word.contains(", by ");
                 line.contains(word) && (!is_place || line.trim_end() == word)
             };
-            if words
-                .iter()
-                .all(|word| now.iter().any(|line| has(line, word)))
-            {
-                break (picture, now);
+            let is_shown = |word: &&str| now.iter().any(|line| has(line, word));
+            if words.iter().all(is_shown) {
+                Ok((picture, now))
+            } else {
+                Err((words, now))
             }
-            assert!(begun.elapsed() < PATIENCE, "no {words:?} in {now:#?}");
-            std::thread::sleep(Duration::from_millis(50));
-        };
+        });
         let path = format!("{}/../../docs/top/{name}.svg", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("UPDATE_DOCS").is_some() {
             fs::write(&path, &picture).unwrap();
@@ -177,11 +174,8 @@ impl Drop for Shop {
     fn drop(&mut self) {
         drop(self.terminal.take());
         let pids = fs::read_to_string(self.dir.path().join("pids")).unwrap_or_default();
-        let begun = Instant::now();
         let is_there = |pid: &&str| PathBuf::from("/proc").join(pid).exists();
-        while pids.lines().any(|pid| is_there(&pid)) && begun.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(|| pids.lines().find(is_there).map_or(Ok(()), Err));
     }
 }
 

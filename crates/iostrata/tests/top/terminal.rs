@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::geteuid;
 
+use crate::wait::until;
 use crate::watched::Room;
-
-/// For what is expected, on a slow machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A tmux server of its own, ended with the test.
 pub(crate) struct Terminal {
@@ -63,15 +61,14 @@ impl Terminal {
 
     /// Waits until the screen has this.
     pub(crate) fn shows(&self, text: &str) -> String {
-        let begun = Instant::now();
-        loop {
+        until(|| {
             let screen = self.screen();
             if screen.contains(text) {
-                return screen;
+                Ok(screen)
+            } else {
+                Err((text, screen))
             }
-            assert!(begun.elapsed() < PATIENCE, "no {text:?} in\n{screen}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        })
     }
 }
 
@@ -238,9 +235,5 @@ fn a_closed_terminal_ends_it() {
     let command = std::fs::read(process.join("cmdline")).unwrap();
     assert!(command.starts_with(program.as_bytes()));
     terminal.tmux(&["kill-server"]);
-    let begun = Instant::now();
-    while process.exists() {
-        assert!(begun.elapsed() < PATIENCE, "{pid} is still there");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until(|| (!process.exists()).then_some(()).ok_or("it is still there"));
 }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use iostrata_core::trace::TraceResult;
 
 use crate::traced::{file, place};
+use crate::wait::until;
 
 /// Killed when the test ends.
 struct Endless(Child);
@@ -37,9 +38,7 @@ fn a_process_is_observed_for_a_time_and_goes_on() {
         .stdin(Stdio::null());
     let mut endless = Endless(shell.spawn().unwrap());
     let log = dir.path().join("log");
-    while !log.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| log.metadata());
     let pid = endless.0.id().to_string();
     let output = adopt(&["-p", &pid, "--for", "500ms"]);
     assert!(output.status.success(), "{output:?}");

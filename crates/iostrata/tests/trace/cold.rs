@@ -4,11 +4,10 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::runs::{lines, runs, said, traced};
 use crate::traced::{file, place};
+use crate::wait::until;
 
 /// A file of 4 MiB that is in the page cache.
 fn warm(dir: &Path) {
@@ -102,10 +101,10 @@ fn a_file_that_stays_is_said() {
         .current_dir(dir.path())
         .spawn()
         .unwrap();
-    while !dir.path().join("held").exists() {
+    until(|| {
         assert_eq!(holder.try_wait().unwrap(), None);
-        sleep(Duration::from_millis(5));
-    }
+        fs::metadata(dir.path().join("held"))
+    });
     let (_, result) = traced(dir.path(), &["--cold"], "cat input > /dev/null");
     holder.kill().unwrap();
     holder.wait().unwrap();

@@ -7,6 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::traced::{iostrata, place, trace_any};
+use crate::wait::until;
 
 #[test]
 fn the_programs_exit_code_is_passed_on() {
@@ -99,9 +100,7 @@ fn a_signal_to_iostrata_is_the_programs() {
         .current_dir(dir.path())
         .stdout(std::process::Stdio::piped());
     let child = program.stderr(std::process::Stdio::null()).spawn().unwrap();
-    while !ready.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| ready.metadata());
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(

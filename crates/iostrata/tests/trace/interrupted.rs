@@ -5,14 +5,13 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use iostrata_core::gap::Gap;
 use iostrata_core::trace::{Basis, Finding, TraceResult};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::traced::{iostrata, place, trace_any};
+use crate::wait::until;
 
 /// Writes of one byte, until it is killed at the end of the test.
 struct Endless(Child);
@@ -42,9 +41,7 @@ fn wait_for(log: &Path) {
 fn wait_for_more(log: &Path, bytes: u64) {
     let length = || std::fs::metadata(log).map_or(0, |log| log.len());
     let end = length() + bytes;
-    while length() < end {
-        sleep(Duration::from_millis(5));
-    }
+    until(|| (length() >= end).then_some(()).ok_or_else(length));
 }
 
 /// What it says afterwards is lost.
@@ -203,9 +200,10 @@ fn what_comes_before_the_program_ends_iostrata_with_a_word() {
                 .find_map(|line| line.strip_prefix("SigBlk:"))?;
             u64::from_str_radix(mask.trim(), 16).ok()
         };
-        while waiting().is_none_or(|mask| mask & 1 << (signal.as_raw() - 1) == 0) {
-            sleep(Duration::from_millis(1));
-        }
+        until(|| match waiting() {
+            Some(mask) if mask & 1 << (signal.as_raw() - 1) != 0 => Ok(()),
+            other => Err(other),
+        });
         kill_process(Pid::from_child(&running), signal).unwrap();
         let output = running.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

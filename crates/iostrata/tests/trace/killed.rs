@@ -1,29 +1,24 @@
 //! A process of iostrata is killed: nobody stays stopped. Kills at random moments are in
 //! `tests/attack`.
 
+use std::fs;
 use std::process::Stdio;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::marked::{Marked, Process};
+use crate::wait::until;
 
 /// Copies, at each of which it is stopped, for some seconds.
 const STOPPED: &str = "touch begun; for copy in $(seq 150); do cp /bin/true copy; done; touch done";
 
 fn guard(marked: &Marked, but: Option<i32>) -> i32 {
-    let begun = Instant::now();
-    loop {
+    until(|| {
         let own = marked.processes();
         let is_guard = |it: &&Process| it.is_iostrata && it.session == it.pid;
         let mut guards = own.iter().filter(is_guard).map(|it| it.pid);
-        if let Some(pid) = guards.find(|pid| Some(*pid) != but) {
-            return pid;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{own:?}");
-        sleep(Duration::from_millis(2));
-    }
+        guards.find(|pid| Some(*pid) != but).ok_or(own)
+    })
 }
 
 #[test]
@@ -35,10 +30,7 @@ fn the_guard_of_a_recording_is_replaced_and_does_its_work() {
     let first = guard(&marked, None);
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
     guard(&marked, Some(first));
-    while !marked.has_begun() {
-        sleep(Duration::from_millis(1));
-    }
-    sleep(Duration::from_millis(100));
+    until(|| fs::metadata(marked.path("copy")));
     assert!(!marked.is_done(), "too late");
     iostrata.kill().unwrap();
     iostrata.wait().unwrap();

@@ -24,3 +24,5 @@ mod storm;
 mod traced;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;

@@ -4,15 +4,12 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use iostrata_core::gap::Countable::{self, ThreadCalls, ThreadDetails, ThreadEnds};
 use iostrata_core::trace::TraceResult;
 
 use crate::traced::{file, place, workload};
-
-/// Longer than a busy machine needs.
-const PATIENCE: Duration = Duration::from_mins(3);
+use crate::wait::until;
 
 /// Killed when the test ends.
 struct Running(Child);
@@ -39,14 +36,7 @@ fn traced_without(program: &str, dir: &Path, words: &[&str]) -> Option<TraceResu
     command.env("IOSTRATA_FAIL", format!("kernel.{program}"));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut trace = Running(command.spawn().unwrap());
-    let begun = Instant::now();
-    let status = loop {
-        if let Some(status) = trace.0.try_wait().unwrap() {
-            break status;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{words:?}: it does not end");
-        std::thread::sleep(Duration::from_millis(10));
-    };
+    let status = until(|| trace.0.try_wait().unwrap().ok_or(words));
     let read = || serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
     status.success().then(read)
 }

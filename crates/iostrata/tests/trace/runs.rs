@@ -6,14 +6,13 @@ use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use iostrata_core::gap::Gap;
 use iostrata_core::trace::{TimedRuns, TraceResult};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
 use crate::traced::{calls, file, iostrata, place};
+use crate::wait::until;
 
 const BACKENDS: [&str; 2] = ["ebpf", "ptrace"];
 
@@ -220,13 +219,15 @@ fn a_program_that_cannot_run_is_told_as_ever() {
 
 /// Waits for a file with the number of a process.
 fn number_in(path: &Path) -> Pid {
-    loop {
+    let line = until(|| {
         let text = fs::read_to_string(path).unwrap_or_default();
-        if let Some(number) = text.strip_suffix('\n') {
-            return Pid::from_raw(number.parse().unwrap()).unwrap();
+        if text.ends_with('\n') {
+            Ok(text)
+        } else {
+            Err(text)
         }
-        sleep(Duration::from_millis(2));
-    }
+    });
+    Pid::from_raw(line.trim_end().parse().unwrap()).unwrap()
 }
 
 /// A zombie that nobody has reaped yet has ended too.
@@ -253,9 +254,7 @@ fn interrupted(options: &[&str], ends: impl FnOnce(&Child)) {
     let text = said(&output);
     assert!(text.contains("interrupted by SIGINT in "), "{text}");
     assert!(!dir.path().join("result.json").exists());
-    while !has_ended(child) {
-        sleep(Duration::from_millis(2));
-    }
+    until(|| has_ended(child).then_some(()).ok_or(child));
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use iostrata_core::trace::TraceResult;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::attached::Group;
 use crate::traced::{place, workload};
+use crate::wait::until;
 
 /// The next one where iostrata had not begun before one was over, as on a busy machine.
 const STORMS_MS: [&str; 3] = ["3000", "12000", "48000"];
@@ -25,16 +26,10 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Whether it ends by itself.
-    fn ends(&mut self) -> bool {
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_mins(2) {
-            if self.0.try_wait().unwrap().is_some() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        false
+    /// Its status, when it has ended by itself.
+    #[track_caller]
+    fn ended(&mut self) -> ExitStatus {
+        until(|| self.0.try_wait().unwrap().ok_or("it goes on"))
     }
 }
 
@@ -97,14 +92,11 @@ fn one_storm(ms: &str, backend: &str, by: By, more: &[&str]) -> Option<(Vec<Born
         .stdout(Stdio::null())
         .stderr(File::create(&said).unwrap());
     let mut trace = Running(trace.spawn().unwrap());
-    assert!(storm.ends(), "the storm is held up");
+    storm.ended();
     drop(group);
-    assert!(
-        trace.ends(),
-        "{backend} {more:?}: nobody is left to wait for"
-    );
+    let status = trace.ended();
     let said = std::fs::read_to_string(&said).unwrap();
-    if !trace.0.wait().unwrap().success() {
+    if !status.success() {
         let is_over = ["has ended", "No such process"]
             .iter()
             .any(|over| said.contains(over));
@@ -200,8 +192,7 @@ fn it_ends_when_it_is_to() {
                 let pid = Pid::from_raw(trace.0.id().cast_signed()).unwrap();
                 kill_process(pid, signal).unwrap();
             }
-            assert!(trace.ends(), "{backend} {options:?}");
-            assert!(trace.0.wait().unwrap().success(), "{backend} {options:?}");
+            assert!(trace.ended().success(), "{backend} {options:?}");
             let text = std::fs::read_to_string(&saved).unwrap();
             let result: TraceResult = serde_json::from_str(&text).unwrap();
             assert!(result.processes > 1, "{backend} {options:?}");
@@ -218,9 +209,10 @@ fn a_process_that_has_ended_is_not_adopted() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
     };
-    while state() != 'Z' {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until(|| match state() {
+        'Z' => Ok(()),
+        other => Err(other),
+    });
     for backend in ["ebpf", "ptrace"] {
         let mut trace = Command::new(env!("CARGO_BIN_EXE_iostrata"));
         trace.args(["trace", "--backend", backend, "-p", &pid]);
@@ -229,5 +221,5 @@ fn a_process_that_has_ended_is_not_adopted() {
         assert_eq!(output.status.code(), Some(125), "{text}");
         assert!(text.contains("has exited"), "{text}");
     }
-    assert!(ended.ends());
+    assert!(ended.ended().success());
 }

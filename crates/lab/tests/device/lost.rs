@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iostrata_core::crash::block::Pressure;
 use iostrata_lab::crash::block::{BlockError, Foundation, Room, Setting, record};
@@ -14,6 +14,7 @@ use iostrata_tracer::clock::now_ns;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::wait::until;
 use crate::{is_root, start_server};
 
 /// For direct I/O.
@@ -23,15 +24,15 @@ struct Page([u8; 4096]);
 fn kill(id: u32) {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
-    let deadline = Instant::now() + Duration::from_secs(10);
     // Its parent waits for it later.
-    while !fs::read_to_string(format!("/proc/{id}/stat"))
-        .unwrap()
-        .contains(") Z ")
-    {
-        assert!(Instant::now() < deadline, "the server goes on");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until(|| {
+        let state = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        if state.contains(") Z ") {
+            Ok(())
+        } else {
+            Err(state)
+        }
+    });
 }
 
 #[test]

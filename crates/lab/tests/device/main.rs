@@ -6,6 +6,8 @@ mod crashing;
 mod lost;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 
 use std::env;
 use std::fs::{self, File};
@@ -21,6 +23,7 @@ use iostrata_lab::device::{Cut, DiskImage, Recorder, Server, server_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::scratch::isolate;
 use rustix::fs::{FallocateFlags, fallocate};
+use wait::until;
 
 const MIB: u64 = 1 << 20;
 
@@ -181,16 +184,12 @@ fn a_server_that_dies_leaves_errors_and_nothing_that_hangs() {
 
 #[track_caller]
 fn wait_detached(name: &str) {
-    let deadline = Instant::now() + Duration::from_secs(5);
     let backing = || {
         let mut text = String::new();
         let file = File::open(format!("/sys/block/{name}/loop/backing_file"));
         file.is_ok_and(|mut file| file.read_to_string(&mut text).is_ok()) && text.contains("/disk")
     };
-    while backing() {
-        assert!(Instant::now() < deadline, "{name} is still attached");
-        thread::sleep(Duration::from_millis(5));
-    }
+    until(|| (!backing()).then_some(()).ok_or(name));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::places::launcher;
+use crate::wait::until;
 use iostrata_core::buffering::{Case, Mode};
 use iostrata_lab::buffering::{NullJob, WriteJob};
 use iostrata_lab::engine::{EngineError, ExecJob, FailureKind, Job, Launcher, Workload};
@@ -214,7 +215,10 @@ fn what_the_program_started_ends_with_it() {
     let started = fs::read_to_string(&file).unwrap();
     let status = PathBuf::from(format!("/proc/{}/cmdline", started.trim()));
     drop(workload);
-    until(|| !fs::read(&status).is_ok_and(|line| line.starts_with(b"sleep")));
+    until(|| match fs::read(&status) {
+        Ok(line) if line.starts_with(b"sleep") => Err(line),
+        _ => Ok(()),
+    });
 }
 
 #[test]
@@ -230,14 +234,9 @@ fn a_working_child_ends_with_the_thread_that_started_it() {
     });
     let pid = started.join().unwrap();
     let status = PathBuf::from(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    until(|| fs::read_to_string(&status).is_ok_and(|stat| stat.contains(") Z ")));
+    until(|| match fs::read_to_string(&status) {
+        Ok(stat) if stat.contains(") Z ") => Ok(()),
+        other => Err(other),
+    });
     rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).unwrap();
-}
-
-fn until(done: impl Fn() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(20);
-    while !done() {
-        assert!(Instant::now() < limit, "waited too long");
-        thread::sleep(Duration::from_millis(5));
-    }
 }

@@ -25,3 +25,5 @@ mod replay;
 mod skip;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;

@@ -5,11 +5,11 @@ use iostrata_report::words;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::places::{launcher, target};
 use crate::undisturbed::undisturbed;
+use crate::wait::until;
 use iostrata_core::Verdict;
 use iostrata_core::page_cache::{PageCacheResult, Parse, Reader, State};
 use iostrata_lab::engine::{Progress, Silent, Step, StoppingRule};
@@ -190,14 +190,7 @@ impl Progress for Until<'_> {
         if !step.label.starts_with("timing ") {
             return;
         }
-        let started = Instant::now();
-        while !self.0.exists() {
-            assert!(
-                started.elapsed() < Duration::from_secs(30),
-                "nobody holds it"
-            );
-            thread::sleep(Duration::from_millis(5));
-        }
+        until(|| self.0.metadata());
     }
 
     fn line(&mut self, _: &str) {}

@@ -11,6 +11,8 @@ mod places;
 mod sync;
 #[path = "../../../tracer/tests/observe/undisturbed.rs"]
 mod undisturbed;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod witness;
 
 use ground::{Counted, RECORDS, count, is_as_6_1};

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
-use std::time::Duration;
 
+use crate::wait::until;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 /// Instances created so far; each has its own name.
@@ -68,18 +67,7 @@ impl Drop for Tracefs {
         // The instance outlives this mount, so it must be removed; it stays busy for a moment while
         // the kernel detaches the event's last users.
         drop(fs::write(self.instance.join("events/enable"), "0"));
-        let removed = (0..200).any(|_| {
-            let gone = fs::remove_dir(&self.instance).is_ok();
-            if !gone {
-                thread::sleep(Duration::from_millis(10));
-            }
-            gone
-        });
+        until(|| fs::remove_dir(&self.instance));
         _ = unmount(&self.root, UnmountFlags::DETACH);
-        assert!(
-            removed || thread::panicking(),
-            "{} stays",
-            self.instance.display()
-        );
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use iostrata_lab::scratch::{ImageKind, Scratch};
 
@@ -12,23 +12,15 @@ use crate::traces::{
     own_directory,
 };
 use crate::victim::{Role, Victim, fake_program};
+use crate::wait::until;
 
 /// The contents of a file that a process is about to write.
 pub(crate) fn read_when_there(path: &Path) -> String {
-    let deadline = Instant::now() + Duration::from_mins(1);
-    loop {
-        if let Ok(text) = fs::read_to_string(path)
-            && text.ends_with('\n')
-        {
-            return text.trim().to_owned();
-        }
-        assert!(
-            Instant::now() < deadline,
-            "{} does not exist",
-            path.display()
-        );
-        thread::sleep(Duration::from_millis(5));
-    }
+    until(|| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let line = text.strip_suffix('\n').map(str::to_owned);
+        line.ok_or(text)
+    })
 }
 
 /// Only directories and the lock file may be left, and the next run removes them.
@@ -67,7 +59,6 @@ fn killed_while_writing() {
     let dir = own_directory();
     let mut victim = Victim::start(Role::Write, dir.path(), &ImageKind::ALL, None);
     victim.hear("writing");
-    thread::sleep(Duration::from_millis(100));
     victim.kill();
     assert_next_run_removes_the_rest(dir.path());
 }

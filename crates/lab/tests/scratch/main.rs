@@ -15,3 +15,5 @@ mod killing;
 mod skip;
 mod traces;
 mod victim;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;

@@ -1,13 +1,8 @@
 //! Leftovers of a run on this machine.
 
+use crate::wait::until;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// The kernel unmounts and detaches a killed process's file systems asynchronously, after writing
-/// them back.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Images and mounts belong to this directory alone, so that other tests do not interfere.
 pub(crate) fn own_directory() -> tempfile::TempDir {
@@ -58,18 +53,10 @@ fn mentions(file: &Path, dir: &Path) -> bool {
 /// Waits until nothing in the kernel belongs to `dir` any more.
 #[track_caller]
 pub(crate) fn assert_kernel_is_clean(dir: &Path) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let (devices, mounts) = (loop_devices(dir), mounts(dir));
-        if devices.is_empty() && mounts.is_empty() {
-            return;
-        }
-        assert!(
-            Instant::now() < deadline,
-            "left: devices {devices:?}, seen by {mounts:?}"
-        );
-        thread::sleep(Duration::from_millis(10));
-    }
+    until(|| match (loop_devices(dir), mounts(dir)) {
+        (devices, mounts) if devices.is_empty() && mounts.is_empty() => Ok(()),
+        left => Err(left),
+    });
 }
 
 /// Nothing at all is left, not even a directory.
@@ -82,10 +69,9 @@ pub(crate) fn assert_nothing_left(dir: &Path) {
 /// Waits until the process is gone. The id must be of a process that the victim started.
 #[track_caller]
 pub(crate) fn assert_process_ends(pid: &str) {
-    let deadline = Instant::now() + PATIENCE;
     // A zombie has no command line any more; init reaps it at some point.
-    while fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|text| text.starts_with(b"sleep")) {
-        assert!(Instant::now() < deadline, "process {pid} is left");
-        thread::sleep(Duration::from_millis(10));
-    }
+    until(|| match fs::read(format!("/proc/{pid}/cmdline")) {
+        Ok(text) if text.starts_with(b"sleep") => Err(pid),
+        _ => Ok(()),
+    });
 }

@@ -188,8 +188,11 @@ fn wait(interrupt: &Interrupt) -> Result<(), Interrupted> {
 fn write(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Interrupted> {
     let paths = prepared.images().iter().map(|image| image.path().join("f"));
     let mut files: Vec<_> = paths.map(|path| File::create(path).unwrap()).collect();
-    say("writing");
     let block = vec![7; 1 << 16];
+    for file in &mut files {
+        file.write_all(&block).unwrap();
+    }
+    say("writing");
     loop {
         for file in &mut files {
             interrupt.check()?;

@@ -20,4 +20,6 @@ mod sites;
 mod skip;
 mod undisturbed;
 mod unseen;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod witness;

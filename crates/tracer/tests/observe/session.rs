@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 
+use crate::wait::until;
 use iostrata_core::evidence::{Charge, Evidence, assemble};
 use iostrata_core::observe::{Observation, Observer, Stream};
 
@@ -93,10 +94,12 @@ pub(crate) fn charged(seen: &Observation, files: &[&Path], disks: Vec<u32>) -> E
 /// Until the shell waits in `read(0, ...)`: its earlier calls do not belong to the program.
 fn wait_until_blocked(pid: u32) {
     let path = format!("/proc/{pid}/syscall");
-    while !std::fs::read_to_string(&path)
-        .unwrap()
-        .starts_with("0 0x0 ")
-    {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+    until(|| {
+        let call = std::fs::read_to_string(&path).unwrap();
+        if call.starts_with("0 0x0 ") {
+            Ok(())
+        } else {
+            Err(call)
+        }
+    });
 }

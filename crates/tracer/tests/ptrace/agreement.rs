@@ -20,6 +20,7 @@ use iostrata_tracer::signals::Mask;
 use serde_json::Value;
 
 use crate::ground::{command, scratch, workload};
+use crate::wait::until;
 
 /// A row without the times, which differ from run to run.
 #[derive(Debug, PartialEq)]
@@ -48,9 +49,10 @@ fn by_ebpf(words: &[OsString]) -> Observation {
     let blocked = Blocked::prepare(words, Mask::own().unwrap()).unwrap();
     observer.start(blocked.pid(), Stream::default()).unwrap();
     blocked.go().unwrap().wait().unwrap();
-    while observer.alive().unwrap() > 0 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(|| match observer.alive().unwrap() {
+        0 => Ok(()),
+        alive => Err(alive),
+    });
     observer.program_ended().unwrap();
     let observation = observer.stop().unwrap();
     assert_eq!(observation.raw.losses.total(), 0);

@@ -7,4 +7,6 @@ mod ground;
 mod record;
 mod tree;
 mod unprivileged;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod witness;

@@ -126,15 +126,9 @@ pub(crate) fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(") ")?.1.chars().next()
 }
 
-/// Waits up to 20 s.
+#[track_caller]
 pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if is() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("{what} did not come");
+    crate::wait::until(|| is().then_some(()).ok_or(what));
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod lines;
 mod record;
 mod run;
 mod tally;
+#[path = "../../../core/tests/wait/mod.rs"]
+mod wait;
 mod witness;
 
 use iostrata_report::words;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::observe::{Observation, Observer as _, Stream};
@@ -15,6 +14,7 @@ use iostrata_tracer::ptrace::{Session, Stops};
 
 use crate::ground::{Ground, program};
 use crate::tally::{Row, Tally, Thing};
+use crate::wait::until;
 use crate::witness::witness;
 
 /// Number of seeds run one after the other under both observers.
@@ -41,9 +41,6 @@ pub(crate) enum Last {
     /// Both observers.
     ByBoth(Vec<(Thing, String)>, Vec<(Thing, String)>),
 }
-
-/// Maximum duration of a run: far longer than any takes.
-const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Under eBPF and strace.
 pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Seen {
@@ -159,14 +156,7 @@ pub(crate) fn open_go(go: PathBuf) -> std::thread::JoinHandle<()> {
 }
 
 fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = come() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    until(|| come().ok_or(what))
 }
 
 fn end(observer: &mut EbpfObserver) -> Observation {

@@ -8,10 +8,11 @@ mod prometheus;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
+use crate::wait::until;
 use crate::watched::Room;
 
 /// For what is expected, on a slow machine.
@@ -79,15 +80,14 @@ impl Server {
 
     /// Waits until this is so of the metrics.
     fn until(&self, what: impl Fn(&str) -> bool) -> String {
-        let begun = Instant::now();
-        loop {
+        until(|| {
             let metrics = self.scrape();
             if what(&metrics) {
-                return metrics;
+                Ok(metrics)
+            } else {
+                Err(metrics)
             }
-            assert!(begun.elapsed() < PATIENCE, "{metrics}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        })
     }
 
     /// All that has happened so far is in what is returned: two more intervals are over.

@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{PATIENCE, Server, ask, skips};
+use super::{Server, ask, skips};
 use crate::image::{Image, text};
+use crate::wait::until;
 use crate::watched::workload;
 
 const APPENDS: u32 = 40;
@@ -47,11 +47,7 @@ impl Prometheus {
             .stderr(Stdio::null());
         let child = prometheus.spawn().ok()?;
         let prometheus = Self { child, address };
-        let begun = Instant::now();
-        while std::net::TcpStream::connect(address).is_err() {
-            assert!(begun.elapsed() < PATIENCE, "Prometheus does not listen");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        until(|| std::net::TcpStream::connect(address));
         Some(prometheus)
     }
 
@@ -75,17 +71,14 @@ impl Prometheus {
 
     /// Waits until the query has a result, its first value.
     fn until(&self, expression: &str, is_it: impl Fn(f64) -> bool) -> f64 {
-        let begun = Instant::now();
-        loop {
+        until(|| {
             let answer = self.query(expression);
             let first = answer["data"]["result"][0]["value"][1].as_str();
             let first = first.and_then(|text| text.parse().ok());
-            if let Some(value) = first.filter(|value| is_it(*value)) {
-                return value;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{expression}: {answer}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+            first
+                .filter(|value| is_it(*value))
+                .ok_or((expression, answer))
+        })
     }
 }
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use iostrata_core::trace::{Asked, AskedBy, Joined, MatchedBy, TraceResult};
 
-use super::{Group, Observing, Waiting, dd, is_not_seen, matched, wait_for, wrote};
+use super::{Group, Observing, Waiting, dd, is_not_seen, matched, wrote};
 use crate::traced::{file, place, workload};
+use crate::wait::until;
 
 #[test]
 fn a_cgroup_is_followed_with_all_below_it() {
@@ -87,8 +88,9 @@ fn the_other_threads_of_a_moved_process_are_found() {
     command.arg(dir.path()).args(["3", "40"]);
     let waiters = Waiting::of(command, dir.path());
     let threads = PathBuf::from(format!("/proc/{}/task", waiters.pid()));
-    wait_for("its threads", || {
-        (fs::read_dir(&threads).unwrap().count() == 4).then_some(())
+    until(|| match fs::read_dir(&threads).unwrap().count() {
+        4 => Ok(()),
+        other => Err(other),
     });
     let observing = Observing::begin(&["--backend", "ebpf", "--cgroup", group.path()]);
     group.take(waiters.pid());
@@ -123,9 +125,10 @@ fn a_cgroup_that_is_removed_ends_the_observation() {
     let inner = group.inner();
     drop(group);
     let said = observing.dir.path().join("said");
-    let text = wait_for("the end", || {
+    let text = until(|| {
         let text = fs::read_to_string(&said).unwrap();
-        text.contains("the observation has ended").then_some(text)
+        let has_ended = text.contains("the observation has ended");
+        if has_ended { Ok(text) } else { Err(text) }
     });
     let words = format!("the observation has ended: cgroup {inner} was removed");
     assert!(text.contains(&words), "{text}");

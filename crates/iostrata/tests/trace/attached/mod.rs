@@ -9,15 +9,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use iostrata_core::trace::{Joined, MatchedBy, TraceResult};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::skip::skip;
 use crate::traced::{file, place};
-
-const PATIENCE: Duration = Duration::from_mins(2);
+use crate::wait::until;
 
 /// Killed when the test ends.
 struct Running(Child);
@@ -26,18 +24,6 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());
-    }
-}
-
-#[track_caller]
-fn wait_for<T>(what: &str, mut come: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = come() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
     }
 }
 
@@ -119,10 +105,11 @@ impl Observing {
         let dir = place();
         let program = Running(trace(dir.path(), arguments).spawn().unwrap());
         let mut observing = Self { program, dir };
-        wait_for("the beginning", || {
+        until(|| {
             let ended = observing.program.0.try_wait().unwrap();
             assert!(ended.is_none(), "{arguments:?}: {}", observing.said());
-            observing.said().contains("observing ").then_some(())
+            let said = observing.said();
+            said.contains("observing ").then_some(()).ok_or(said)
         });
         observing
     }
@@ -134,7 +121,7 @@ impl Observing {
     /// Its result, when it has ended by itself.
     #[track_caller]
     fn ended(mut self) -> TraceResult {
-        let status = wait_for("the end", || self.program.0.try_wait().unwrap());
+        let status = until(|| self.program.0.try_wait().unwrap().ok_or("it goes on"));
         assert!(status.success(), "{}", self.said());
         let text = fs::read_to_string(self.dir.path().join("result.json")).unwrap();
         let result: TraceResult = serde_json::from_str(&text).unwrap();
@@ -201,12 +188,10 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         // A process that has just ended may be in it for a moment.
-        for _ in 0..200 {
-            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until(|| match fs::remove_dir(&self.0) {
+            Err(error) if self.0.exists() => Err(error),
+            _ => Ok(()),
+        });
     }
 }
 

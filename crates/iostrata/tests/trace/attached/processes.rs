@@ -7,8 +7,9 @@ use std::process::Command;
 
 use iostrata_core::trace::{Joined, MatchedBy};
 
-use super::{Observing, Waiting, blocks_of_zeros, dd, is_not_seen, matched, wait_for, wrote};
+use super::{Observing, Waiting, blocks_of_zeros, dd, is_not_seen, matched, wrote};
 use crate::traced::place;
+use crate::wait::until;
 
 #[test]
 fn several_processes_have_one_result() {
@@ -88,8 +89,9 @@ fn a_name_is_that_of_the_thread_the_executable_or_the_argument() {
     let before = Waiting::of(blocks(&program, "before"), dir.path());
     // Until it is that program, and not this one's copy of it.
     let exe = PathBuf::from(format!("/proc/{}/exe", before.pid()));
-    wait_for("the program", || {
-        (fs::read_link(&exe).ok()? == program).then_some(())
+    until(|| match fs::read_link(&exe) {
+        Ok(path) if path == program => Ok(()),
+        other => Err(other),
     });
     let observing = Observing::begin(&["--backend", "ebpf", "--name", &name]);
     let later = Waiting::of(blocks(&program, "later"), dir.path());
