@@ -6,7 +6,7 @@ use crate::trace::{self, Way};
 use crate::trials::{Trials, variable};
 
 /// Of the usual run of tests.
-const FEW: u64 = 26;
+const FEW: u64 = 13;
 
 #[test]
 fn kills() {
