@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 names! {
     /// What the measured rows say about a claim.
     pub enum Verdict {
-        /// The evidence supports the claim.
         Holds = "holds",
-        /// The evidence contradicts the claim.
         Refuted = "refuted",
         /// The difference is inside the noise, or a needed row is missing.
         Inconclusive = "inconclusive",
@@ -44,7 +42,6 @@ impl Verdict {
 pub struct Answer {
     /// The statement to be judged, as a sentence.
     pub claim: String,
-    /// The verdict of the rows.
     pub verdict: Verdict,
     /// The figures that decided, with units.
     pub because: String,

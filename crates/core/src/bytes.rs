@@ -20,33 +20,22 @@ const UNITS: [(&str, u64); 8] = [
 pub enum SizeError {
     /// No digits at the start.
     #[error("`{text}` is not a size: it does not start with a number; write 4096, 64KiB or 100kB")]
-    NoNumber {
-        /// The text.
-        text: String,
-    },
-    /// A decimal point or comma.
+    NoNumber { text: String },
     #[error("`{text}` is not a size: it must be a whole number; write 1536KiB for 1.5MiB")]
-    Fraction {
-        /// The text.
-        text: String,
-    },
+    Fraction { text: String },
     /// A unit that is unknown or ambiguous.
     #[error(
         "`{unit}` in `{text}` is not a unit of size; write B, KiB, MiB, GiB or TiB (powers of \
          1024), or kB, MB, GB or TB (powers of 1000)"
     )]
     Unit {
-        /// The text.
         text: String,
         /// The part after the number.
         unit: String,
     },
     /// More than 64 bits.
     #[error("`{text}` is too large: the largest size is {max} bytes", max = u64::MAX)]
-    TooLarge {
-        /// The text.
-        text: String,
-    },
+    TooLarge { text: String },
 }
 
 /// Parses a size: a whole number, then nothing, `B`, a binary unit (`KiB`, in any case: its `i` is

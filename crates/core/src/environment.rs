@@ -15,7 +15,6 @@ pub struct Environment {
     /// Model of the first CPU; `null` where the kernel does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
-    /// Memory of the machine, bytes.
     pub memory_bytes: u64,
     /// Hypervisor or container technology found, `null` on bare metal or when unknown.
     pub virtualization: Option<String>,
@@ -110,7 +109,6 @@ pub struct Storage {
 pub struct Device {
     /// Kernel name, such as `nvme0n1p2`.
     pub name: String,
-    /// Model reported by the device.
     pub model: Option<String>,
     /// The kernel's `rotational` flag. Virtual disks often set it.
     pub rotational: Option<bool>,

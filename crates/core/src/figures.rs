@@ -42,7 +42,6 @@ pub fn rate(per_record: f64) -> String {
     whole.map(str::to_owned).unwrap_or(text)
 }
 
-/// `83 %`.
 pub fn percent(share: f64) -> String {
     // Adding 0 makes −0 a 0.
     format!("{:.0} %", (share * 100.0).round() + 0.0)

@@ -9,9 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 /// A part that was not observed completely, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gap {
-    /// The missing part.
     pub what: Missing,
-    /// The reason.
     pub why: Reason,
 }
 
@@ -31,24 +29,19 @@ impl Gap {
 pub enum Stratum {
     /// The process tree itself; without it nothing can be attributed.
     Tasks,
-    /// Processes that join it.
     Joins,
-    /// System calls per file.
     Syscalls,
     /// Blocked time inside calls.
     Blocked,
     /// Page-cache lookups, misses, fills, dirtying.
     PageCache,
-    /// Block requests.
     Device,
-    /// Operations of io_uring.
     Ring,
     /// Directories whose names change.
     Names,
 }
 
 impl Stratum {
-    /// All strata.
     pub const ALL: [Self; 8] = [
         Self::Tasks,
         Self::Joins,
@@ -153,7 +146,6 @@ pub enum Listed {
     SymbolicLinks,
 }
 
-/// The missing part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
@@ -288,7 +280,6 @@ pub enum Missing {
     SyncAfterChange,
 }
 
-/// A part of an experiment on one target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetPart {
@@ -583,22 +574,16 @@ pub enum Exit {
 /// Threads without a row of their own, together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
-    /// Rows that exist.
     pub rows: u64,
-    /// Calls of the others.
     pub calls: u64,
     /// Their time on a CPU.
     pub on_cpu_ns: u64,
-    /// Their time in calls on files.
     pub time_ns: u64,
-    /// Bytes they read.
     pub read_bytes: u64,
-    /// Bytes they wrote.
     pub written_bytes: u64,
 }
 
 impl Gap {
-    /// A gap.
     pub fn new(what: Missing, why: Reason) -> Self {
         Self { what, why }
     }
@@ -612,9 +597,7 @@ impl Gap {
 /// Turns the two parts of a gap into words.
 #[derive(Debug, Clone, Copy)]
 pub struct Wording {
-    /// The missing part.
     pub what: fn(&Missing) -> String,
-    /// The reason.
     pub why: fn(&Reason) -> String,
 }
 
@@ -747,12 +730,9 @@ impl schemars::JsonSchema for Gap {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        /// A part that was not observed completely, and why.
         #[derive(Serialize, JsonSchema)]
         struct Gap {
-            /// The missing part.
             what: String,
-            /// The reason.
             why: String,
             /// Both as codes, with their figures: a name, or an object with one name.
             code: Code<serde_json::Value, serde_json::Value>,

@@ -22,9 +22,7 @@ pub struct Stream {
 pub struct RequestEvent {
     /// Disk, kernel `dev_t`.
     pub disk: u32,
-    /// When, relative to the program.
     pub phase: Phase,
-    /// Why.
     pub cause: Cause,
     /// File of the first page.
     pub file: Option<FileId>,
@@ -45,7 +43,6 @@ pub struct RequestEvent {
 /// The observation of one session.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
-    /// Aggregates.
     pub raw: RawEvidence,
     /// Streamed calls, by start time. Empty unless requested.
     pub ops: Vec<Op>,
@@ -66,7 +63,6 @@ pub trait Observer {
     /// The kind of observer.
     fn backend(&self) -> Backend;
 
-    /// Strata this observer cannot see, and why.
     fn missing(&self) -> Vec<Gap>;
 
     /// Starts to observe `root` and all its descendants. `root` must be blocked, so that nothing is
@@ -87,9 +83,7 @@ pub trait Observer {
 /// The kernel refused an operation that had worked when the observer was opened.
 #[derive(Debug)]
 pub struct ObserveError {
-    /// The attempted operation.
     pub doing: String,
-    /// The error of the kernel or the loader.
     pub cause: String,
 }
 

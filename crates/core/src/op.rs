@@ -9,7 +9,6 @@ pub struct FileId {
     /// `st_dev`, in the kernel's encoding (`major << 20 | minor`): for btrfs the subvolume's. A
     /// file of overlayfs has that of the layer which held it first.
     pub device: u32,
-    /// Inode number.
     pub inode: u64,
     /// `i_generation`: changes when the file system reuses the number.
     pub generation: u32,
@@ -42,15 +41,10 @@ impl FileId {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
-    /// File contents.
     Regular,
-    /// Directory.
     Directory,
-    /// Symbolic link.
     Symlink,
-    /// FIFO, or pipe.
     Pipe,
-    /// Socket.
     Socket,
     /// Terminal, `/dev/null` and the like.
     CharacterDevice,
@@ -93,11 +87,8 @@ impl FileKind {
 /// One observed system call, or one operation of io_uring or libaio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// Process (thread group).
     pub process: u32,
-    /// Thread.
     pub thread: u32,
-    /// Its begin, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Its end, same clock; for consecutive writes, the end of the last.
     pub ended_ns: u64,
@@ -119,7 +110,6 @@ impl Call {
 pub struct Op {
     /// The call.
     pub call: Call,
-    /// The file of the call; `None` when unknown.
     pub file: Option<FileId>,
     /// Length of each buffer, in order: one for `write`, none for a sync. Buffers after the eighth,
     /// and unreadable ones, are left out.

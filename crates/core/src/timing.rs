@@ -8,7 +8,6 @@ use crate::stats::{self, Ends};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Sample {
-    /// Elapsed time, seconds.
     pub real_s: f64,
     /// CPU time in user mode, seconds.
     pub user_s: f64,
@@ -22,7 +21,6 @@ pub struct Sample {
 pub struct Timing {
     /// Elapsed seconds of each run, in the order of the runs.
     pub samples_s: Vec<f64>,
-    /// Median of `samples_s`.
     pub median_s: f64,
     /// Lower end of the 95 % bootstrap interval of the median.
     pub low_s: f64,

@@ -11,7 +11,6 @@ use crate::timing::Timing;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Spread {
-    /// Arithmetic mean, seconds.
     pub mean_s: f64,
     /// Standard deviation, the sum of squares divided by the number of samples, as the
     /// article's script does; seconds.
@@ -44,9 +43,7 @@ impl Spread {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Comparison {
-    /// File-system type.
     pub filesystem: String,
-    /// Name of the target.
     pub target: String,
     /// Which files.
     #[serde(rename = "loop")]
@@ -68,7 +65,6 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Saving {
-    /// Estimate, per cent.
     pub percent: f64,
     /// Lower end of the interval; `null` when the samples are too few for one.
     pub low_percent: Option<f64>,

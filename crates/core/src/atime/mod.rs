@@ -29,11 +29,8 @@ pub const SECTOR_BYTES: u64 = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TouchCase {
-    /// The operation on the file.
     pub operation: Operation,
-    /// Under which mount option.
     pub mount: Mount,
-    /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
 }
 
@@ -104,7 +101,6 @@ pub struct LoopCase {
     pub reading: Reading,
     /// Under which mount option.
     pub mount: Mount,
-    /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
     /// Opens, reads and closes.
     pub reads: u64,
@@ -224,9 +220,7 @@ impl Probe {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RelatimeProbe {
-    /// File-system type.
     pub filesystem: String,
-    /// Which part of the rule.
     pub probe: Probe,
     /// Whether the read moved the access time.
     pub atime_changed: bool,

@@ -1,9 +1,7 @@
 //! The operation on a file, the mount option, and the file whose access time is checked.
 
 names! {
-    /// One operation.
     pub enum Operation {
-        /// `stat`.
         Stat = "stat",
         /// `open` for reading; looked at while it is still open.
         Open = "open",
@@ -13,9 +11,7 @@ names! {
         Read = "read",
         /// `read` of 0 bytes.
         ReadZero = "read_zero",
-        /// `pread64`.
         Pread = "pread",
-        /// `readv`.
         Readv = "readv",
         /// `mmap` for reading, no page touched.
         Mmap = "mmap",
@@ -27,9 +23,7 @@ names! {
         Readlink = "readlink",
         /// `read` of a file opened with `O_NOATIME`.
         NoatimeRead = "noatime_read",
-        /// `write`.
         Write = "write",
-        /// `truncate`.
         Truncate = "truncate",
         /// `execve` of the file.
         Exec = "exec",
@@ -76,9 +70,7 @@ impl Operation {
 names! {
     /// The file whose access time is meant.
     pub enum Subject {
-        /// A regular file.
         File = "file",
-        /// A directory.
         Directory = "directory",
         /// A symbolic link itself.
         Link = "link",

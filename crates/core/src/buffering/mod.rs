@@ -31,13 +31,9 @@ names! {
         Buffered = "buffered",
         /// The buffer is flushed after every record: one `write` each.
         Flush = "flush",
-        /// `write` and `fsync` each.
         Fsync = "fsync",
-        /// `write` and `fdatasync` each.
         Fdatasync = "fdatasync",
-        /// File opened with `O_SYNC`.
         OSync = "o_sync",
-        /// File opened with `O_DSYNC`.
         ODsync = "o_dsync",
         /// `pwritev2` with `RWF_DSYNC`.
         RwfDsync = "rwf_dsync",
@@ -51,15 +47,11 @@ names! {
     }
 }
 
-/// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "BufferingCase"))]
 pub struct Case {
-    /// How.
     pub mode: Mode,
-    /// Bytes per record.
     pub size_bytes: u64,
-    /// Records.
     pub count: u64,
 }
 
@@ -89,7 +81,6 @@ pub struct Seen {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct BufferingRow {
-    /// Case, timing, evidence.
     #[serde(flatten)]
     pub row: Row<Case>,
     /// Figures per record, computed from timing and evidence.
@@ -106,9 +97,7 @@ pub struct PerWrite {
     pub real_s: Option<f64>,
     /// Records per second, from the median time.
     pub writes_per_s: Option<f64>,
-    /// Bytes per writing system call.
     pub bytes_per_syscall: Option<f64>,
-    /// Pages dirtied.
     pub dirtied_pages: Option<f64>,
     /// Requests with data.
     pub data: Option<f64>,
@@ -120,7 +109,6 @@ pub struct PerWrite {
     pub metadata: Option<f64>,
     /// Requests of unknown cause.
     pub unknown: Option<f64>,
-    /// Device flushes.
     pub flushes: Option<f64>,
     /// Bytes written to the device while the program ran.
     pub device_bytes: Option<f64>,

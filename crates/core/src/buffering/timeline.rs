@@ -26,11 +26,8 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Timeline {
-    /// How the records were written.
     pub mode: Mode,
-    /// Target's name.
     pub target: String,
-    /// Bytes per record.
     pub size_bytes: u64,
     /// In order.
     pub steps: Vec<Step>,

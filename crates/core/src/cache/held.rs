@@ -25,13 +25,9 @@ pub enum HoldKind {
     InMemory,
     /// A loop device uses the file.
     LoopDevice,
-    /// Processes whose memory the user may not inspect.
     HiddenProcesses,
-    /// The file changed during the operation.
     Changed,
-    /// There is not enough memory.
     Memory,
-    /// The file could not be read.
     Unreadable,
     /// No permitted interface reports what is resident.
     NotTold,
@@ -39,17 +35,14 @@ pub enum HoldKind {
     Kernel,
 }
 
-/// One reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Hold {
-    /// The kind of reason.
     pub kind: HoldKind,
     /// The fact and, if there is one, the remedy.
     pub why: String,
     /// Bytes affected; `null` when unknown, or when the reason affects no bytes in particular.
     pub bytes: Option<u64>,
-    /// Processes involved.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub processes: Vec<Process>,
 }
@@ -58,7 +51,6 @@ pub struct Hold {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// Its name, lossily decoded; a program can set it to any text.
     pub command: String,
@@ -98,21 +90,14 @@ pub fn named(processes: &[Process]) -> String {
 /// Facts about a file whose pages stayed after an eviction.
 #[derive(Debug, Clone, Copy)]
 pub struct Stayed<'a> {
-    /// The resident pages.
     pub now: Cached,
-    /// Type of its file system.
     pub filesystem: &'a str,
-    /// Whether it was synced before.
     pub synced: bool,
-    /// Processes that map it.
     pub processes: &'a [Process],
-    /// Processes whose mappings the user may not see.
     pub hidden_processes: u64,
-    /// Loop devices that use it.
     pub loop_devices: &'a [String],
 }
 
-/// Why pages stayed after an eviction.
 pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
     if is_in_memory(stayed.filesystem) {
         return vec![Hold::new(
@@ -218,9 +203,7 @@ fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
 /// Facts about a file whose pages are missing after warming.
 #[derive(Debug, Clone, Copy)]
 pub struct Absent<'a> {
-    /// Bytes that are missing.
     pub missing_bytes: u64,
-    /// Type of its file system.
     pub filesystem: &'a str,
     /// The error of reading it.
     pub failure: Option<&'a str>,
@@ -228,7 +211,6 @@ pub struct Absent<'a> {
     pub available_bytes: Option<u64>,
 }
 
-/// Why pages are missing after warming.
 pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
     if let Some(failure) = absent.failure {
         let why = format!("it cannot be read: {failure}");

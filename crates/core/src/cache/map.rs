@@ -12,7 +12,6 @@ pub const RANGES_AT_MOST: u64 = 128;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ResidencyMap {
-    /// Length of the file, bytes.
     pub size_bytes: u64,
     /// Bytes of a page.
     pub page_bytes: u64,

@@ -22,11 +22,9 @@ pub const SCHEMA: &str = "iostrata.cache/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CacheResult {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Machine, and the storage of the first path that was named.
     pub environment: Environment,
-    /// The requested action.
     pub action: Action,
     /// The paths in the arguments, lossily decoded.
     pub paths: Vec<String>,
@@ -58,11 +56,8 @@ impl CacheResult {
 names! {
     /// What `iostrata cache` is asked to do.
     pub enum Action {
-        /// Tell what is resident.
         Show = "show",
-        /// Bring files in.
         Warm = "warm",
-        /// Evict files.
         Evict = "evict",
     }
 }
@@ -80,16 +75,13 @@ pub enum Outcome {
     Partly,
     /// Not at all as requested.
     NotDone,
-    /// Its residency is unknown.
     Unknown,
 }
 
-/// The source of a file's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// `cachestat(2)`.
     Cachestat,
     /// `mincore(2)` for a file that the caller owns or may write to: for others it reports every
     /// page as resident (`can_do_mincore`, `mm/mincore.c`). It does not report dirty pages.
@@ -109,15 +101,12 @@ pub struct CacheFile {
     pub path_hex: Option<String>,
     /// Device of its file system (`s_dev`), `major:minor`.
     pub device: String,
-    /// Inode number.
     pub inode: u64,
-    /// Type of its file system.
     pub filesystem: String,
     /// Length, bytes, at the last check.
     pub size_bytes: u64,
     /// Allocated storage, bytes: less than its length when it has holes.
     pub allocated_bytes: u64,
-    /// The source of the counts.
     pub source: Source,
     /// In the page cache when the file was found; `null` when no interface is permitted.
     pub before: Option<Cached>,
@@ -126,7 +115,6 @@ pub struct CacheFile {
     pub after: Option<Cached>,
     /// The resident ranges at the end; `null` for empty files and when no interface is permitted.
     pub map: Option<ResidencyMap>,
-    /// The outcome.
     pub outcome: Outcome,
     /// Why it is not as requested, or unknown; what keeps it so.
     pub reasons: Vec<Hold>,

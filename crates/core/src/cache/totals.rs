@@ -9,13 +9,11 @@ use super::{CacheFile, Cached, Outcome};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Totals {
-    /// Files.
     pub files: u64,
     /// Those whose residency is unknown.
     pub unknown_files: u64,
     /// Those that are not, or not fully, in the requested state.
     pub failed_files: u64,
-    /// Lengths, bytes, of all files.
     pub size_bytes: u64,
     /// Bytes of the pages of files with known residency: the maximum that can be resident.
     pub known_bytes: u64,

@@ -11,21 +11,13 @@ use super::trace::Path;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileWork {
-    /// Seconds in calls on it.
     pub time_s: f64,
-    /// Calls on it.
     pub calls: u64,
-    /// Calls that opened it.
     pub opens: u64,
-    /// Calls that read.
     pub reads: u64,
-    /// Calls that wrote.
     pub writes: u64,
-    /// Bytes that calls read.
     pub read_bytes: u64,
-    /// Bytes that calls wrote.
     pub written_bytes: u64,
-    /// Syncs.
     pub syncs: u64,
 }
 

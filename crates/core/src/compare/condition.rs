@@ -14,12 +14,10 @@ const SAME_MEMORY: f64 = 0.02;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Condition {
-    /// The condition.
     pub what: String,
     /// Its value on either side, as text.
     #[serde(flatten)]
     pub sides: Sides<String>,
-    /// The consequence.
     pub weight: Weight,
 }
 
@@ -32,7 +30,6 @@ pub enum Weight {
     Machine,
     /// Measured in another way, or another subject was measured.
     Settings,
-    /// A caveat.
     Note,
 }
 

@@ -22,13 +22,11 @@ pub struct Findings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Found {
-    /// The rule's name.
     pub rule: String,
     /// The severity; for one in both runs, that in `new`.
     pub severity: Severity,
     /// One line; for one in both runs, that of `new`.
     pub title: String,
-    /// The file of the finding, if there is one.
     pub file: Option<String>,
     /// Time spent on it, seconds; `null` if it costs none, and in the run without it.
     pub cost_s: Sides<Option<f64>>,

@@ -12,14 +12,11 @@ const MOST_PERCENT: f64 = 10_000.0;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Limit {
-    /// Per cent.
     pub percent: f64,
 }
 
-/// Text that is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LimitError {
-    /// Not a number.
     #[error("`{0}` is not a number of per cent; write 5%")]
     NotANumber(String),
     /// Negative or implausibly large.
@@ -48,7 +45,6 @@ impl Limit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FailOn {
-    /// The limit.
     #[serde(flatten)]
     pub limit: Limit,
     /// Differences that reach it, beyond the noise.
@@ -61,7 +57,6 @@ pub struct FailOn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Exceeded {
-    /// Its subject.
     pub what: String,
     /// The percentage; `null` if `base` had none.
     pub percent: Option<f64>,
@@ -75,7 +70,6 @@ pub struct Exceeded {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Undecided {
-    /// Its subject.
     pub what: String,
     /// The known time; `null` if there is none, and for counts.
     pub time: Option<time::TimeRatio>,

@@ -42,9 +42,7 @@ pub const SCHEMA: &str = "iostrata.compare/1";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(inline))]
 pub struct Sides<T> {
-    /// In the base result.
     pub base: T,
-    /// In the new result.
     pub new: T,
 }
 
@@ -70,7 +68,6 @@ pub enum Judgement {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Comparison {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Version of iostrata that made the comparison.
     pub iostrata_version: String,
@@ -116,11 +113,9 @@ impl Comparison {
     }
 }
 
-/// Rows of a lab result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Rows {
-    /// Each experiment as a whole.
     pub experiments: Vec<Whole>,
     /// Every pair, in the order of `base`.
     pub rows: Vec<Row>,
@@ -130,13 +125,11 @@ pub struct Rows {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Whole {
-    /// Name of the experiment.
     pub id: String,
     /// Pairs with times.
     pub timed: usize,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<TimeRatio>,
-    /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.
     pub verdict: Option<Verdict>,
@@ -148,14 +141,12 @@ pub struct Whole {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
-    /// Name of the experiment.
     pub experiment: String,
     /// The case, as in the results.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub case: serde_json::Value,
     /// The case as text.
     pub label: String,
-    /// Name of the target.
     pub target: String,
     /// Numbers of the rows in their experiments, from 1.
     pub numbers: Sides<usize>,
@@ -163,11 +154,9 @@ pub struct Row {
     pub per: String,
     /// Median times of all runs, seconds; `null` when a row has none.
     pub median_s: Sides<Option<f64>>,
-    /// Timing runs.
     pub runs: Sides<usize>,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<TimeRatio>,
-    /// Its judgement.
     pub judgement: Judgement,
     /// Its verdict for the limit; `null` when there is too little data.
     pub verdict: Option<Verdict>,
@@ -194,7 +183,6 @@ impl Row {
 pub struct Runs {
     /// Wall time, seconds. From one run each: shown, not judged.
     pub wall_s: Sides<f64>,
-    /// The programs and their arguments.
     pub commands: Sides<String>,
     /// Lost events: counts may be too low by this many.
     pub lost_events: Sides<u64>,
@@ -221,7 +209,6 @@ pub struct Runs {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Calls {
-    /// System call.
     pub name: String,
     /// Calls, errors, bytes and seconds inside.
     #[serde(flatten)]

@@ -67,7 +67,6 @@ const FARTHEST: f64 = 1e6;
 /// Converts the median absolute deviation of a normal sample into its standard deviation.
 const DEVIATION: f64 = 1.4826;
 
-/// Ratio of two times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TimeRatio {

@@ -31,7 +31,6 @@ names! {
         MmapMemcpy = "mmap_memcpy",
         /// The source mapped, and handed to `write`.
         MmapWrite = "mmap_write",
-        /// `sendfile`.
         Sendfile = "sendfile",
         /// `splice` into a pipe and out of it.
         Splice = "splice",
@@ -91,18 +90,14 @@ names! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyCase"))]
 pub struct Case {
-    /// How.
     pub method: CopyMethod,
     /// Bytes of the program's buffer; `None` where there is none or its size is
     /// another's affair.
     pub buffer_bytes: Option<u64>,
-    /// Whether the source was in the page cache.
     pub source: Source,
     /// Whether the copy ends with an `fsync` of the target, which is in the time.
     pub durable: bool,
-    /// Bytes that are copied.
     pub size_bytes: u64,
-    /// The target that is overwritten.
     pub destination: Destination,
 }
 
@@ -171,7 +166,6 @@ pub struct CopyRow {
     pub figures: Figures,
 }
 
-/// The measure of a yardstick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -216,7 +210,6 @@ impl Measure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Yardstick {
-    /// The measurement.
     pub measure: Measure,
     /// File system it was measured on; `None` if it needs none.
     pub target: Option<String>,

@@ -28,9 +28,7 @@ struct Version {
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// A file.
     Bytes {
-        /// The hash of its bytes.
         digest: Digest,
         /// Their number.
         size_bytes: u64,

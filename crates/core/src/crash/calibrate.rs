@@ -16,7 +16,6 @@ pub const SCHEMA: &str = "iostrata.calibrate/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CalibrateResult {
-    /// Name and version of the format.
     pub schema: String,
     /// The machine, and the kernel whose file systems were asked.
     pub environment: Environment,
@@ -36,21 +35,17 @@ pub struct CalibrateResult {
 pub struct CalibrateSettings {
     /// Who else committed, one run each.
     pub pressures: Vec<Pressure>,
-    /// How many times each run was made.
     pub repeats: u32,
     /// Time that each request of the device took at least, seconds.
     pub delay_s: f64,
     /// The limit on images of each run.
     pub images: u64,
-    /// The seed of random subsets.
     pub seed: u64,
 }
 
-/// A litmus program on a file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LitmusRow {
-    /// The name of the program.
     pub litmus: String,
     /// What it does.
     pub does: String,
@@ -62,7 +57,6 @@ pub struct LitmusRow {
     pub before: String,
     /// The files after it, without a crash.
     pub after: String,
-    /// What was recovered.
     pub outcomes: Vec<OutcomeRow>,
     /// What the model allows, and no recovery showed.
     pub not_recovered: Vec<NotRecovered>,
@@ -72,7 +66,6 @@ pub struct LitmusRow {
     pub sampled_epochs: u64,
     /// Epochs that were not tried, because of the limit on images.
     pub skipped_epochs: u64,
-    /// Time of all runs, seconds.
     pub seconds: f64,
 }
 
@@ -96,7 +89,6 @@ pub struct OutcomeRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct NotRecovered {
-    /// The files.
     pub files: String,
     /// Whether the model allows it after the end of the program too.
     pub after_end: bool,
@@ -120,13 +112,11 @@ pub enum Soundness {
 pub struct Shown {
     /// Each outcome, and who else committed.
     pub outcomes: BTreeMap<Seen, BTreeSet<Pressure>>,
-    /// Different images that were recovered.
     pub images: u64,
     /// Epochs of which not all subsets of blocks were tried.
     pub sampled_epochs: u64,
     /// Epochs that were not tried.
     pub skipped_epochs: u64,
-    /// Time of the runs, seconds.
     pub seconds: f64,
 }
 

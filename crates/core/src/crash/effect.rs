@@ -11,7 +11,6 @@ pub(super) const BLOCK_BYTES: u64 = 4096;
 pub(super) struct Effect {
     /// The step that made it: its place in [`super::History::steps`].
     pub(super) step: usize,
-    /// What it changes.
     pub(super) piece: Piece,
     /// Effects of one operation that no file system separates, such as the two names of a rename, have
     /// the same number.
@@ -23,51 +22,37 @@ pub(super) struct Effect {
 pub(super) enum Piece {
     /// Bytes within one block of a file. They do not change its length.
     Data {
-        /// The file.
         file: FileId,
         /// Where they begin, bytes.
         offset: u64,
-        /// The bytes.
         payload: Payload,
     },
     /// The length of a file.
     Size {
-        /// The file.
         file: FileId,
         /// Before, in program order, bytes.
         from_bytes: u64,
-        /// After, bytes.
         to_bytes: u64,
         /// How it grew, or shrank.
         cause: Growth,
     },
     /// Space was reserved, zeroed, punched or moved.
     Space {
-        /// The file.
         file: FileId,
         /// `FALLOC_FL_*`.
         mode: u32,
-        /// Begin of the range, bytes.
         offset: u64,
-        /// Its length, bytes.
         bytes: u64,
     },
     /// A directory entry: the name leads to this node, or to nothing.
     Entry {
-        /// The name.
         name: Name,
-        /// The node it leads to from now on.
         node: Option<FileId>,
         /// The node it led to before, in program order.
         before: Option<FileId>,
     },
     /// What a node says about itself.
-    Attribute {
-        /// The node.
-        node: FileId,
-        /// What was changed.
-        attribute: Attribute,
-    },
+    Attribute { node: FileId, attribute: Attribute },
 }
 
 /// Why the length of a file changed.

@@ -27,7 +27,6 @@ pub struct Budget {
     pub random: usize,
     /// States in all.
     pub states: u64,
-    /// Of the random ones.
     pub seed: u64,
     /// Which of the states are looked at.
     pub share: Share,
@@ -71,7 +70,6 @@ pub struct State {
 /// How much of all there is was tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// States that were tried.
     pub states: u64,
     /// Points where the power could fail, and that were tried.
     pub points: u64,

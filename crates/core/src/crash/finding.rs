@@ -10,9 +10,7 @@ use super::told::{files, moments};
 /// A finding, and the fault that shows it first.
 #[derive(Debug, Clone)]
 pub struct Told<'f> {
-    /// The finding.
     pub finding: Finding,
-    /// The fault.
     pub fault: &'f Fault,
     model: Model,
 }

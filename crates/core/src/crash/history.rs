@@ -18,9 +18,7 @@ use crate::record::{Body, Contents, Examples, Payload, Tree};
 pub struct Step {
     /// Its place in the log.
     pub operation: u64,
-    /// Who made it.
     pub thread: Thread,
-    /// The system call.
     pub call: String,
     /// The path it is about, as it was then.
     pub path: Option<Vec<u8>>,
@@ -30,9 +28,7 @@ pub struct Step {
     pub range: Option<(u64, u64)>,
     /// The functions that called it, innermost first; empty where they are not known.
     pub stack: Arc<[String]>,
-    /// When it began, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// When it ended.
     pub ended_ns: u64,
     /// Its begin and its end among the begins and ends of all steps.
     pub(super) begin: usize,
@@ -50,7 +46,6 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Thread {
-    /// Its process.
     pub process: u32,
     /// Its own number; the same one for the first thread of a process.
     pub thread: u32,

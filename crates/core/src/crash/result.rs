@@ -18,11 +18,8 @@ pub const SCHEMA: &str = "iostrata.crash/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CrashResult {
-    /// Name and version of the format.
     pub schema: String,
-    /// The machine that the program ran on.
     pub environment: Environment,
-    /// The program and its arguments.
     pub command: Vec<String>,
     /// The checker; `null` for the one that is built in.
     pub check: Option<String>,
@@ -105,7 +102,6 @@ pub struct ModeRow {
     pub exit_code: Option<i32>,
     /// Operations of the log.
     pub operations: u64,
-    /// States.
     pub states: States,
     /// Whether the log has everything that the program did, and the program did not fail.
     pub complete: bool,
@@ -123,7 +119,6 @@ pub struct ModeRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FormatRow {
-    /// Its path in the directory.
     pub file: String,
     /// What it is, with an article.
     pub format: String,
@@ -176,7 +171,6 @@ pub struct BlockRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RecoveredRow {
-    /// The file system.
     pub filesystem: Model,
     /// Who else committed.
     pub pressure: Pressure,
@@ -200,7 +194,6 @@ impl ModeRow {
     }
 }
 
-/// How many states there were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct States {
@@ -230,7 +223,6 @@ pub struct Finding {
     pub culprit: OperationRow,
     /// The operation that should have waited for it.
     pub before: Option<OperationRow>,
-    /// What the checker said.
     pub message: String,
     /// The models that allow it.
     pub possible_on: Vec<Model>,
@@ -265,7 +257,6 @@ pub struct Finding {
 pub struct OperationRow {
     /// Its number in the log.
     pub op: u64,
-    /// The system call.
     pub syscall: String,
     /// The path it is about.
     pub path: Option<String>,

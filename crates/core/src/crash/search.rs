@@ -45,7 +45,6 @@ pub struct Fault {
     pub culprit: usize,
     /// The step that should have waited: what it changed is there, or what it said was said.
     pub before: Option<usize>,
-    /// What the checker said.
     pub message: String,
     /// The smallest state that was found; its number is that of the state it was made of.
     pub state: State,
@@ -60,7 +59,6 @@ pub struct Fault {
 /// What a search came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
-    /// How much was tried.
     pub coverage: Coverage,
     /// Different trees, or the same with more said before.
     pub distinct: u64,
@@ -78,7 +76,6 @@ pub type Seen = (Tree, usize);
 pub struct Stopped<E> {
     /// The number of each of these trees, and its message.
     pub said: Vec<(usize, Option<String>)>,
-    /// The reason.
     pub by: E,
 }
 

@@ -24,7 +24,6 @@ const MOST_FILES: usize = 40;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Moment {
-    /// The operation.
     pub operation: OperationRow,
     /// What is on disk of it.
     pub left: Left,
@@ -62,7 +61,6 @@ pub enum Left {
     OnDisk,
     /// A part.
     Partly,
-    /// Nothing.
     Lost,
     /// It changed nothing: a sync, or output.
     Done,

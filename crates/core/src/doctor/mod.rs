@@ -20,7 +20,6 @@ pub const SCHEMA: &str = "iostrata.doctor/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DoctorResult {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Machine and storage, as in every other result.
     pub environment: Environment,
@@ -62,11 +61,9 @@ pub enum AbilityKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Ability {
-    /// Observation or experiment.
     pub kind: AbilityKind,
     /// Its name, as a noun: `page cache`, `ext4 images`.
     pub name: String,
-    /// Whether it is available.
     pub available: bool,
     /// The deciding fact.
     pub why: String,

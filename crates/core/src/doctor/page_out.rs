@@ -6,7 +6,6 @@
 pub struct PageOut {
     /// Its name, `kdamond.0`.
     pub thread: String,
-    /// Its activity.
     pub scheme: Scheme,
 }
 

@@ -10,7 +10,6 @@ use crate::op::FileId;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stack {
-    /// The layers.
     pub layers: Vec<Layer>,
 }
 
@@ -20,7 +19,6 @@ pub struct Stack {
 pub struct Layer {
     /// Number of layers above this one.
     pub depth: u32,
-    /// Its kind.
     pub kind: LayerKind,
     /// File-system type, or the kernel's name of the device.
     pub name: String,
@@ -38,14 +36,11 @@ pub struct Layer {
     pub note: Option<String>,
 }
 
-/// The kind of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum LayerKind {
-    /// A mounted file system.
     FileSystem,
-    /// A partition of the disk below.
     Partition,
     /// A file used as a disk. The file system that holds it follows.
     Loop {
@@ -87,7 +82,6 @@ impl DeviceNumber {
     }
 }
 
-/// How a file system is mounted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Mount {
@@ -126,7 +120,6 @@ pub struct Journal {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Queue {
-    /// Model reported by the device.
     pub model: Option<String>,
     /// Whether requests pass through blk-mq here. If not, bios are passed on to the disks below.
     pub request_based: bool,
@@ -136,7 +129,6 @@ pub struct Queue {
     pub write_cache: Option<String>,
     /// Whether the device takes forced-unit-access writes.
     pub fua: Option<bool>,
-    /// Active I/O scheduler.
     pub scheduler: Option<String>,
     /// Smallest unit the device addresses.
     pub logical_block_bytes: Option<u64>,

@@ -23,7 +23,6 @@ pub use raw::{
 pub struct Evidence {
     /// System calls by name; `None` when calls were not observed.
     pub syscalls: Option<CallCounts>,
-    /// Page cache.
     pub cache: Cache,
     /// Device requests by cause while the program ran; `None` when not observed, and when some may
     /// belong to other programs.
@@ -43,7 +42,6 @@ pub struct Evidence {
     pub blocked_s: Option<f64>,
     /// Lost events; the figures above may be too low by this many.
     pub lost_events: u64,
-    /// Unavailable values, and why.
     pub missing: Vec<Gap>,
 }
 
@@ -69,7 +67,6 @@ pub type CallCounts = LiteMap<String, CallCount>;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallCount {
-    /// Calls.
     pub count: u64,
     /// Calls that returned an error.
     pub errors: u64,
@@ -103,7 +100,6 @@ pub struct CacheCount {
     pub name: &'static str,
     /// What comparisons call it; `None` where it is not compared.
     pub compared: Option<&'static str>,
-    /// The count.
     pub of: fn(&Cache) -> Option<u64>,
 }
 
@@ -218,7 +214,6 @@ pub struct WithoutData {
     pub one: &'static str,
     /// Name of several.
     pub several: &'static str,
-    /// The count.
     pub count: fn(&DeviceCounts) -> u64,
     /// Total time from issue to completion, seconds, where measured.
     pub time_s: Option<fn(&DeviceCounts) -> f64>,
@@ -237,7 +232,6 @@ impl DeviceCounts {
         ("unknown", |device| device.unknown),
     ];
 
-    /// Requests without data.
     pub const WITHOUT_DATA: [WithoutData; 2] = [
         WithoutData {
             one: "flush",
@@ -276,7 +270,6 @@ impl DeviceCounts {
     }
 }
 
-/// Page faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Faults {

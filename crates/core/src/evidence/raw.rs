@@ -33,7 +33,6 @@ pub enum Cause {
     Commit,
     /// Metadata in place.
     Metadata,
-    /// A cache flush without data.
     Flush,
     /// Discard, secure erase or write-zeroes.
     Discard,
@@ -44,18 +43,15 @@ pub enum Cause {
 /// One system call on one file, aggregated over the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyscallRow {
-    /// System-call name.
     pub name: &'static str,
     /// File of the call; `None` when it has none or the table was full.
     pub file: Option<FileId>,
-    /// Calls.
     pub count: u64,
     /// Calls that failed.
     pub errors: u64,
     /// Sum of the bytes that calls returned as moved; 0 for calls with another result, such as an
     /// address or an offset ([`crate::trace::direction`]).
     pub returned: u64,
-    /// Time inside.
     pub time_ns: u64,
     /// Part of the time the thread was blocked (not runnable).
     pub blocked_ns: u64,
@@ -94,17 +90,13 @@ pub struct CacheRow {
 pub struct BlockRow {
     /// Disk (not partition), kernel `dev_t`.
     pub disk: u32,
-    /// When.
     pub phase: Phase,
-    /// Why.
     pub cause: Cause,
     /// File the first page belongs to, if it is file contents.
     pub file: Option<FileId>,
     /// Whether a task of the observed tree submitted it.
     pub submitted_by_tree: bool,
-    /// Requests issued.
     pub count: u64,
-    /// Bytes they carried.
     pub bytes: u64,
     /// Time from issue to completion, summed.
     pub time_ns: u64,
@@ -113,13 +105,9 @@ pub struct BlockRow {
 /// Sums over the tasks of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// CPU time of the tree's tasks.
     pub on_cpu_ns: u64,
-    /// Minor faults.
     pub minor_faults: u64,
-    /// Major faults.
     pub major_faults: u64,
-    /// Tasks (threads) observed.
     pub tasks: u64,
 }
 
@@ -236,7 +224,6 @@ pub struct RawEvidence {
     pub blocked_seen: bool,
     /// Files whose calls are in rows without a file.
     pub summed: Summed,
-    /// Losses.
     pub losses: Losses,
     /// Strata that were not observed, and why.
     pub missing: Vec<Gap>,

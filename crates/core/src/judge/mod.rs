@@ -23,7 +23,6 @@ pub(crate) use rows::{Judged, Numbered, TargetRows, numbers};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) verdict: Verdict,
-    /// The figures that decided.
     pub(crate) because: String,
     /// The rows they come from, 1-based.
     pub(crate) rows: Vec<usize>,

@@ -17,19 +17,13 @@ pub struct Facts<'a> {
     pub target: &'a str,
     /// The machine, in a result of several.
     pub machine: Option<&'a str>,
-    /// Times; `None` when no run finished.
     pub timing: Option<&'a Timing>,
-    /// Counts of the observed run.
     pub evidence: &'a Evidence,
-    /// Disturbances of the row.
     pub interference: &'a Interference,
-    /// Notes for the reader.
     pub notes: &'a [String],
 }
 
-/// A row of any experiment.
 pub(crate) trait HasFacts {
-    /// Of the row with this number.
     fn facts(&self, number: usize) -> Facts<'_>;
 }
 
@@ -39,7 +33,6 @@ impl<R: Judged> HasFacts for R {
     }
 }
 
-/// A row with the case of any experiment.
 trait Cased {
     fn keys(&self) -> Map<String, Value>;
 
@@ -67,7 +60,6 @@ impl<C: Case> Cased for Row<C> {
 }
 
 impl<'a> Facts<'a> {
-    /// Of the row with this number.
     pub fn of<C: Case>(number: usize, row: &'a Row<C>) -> Self {
         Self {
             number,

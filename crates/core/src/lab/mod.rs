@@ -51,7 +51,6 @@ pub const SCHEMA: &str = "iostrata.lab/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LabResult {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Machine and storage; those of the first machine where there are several.
     pub environment: Environment,
@@ -78,7 +77,6 @@ impl LabResult {
 pub struct Part {
     /// The name of it in its rows, targets and answers.
     pub machine: String,
-    /// Machine and storage.
     pub environment: Environment,
 }
 
@@ -87,15 +85,10 @@ pub struct Part {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "id", rename_all = "kebab-case")]
 pub enum Experiment {
-    /// `buffering`.
     Buffering(BufferingResult),
-    /// `page-cache`.
     PageCache(PageCacheResult),
-    /// `sync`.
     Sync(SyncResult),
-    /// `atime`.
     Atime(AtimeResult),
-    /// `copy`.
     Copy(CopyResult),
 }
 
@@ -163,7 +156,6 @@ impl Experiment {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ResultOf{R}s"))]
 pub struct ExperimentResult<R, O, M = ()> {
-    /// The question it answers.
     pub question: String,
     /// File systems measured.
     pub targets: Vec<MeasuredTarget>,
@@ -172,7 +164,6 @@ pub struct ExperimentResult<R, O, M = ()> {
     /// The parts that only this experiment has.
     #[serde(flatten)]
     pub own: O,
-    /// Verdicts.
     pub answers: Vec<Answer>,
     /// Settings of the storage under the directory that decide what is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,17 +206,12 @@ pub struct OwnCost {
 /// The common parts of every experiment's result.
 #[derive(Debug, Clone, Copy)]
 pub struct Shared<'a> {
-    /// Name of the experiment, as in the JSON.
     pub id: &'static str,
     /// Its subject, in a word or two.
     pub about: &'static str,
-    /// The question it answers.
     pub question: &'a str,
-    /// File systems measured.
     pub targets: &'a [MeasuredTarget],
-    /// Rows there are.
     pub rows: usize,
-    /// Verdicts.
     pub answers: &'a [Answer],
     /// Properties of this machine that limit the meaning of the rows.
     pub caveats: &'a [String],
@@ -298,7 +284,6 @@ pub struct Row<C> {
     pub timing: Option<Timing>,
     /// Counts, from a separate observed run.
     pub evidence: Evidence,
-    /// Disturbances of the row.
     pub interference: Interference,
     /// Notes for the reader of this row.
     pub notes: Vec<String>,

@@ -73,7 +73,6 @@ pub struct PageCacheRow {
 pub struct SeriesRead {
     /// 1 for the first read.
     pub number: u32,
-    /// Times of this read.
     pub timing: Timing,
     /// Bytes fetched from storage during it (`/proc/PID/io`), median.
     pub storage_read_bytes: Option<u64>,
@@ -87,7 +86,6 @@ pub struct SeriesRead {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Percentiles {
-    /// Median.
     pub p50: f64,
     /// 90 % take no longer.
     pub p90: f64,
@@ -95,9 +93,7 @@ pub struct Percentiles {
     pub p99: f64,
     /// 99.9 % take no longer.
     pub p999: f64,
-    /// The longest.
     pub max: f64,
-    /// Operations.
     pub count: u64,
 }
 

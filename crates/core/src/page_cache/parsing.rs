@@ -12,13 +12,9 @@ pub const MATTERS_SHARE: f64 = 0.1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ParseLine {
-    /// Name of the target.
     pub target: String,
-    /// How the file is read.
     pub reader: Reader,
-    /// Size of the file.
     pub size_bytes: u64,
-    /// The processing of the bytes.
     pub parse: Parse,
     /// Median time with nothing cached, seconds.
     pub cold_s: f64,

@@ -20,7 +20,6 @@ const WRITE_ZEROES: u32 = 0x80;
 pub enum Source {
     /// In the log.
     Stored {
-        /// Number of the chunk.
         chunk: u64,
         /// Their start in the chunk, bytes.
         at: u32,
@@ -54,7 +53,6 @@ impl Source {
 /// A range of a file whose bytes are in one location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Its length, bytes.
     pub bytes: u64,
     /// Their location.
     pub source: Source,
@@ -120,7 +118,6 @@ impl Contents {
         self.resize(size_bytes)
     }
 
-    /// Its length, bytes.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -132,7 +129,6 @@ impl Contents {
             .map(|(offset, extent)| (*offset, *extent))
     }
 
-    /// Number of extents.
     pub(super) fn extent_count(&self) -> usize {
         self.extents.len()
     }

@@ -27,16 +27,10 @@ impl Default for Limits {
 pub enum Exceeded {
     /// It expands to more bytes.
     #[error("it expands to more than the limit of {limit_bytes} bytes of payload and paths")]
-    Expanded {
-        /// [`Limits::expanded_bytes`].
-        limit_bytes: u64,
-    },
+    Expanded { limit_bytes: u64 },
     /// It takes more memory.
     #[error("its contents need more than the limit of {limit_bytes} bytes of memory")]
-    Memory {
-        /// [`Limits::memory_bytes`].
-        limit_bytes: u64,
-    },
+    Memory { limit_bytes: u64 },
 }
 
 impl Limits {

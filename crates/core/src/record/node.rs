@@ -8,14 +8,12 @@ use crate::op::FileId;
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Name {
-    /// The directory.
     pub parent: FileId,
     /// The name in it: bytes, neither empty nor `.` nor `..`, without `/` and NUL.
     pub name: Vec<u8>,
 }
 
 impl Name {
-    /// A name in a directory.
     pub fn new(parent: FileId, name: impl Into<Vec<u8>>) -> Self {
         Self {
             parent,
@@ -56,9 +54,7 @@ pub enum Attribute {
     },
     /// Owner and group (`chown`); `None` is unchanged.
     Owner {
-        /// User.
         user: Option<u32>,
-        /// Group.
         group: Option<u32>,
     },
     /// Access and modification time (`utimensat` and related calls).
@@ -93,12 +89,7 @@ pub enum Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Was {
     /// A regular file contained these bytes, after a hole; ranges in no such entry are zero.
-    Bytes {
-        /// Their offset, bytes.
-        offset: u64,
-        /// The bytes.
-        payload: Payload,
-    },
+    Bytes { offset: u64, payload: Payload },
     /// It had this attribute.
     Attribute(Attribute),
     /// A symbolic link had this target.
@@ -131,7 +122,6 @@ pub enum Time {
     Kept,
     /// This time, since 1970.
     At {
-        /// Seconds.
         seconds: i64,
         /// Nanoseconds of the second.
         nanoseconds: u32,

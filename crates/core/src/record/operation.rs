@@ -14,15 +14,12 @@ use crate::op::FileId;
 pub struct Operation {
     /// Position in the log, from 0.
     pub id: u64,
-    /// Process (thread group).
     pub process: u32,
-    /// Thread.
     pub thread: u32,
     /// Start of the call, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// From its start to its end, nanoseconds.
     pub took_ns: u64,
-    /// The system call.
     pub call: Cow<'static, str>,
     /// Its result, or the `errno`. A failed call changed nothing.
     pub outcome: Result<u64, i32>,
@@ -51,15 +48,11 @@ pub struct Description(pub u64);
 pub enum Change {
     /// A node that existed before the program used it.
     Found {
-        /// The node.
         node: FileId,
-        /// Its kind.
         kind: FileKind,
-        /// Its location.
         place: Place,
         /// The twelve low bits of its mode, if known.
         mode: Option<u32>,
-        /// Its length then, bytes.
         size_bytes: u64,
         /// Contents of a regular file at that time; `None` if the log lacks them. A rest up to the
         /// length is zero, or in [`Change::Before`].
@@ -68,18 +61,14 @@ pub enum Change {
     /// An open file description, seen for the first time or with other flags than before
     /// (`F_SETFL`).
     Described {
-        /// Its node.
         node: FileId,
-        /// The description.
         description: Description,
         /// `O_*`.
         flags: u32,
     },
     /// A regular file was opened for writing, created, or emptied by opening it.
     Opened {
-        /// The file.
         node: FileId,
-        /// The new description.
         description: Description,
         /// `O_*` of the description.
         flags: u32,
@@ -87,65 +76,47 @@ pub enum Change {
         created: Option<Place>,
         /// The twelve low bits of the file's mode, if known.
         mode: Option<u32>,
-        /// Whether this call truncated it.
         truncated: bool,
     },
     /// Bytes were written.
     Wrote {
-        /// The file.
         node: FileId,
-        /// The description used; `None` when unknown.
         description: Option<Description>,
         /// Their actual offset, bytes, also with `O_APPEND`.
         offset: u64,
         /// `RWF_*` of this call.
         flags: u32,
-        /// The bytes.
         payload: Payload,
     },
     /// Stores to a shared mapping, as found at a synchronization point (`msync`, the end of the
     /// recording). The log lacks stores that were overwritten between two such points.
     Stored {
-        /// The file.
         node: FileId,
-        /// Their offset, bytes.
         offset: u64,
         /// The file's contents at that time.
         payload: Payload,
     },
-    /// The length was set.
     Resized {
-        /// The file.
         node: FileId,
         /// The description; `None` for a path.
         description: Option<Description>,
-        /// Its new length, bytes.
         bytes: u64,
     },
     /// Space was reserved, zeroed, punched or moved (`fallocate`).
     Allocated {
-        /// The file.
         node: FileId,
-        /// The description.
         description: Option<Description>,
         /// `FALLOC_FL_*`.
         mode: u32,
-        /// Start of the range, bytes.
         offset: u64,
-        /// Its length, bytes.
         bytes: u64,
     },
     /// A range now shares its blocks with one of another file (`FICLONE`, `FICLONERANGE`).
     Cloned {
-        /// The changed file.
         node: FileId,
-        /// The description.
         description: Option<Description>,
-        /// Start of the range in it, bytes.
         offset: u64,
-        /// The source file.
         source: FileId,
-        /// Start of the range there, bytes.
         source_offset: u64,
         /// The contents of the range from now on.
         payload: Payload,
@@ -154,23 +125,17 @@ pub enum Change {
     Deduplicated {
         /// The file whose blocks were released.
         node: FileId,
-        /// Start of the range in it, bytes.
         offset: u64,
         /// The file whose blocks are shared.
         source: FileId,
-        /// Start of the range there, bytes.
         source_offset: u64,
-        /// Length of the range, bytes.
         bytes: u64,
     },
     /// A node was created: a directory, symbolic link, FIFO, socket, device, or a regular file by
     /// `mknod`.
     Made {
-        /// The node.
         node: FileId,
-        /// Its kind.
         kind: FileKind,
-        /// Its name.
         name: Name,
         /// The twelve low bits of its mode, if known.
         mode: Option<u32>,
@@ -179,13 +144,10 @@ pub enum Change {
         /// Target of a symbolic link; else empty.
         target: Vec<u8>,
     },
-    /// A name was changed.
     Renamed {
         /// The node that got the new name.
         node: FileId,
-        /// Old name.
         from: Name,
-        /// New name.
         to: Name,
         /// The node that had the new name: it has the old one now if the two were exchanged,
         /// otherwise it lost its name.
@@ -195,25 +157,16 @@ pub enum Change {
     },
     /// A node got another name, or its first one (`O_TMPFILE`).
     Linked {
-        /// The node.
         node: FileId,
-        /// The new name.
         name: Name,
     },
-    /// A name was removed.
     Unlinked {
-        /// The node that had it.
         node: FileId,
-        /// The name.
         name: Name,
-        /// Whether it was a directory.
         directory: bool,
     },
-    /// Attributes of a node were changed.
     Changed {
-        /// The node.
         node: FileId,
-        /// The changed attribute.
         attribute: Attribute,
     },
     /// Durability was requested.
@@ -221,36 +174,26 @@ pub enum Change {
         /// The node, possibly a directory; for `syncfs` a node of that file system; `None` for
         /// `sync`.
         node: Option<FileId>,
-        /// The description.
         description: Option<Description>,
-        /// The requested scope.
         scope: Durability,
     },
     /// A file was mapped, or a mapping was made writable, so that stores change it.
     Mapped {
-        /// The file.
         node: FileId,
         /// Start of the mapping in the file, bytes.
         offset: u64,
-        /// Its length, bytes.
         bytes: u64,
     },
-    /// A descriptor was closed.
     Closed {
-        /// The node.
         node: FileId,
         /// The description; other descriptors may still refer to it.
         description: Description,
     },
     /// Bytes were read; only if reads are recorded. The bytes themselves are not kept.
     Read {
-        /// The file.
         node: FileId,
-        /// The description.
         description: Option<Description>,
-        /// Their offset, bytes.
         offset: u64,
-        /// Number of bytes.
         bytes: u64,
         /// `RWF_*` of this call.
         flags: u32,
@@ -259,7 +202,6 @@ pub enum Change {
     Printed {
         /// Descriptor: 1 or 2.
         descriptor: u32,
-        /// The bytes.
         payload: Payload,
     },
     /// A failed call on names.
@@ -269,7 +211,6 @@ pub enum Change {
     },
     /// The state of a found node before the program began; only if requested.
     Before {
-        /// The node.
         node: FileId,
         /// The attribute or contents.
         was: Was,
@@ -277,11 +218,8 @@ pub enum Change {
     /// A range of a regular file was mapped readable; only if reads are recorded.
     /// [`Change::Touched`] has the pages that the program accessed.
     MappedToRead {
-        /// The file.
         node: FileId,
-        /// Start of the mapping in the file, bytes.
         offset: u64,
-        /// Its length, bytes.
         bytes: u64,
         /// `PROT_*`.
         protection: u32,
@@ -291,11 +229,8 @@ pub enum Change {
     /// A fault made pages of a mapped file accessible; only if reads are recorded. The program
     /// accessed at least one of them; later accesses to the others leave no record.
     Touched {
-        /// The file.
         node: FileId,
-        /// Start of the pages in it, bytes.
         offset: u64,
-        /// Their length, bytes.
         bytes: u64,
     },
 }
@@ -308,12 +243,7 @@ pub enum Durability {
     /// Data, and the metadata needed to read it (`fdatasync`).
     Data,
     /// A range of the file's data (`msync` with `MS_SYNC`).
-    Range {
-        /// Start, bytes.
-        offset: u64,
-        /// Length, bytes.
-        bytes: u64,
-    },
+    Range { offset: u64, bytes: u64 },
     /// No guarantee (`sync_file_range`, `msync` with `MS_ASYNC`).
     Hint,
     /// A whole file system (`syncfs`).

@@ -33,7 +33,6 @@ impl Change {
         }
     }
 
-    /// Its node; `None` if it has none.
     pub fn node(&self) -> Option<FileId> {
         match self {
             Self::Found { node, .. }
@@ -144,7 +143,6 @@ impl Change {
         }
     }
 
-    /// The offset of its bytes in the file.
     pub fn offset(&self) -> Option<u64> {
         match self {
             Self::Wrote { offset, .. }

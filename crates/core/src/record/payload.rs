@@ -64,20 +64,14 @@ pub enum Piece {
     Stored {
         /// Number of the chunk, from 0 in the order of the log.
         chunk: u64,
-        /// Their offset in the chunk, bytes.
         at: u32,
-        /// Their number.
         bytes: u32,
     },
     /// Bytes that could not be captured.
-    Unknown {
-        /// Their number.
-        bytes: u64,
-    },
+    Unknown { bytes: u64 },
 }
 
 impl Piece {
-    /// Its length, bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Stored { bytes, .. } => u64::from(*bytes),

@@ -27,10 +27,7 @@ pub enum ReadError {
         "operation log version {found}: this iostrata reads version {}",
         super::VERSION
     )]
-    Version {
-        /// The version in the file.
-        found: u32,
-    },
+    Version { found: u32 },
     /// It ends inside a frame.
     #[error(
         "the operation log is truncated: it ends within the frame at byte {offset}; everything \
@@ -47,7 +44,6 @@ pub enum ReadError {
     Corrupt {
         /// The start of the frame.
         offset: u64,
-        /// The kind of damage.
         what: &'static str,
     },
     /// It exceeds the limits.
@@ -63,7 +59,6 @@ pub enum ReadError {
 pub enum Entry {
     /// A recording begins.
     Begin(Begin),
-    /// An operation.
     Operation(Operation),
     /// It ends.
     End(End),
@@ -194,7 +189,6 @@ impl<R: Read + Seek> Reader<R> {
         Ok(operation)
     }
 
-    /// The limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }

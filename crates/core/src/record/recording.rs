@@ -7,11 +7,8 @@ use crate::gap::{Gap, Reason};
 /// How a recording began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
-    /// The program and its arguments.
     pub command: Vec<Vec<u8>>,
-    /// Working directory at the start.
     pub directory: Vec<u8>,
-    /// Its time, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Whether reads are recorded too.
     pub reads: bool,
@@ -38,14 +35,12 @@ pub enum Check {
     Compared {
         /// Nodes whose logged state was compared completely.
         nodes: u64,
-        /// Nodes that differed.
         differing: u64,
         /// Nodes that could not be compared: unreachable, or with unknown contents.
         skipped: u64,
     },
     /// They were not compared.
     Skipped {
-        /// The reason.
         #[serde(with = "crate::gap::as_text")]
         because: Reason,
     },

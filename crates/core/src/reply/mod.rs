@@ -18,7 +18,6 @@ pub(crate) use words::{by_requests, by_time, by_verdict, count, judged, times};
 /// A question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reply {
-    /// The question: `Does the cache help?`
     pub question: String,
     /// The direct answer with its figure; begins with `Unclear` where the rows leave it open.
     pub answer: String,
@@ -37,9 +36,7 @@ pub struct Reply {
 /// Another file system's answer to the same question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Elsewhere {
-    /// Its name, as in the rows.
     pub target: String,
-    /// The direct answer there.
     pub answer: String,
 }
 

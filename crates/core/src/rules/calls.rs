@@ -55,17 +55,13 @@ pub(super) fn is_on_disk(file: &FileRow) -> bool {
 /// Calls with certain names on one file, summed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sum {
-    /// Calls.
     pub(super) count: u64,
-    /// Calls that failed.
     pub(super) errors: u64,
-    /// Bytes moved.
     pub(super) bytes: u64,
     /// Time inside, seconds.
     pub(super) time_s: f64,
     /// Part of it blocked, seconds; `None` when not observed.
     pub(super) blocked_s: Option<f64>,
-    /// The shape of their transfers.
     pub(super) shape: Summed,
     /// The name of the calls with the most time.
     pub(super) name: &'static str,

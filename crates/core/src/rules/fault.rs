@@ -53,7 +53,6 @@ pub(super) struct Fault<'a> {
     pub(super) what: String,
     /// The faulty call, or the call before which another is missing.
     pub(super) call: &'static str,
-    /// How often, and when.
     pub(super) happened: Happened,
 }
 

@@ -14,7 +14,6 @@ pub struct Rule {
     pub looks_for: &'static str,
     /// The remedy in a few words, as the end of a sentence.
     pub in_short: &'static str,
-    /// The remedy.
     pub(super) advice: &'static str,
     pub(super) at: Subject,
 }

@@ -14,11 +14,8 @@ pub use student::{t_beyond, t_quantile};
 /// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Point estimate.
     pub median: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 

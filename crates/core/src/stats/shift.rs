@@ -11,9 +11,7 @@ const Z: f64 = 1.959_963_984_540_054;
 /// Both ends of an interval, included.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 

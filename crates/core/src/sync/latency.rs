@@ -15,7 +15,6 @@ const BEYOND: f64 = 10.0;
 pub struct Bucket {
     /// Longest latency of the bucket, nanoseconds.
     pub upto_ns: u64,
-    /// Syncs in it.
     pub count: u64,
 }
 

@@ -61,11 +61,9 @@ names! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
-    /// How durability is asked for.
     pub call: SyncCall,
     /// The state of the blocks before the write.
     pub write: Write,
-    /// Bytes per write.
     pub size_bytes: u64,
     /// Threads that write and sync at the same time, each its own file.
     pub writers: u64,
@@ -110,11 +108,9 @@ pub struct Projected {
     pub projections: Vec<Projection>,
 }
 
-/// A row with its derived figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncRow {
-    /// Case, timing, evidence.
     #[serde(flatten)]
     pub row: Row<Case>,
     /// Syncs of each timing run, all writers together.
@@ -146,11 +142,8 @@ pub struct PerSync {
     pub commit: Option<f64>,
     /// Requests with metadata in its place.
     pub metadata: Option<f64>,
-    /// Writes of unknown cause.
     pub unknown: Option<f64>,
-    /// Device flushes.
     pub flushes: Option<f64>,
-    /// Bytes written to the device.
     pub bytes: Option<f64>,
     /// Requests that read: blocks a write had to fetch first.
     pub reads: Option<f64>,
@@ -193,11 +186,8 @@ impl PerSync {
 pub struct Counted {
     /// Syncs of each timing run.
     pub syncs_per_run: u64,
-    /// Latencies of the timing runs.
     pub latency: Latency,
-    /// Syncs of the observed run.
     pub observed_syncs: u64,
-    /// The observed run second by second.
     pub seconds: Vec<Second>,
 }
 

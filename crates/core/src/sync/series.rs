@@ -26,13 +26,11 @@ pub struct Second {
     pub data: Option<u64>,
     /// Requests with journal or log blocks.
     pub journal: Option<u64>,
-    /// Commit blocks.
     pub commit: Option<u64>,
     /// Requests with metadata.
     pub metadata: Option<u64>,
     /// Writes of unknown cause.
     pub unknown: Option<u64>,
-    /// Device flushes.
     pub flushes: Option<u64>,
 }
 

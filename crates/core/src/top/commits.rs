@@ -16,13 +16,10 @@ pub type Transaction = (u32, u32);
 /// Syncs and synchronous writes of a process on a file that waited for one commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitWait {
-    /// The process.
     pub process: u32,
-    /// The file, where its call names one.
     pub file: Option<FileId>,
     /// What was committed.
     pub transaction: Transaction,
-    /// Syncs.
     pub count: u64,
 }
 
@@ -31,7 +28,6 @@ pub struct CommitWait {
 pub struct CommitPart {
     /// The process; `None` for threads of the kernel.
     pub process: Option<u32>,
-    /// Its name.
     pub name: Option<String>,
     /// The file or directory, where it is known.
     pub path: Option<Vec<u8>>,

@@ -11,19 +11,13 @@ use crate::op::FileId;
 /// Calls of one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallSum {
-    /// Calls that ended.
     pub count: u64,
-    /// Of these, calls that failed.
     pub errors: u64,
-    /// Bytes they moved.
     pub bytes: u64,
-    /// Time inside, nanoseconds.
     pub time_ns: u64,
-    /// The longest, nanoseconds.
     pub longest_ns: u64,
 }
 
-/// Events of the page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageSum {
     /// Pages asked for.
@@ -36,7 +30,6 @@ pub struct PageSum {
     pub dirtied_bytes: u64,
 }
 
-/// Block requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestSum {
     /// Requests issued.
@@ -58,17 +51,13 @@ pub struct Share {
     pub process: u32,
     /// The file; `None` for calls that name one by its path only, and where there was no room.
     pub file: Option<FileId>,
-    /// Calls that read.
     pub reads: CallSum,
-    /// Calls that write.
     pub writes: CallSum,
-    /// Calls that sync.
     pub syncs: CallSum,
     /// Calls on names and attributes.
     pub metadata: CallSum,
     /// Of the calls that write, those that sync what they write.
     pub synchronous: CallSum,
-    /// Page cache.
     pub pages: PageSum,
 }
 
@@ -77,7 +66,6 @@ pub struct Share {
 pub struct RequestRow {
     /// Disk, kernel `dev_t`.
     pub disk: u32,
-    /// Why.
     pub cause: Cause,
     /// The file, if it is file contents.
     pub file: Option<FileId>,
@@ -104,11 +92,9 @@ pub struct Actor {
 pub struct Named {
     /// Absolute path.
     pub path: Vec<u8>,
-    /// Type of its file system.
     pub filesystem: String,
 }
 
-/// A disk, and what is on it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Disk {
     /// Kernel name: `vda`, `loop0`.
@@ -120,11 +106,8 @@ pub struct Disk {
 /// What of the strata is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strata {
-    /// System calls.
     pub calls: bool,
-    /// Page cache.
     pub pages: bool,
-    /// Block requests.
     pub device: bool,
 }
 
@@ -144,21 +127,16 @@ pub struct Own {
 pub struct Counted {
     /// Its begin, nanoseconds since 1970.
     pub started_ns: u64,
-    /// Its length, nanoseconds.
     pub length_ns: u64,
-    /// What is observed.
     pub strata: Strata,
     /// How.
     pub ways: Vec<Way>,
     /// By process and file.
     pub shares: Vec<Share>,
-    /// Block requests.
     pub requests: Vec<RequestRow>,
-    /// Commits that were waited for.
     pub commits: Commits,
     /// Processes that appear.
     pub actors: HashMap<u32, Actor>,
-    /// Names of files.
     pub names: HashMap<FileId, Named>,
     /// Disks that appear, by their `dev_t`.
     pub disks: HashMap<u32, Disk>,
@@ -166,10 +144,8 @@ pub struct Counted {
     pub disk_of: HashMap<u32, u32>,
     /// Dirty at the end.
     pub dirty: Option<Dirty>,
-    /// Of iostrata.
     pub own: Own,
     /// Events that were lost.
     pub lost_events: u64,
-    /// What was not seen, and why.
     pub missing: Vec<Gap>,
 }

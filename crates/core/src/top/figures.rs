@@ -11,15 +11,11 @@ use crate::evidence::Cause;
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallFigures {
-    /// Calls.
     pub count: u64,
-    /// Calls that failed.
     pub errors: u64,
-    /// Bytes moved.
     pub bytes: u64,
     /// Time inside, over all threads, seconds.
     pub time_s: f64,
-    /// The longest call, seconds.
     pub longest_s: f64,
 }
 
@@ -27,18 +23,14 @@ pub struct CallFigures {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Calls {
-    /// Reads.
     pub reads: CallFigures,
-    /// Writes.
     pub writes: CallFigures,
-    /// Syncs.
     pub syncs: CallFigures,
     /// Calls on names and attributes: open, close, stat, rename, unlink.
     pub metadata: CallFigures,
 }
 
 impl Calls {
-    /// All calls.
     pub fn count(&self) -> u64 {
         self.each().iter().map(|of| of.count).sum()
     }
@@ -53,7 +45,6 @@ impl Calls {
     }
 }
 
-/// The page cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Pages {
@@ -113,7 +104,6 @@ impl FileRequests {
 pub struct Work {
     /// System calls on files, directories and block devices.
     pub calls: Option<Calls>,
-    /// Page cache.
     pub cache: Option<Pages>,
     /// Requests for the contents of files: of a process those that it submitted itself, of a file
     /// also those that the kernel's threads submitted.

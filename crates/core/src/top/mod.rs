@@ -41,7 +41,6 @@ pub const SCHEMA: &str = "iostrata.top/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Interval {
-    /// [`SCHEMA`].
     pub schema: String,
     /// What observed: `ebpf`, or `none` for `/proc/PID/io` alone.
     pub backend: Backend,
@@ -66,13 +65,11 @@ pub struct Interval {
     pub cgroups: Vec<Cgroup>,
     /// By container, of the cgroups that engines name after one.
     pub containers: Vec<Container>,
-    /// By disk.
     pub devices: Vec<Device>,
     /// Who waited for syncs, most time first, and what the file system did meanwhile.
     pub syncs: Vec<SyncWait>,
     /// Events that were lost in the interval.
     pub lost_events: u64,
-    /// What was not seen, and why.
     pub missing: Vec<Gap>,
 }
 
@@ -123,7 +120,6 @@ impl Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
-    /// Its process.
     pub pid: u32,
     /// CPU time of its threads in the interval, seconds. What its eBPF programs take is part of the
     /// calls that they count.
@@ -156,7 +152,6 @@ pub struct Dirty {
     pub writeback_bytes: u64,
 }
 
-/// One process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Process {
@@ -180,7 +175,6 @@ pub struct Process {
     pub io: Option<ProcessIo>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct File {
@@ -245,7 +239,6 @@ pub struct Container {
     pub work: Work,
 }
 
-/// One disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Device {
@@ -253,7 +246,6 @@ pub struct Device {
     pub name: String,
     /// File systems on it.
     pub filesystems: Vec<FileSystem>,
-    /// Requests by cause.
     #[serde(flatten)]
     pub requests: Causes,
 }
@@ -262,7 +254,6 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileSystem {
-    /// Type.
     pub kind: String,
     /// Where it is mounted, lossily decoded.
     pub mounted_on: String,
@@ -272,9 +263,7 @@ pub struct FileSystem {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncWait {
-    /// The process.
     pub pid: u32,
-    /// Its name; `null` when unknown.
     pub name: Option<String>,
     /// The file; `null` when unknown.
     pub path: Option<String>,

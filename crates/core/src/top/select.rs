@@ -5,10 +5,8 @@ use super::{Cgroup, Container, Device, Directory, File, Interval, Process, Work}
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum By {
-    /// A process.
     #[default]
     Process,
-    /// A file.
     File,
     /// A directory, with the files in it.
     Directory,
@@ -28,13 +26,11 @@ pub enum Sort {
     Device,
     /// Time in calls.
     Time,
-    /// Calls.
     Calls,
     /// Bytes read by calls.
     Read,
     /// Bytes written by calls.
     Written,
-    /// Syncs.
     Syncs,
     /// Pages that were waited for.
     Missed,
@@ -47,7 +43,6 @@ pub enum Sort {
 pub struct Selection {
     /// What a row is: disks are chosen where they are the rows, and stay those of the machine elsewhere.
     pub by: By,
-    /// What rows are sorted by.
     pub sort: Sort,
     /// Rows whose name has this in it.
     pub name: Option<String>,

@@ -27,19 +27,14 @@ use crate::op::FileId;
 pub struct Facts {
     /// Machine, and the storage of the working directory.
     pub environment: Environment,
-    /// The program and its arguments.
     pub command: Vec<String>,
     /// Process that iostrata attached to.
     pub adopted: Option<u32>,
     /// What was asked for and found, where nothing was started.
     pub attached: Option<Attached>,
-    /// Exit code.
     pub exit_code: Option<i32>,
-    /// Signal that ended it.
     pub signal: Option<i32>,
-    /// Its start, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
-    /// Its duration, seconds.
     pub wall_s: f64,
     /// The storage under the run's files.
     pub storage: Storage,
@@ -49,7 +44,6 @@ pub struct Facts {
     pub residency: BTreeMap<FileId, ResidencyMap>,
     /// The lower strata from outside, if their events were not observed.
     pub lower: Option<Lower>,
-    /// Missing information.
     pub missing: Vec<Gap>,
 }
 

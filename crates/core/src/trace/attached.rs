@@ -26,7 +26,6 @@ pub struct Attached {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Asked {
-    /// The option.
     pub by: AskedBy,
     /// Its value, as it was typed.
     pub value: String,

@@ -2,7 +2,6 @@
 
 use super::calls::{Effect, effect};
 
-/// The direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the file.

@@ -14,7 +14,6 @@ use super::FileKind;
 /// One entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The call.
     pub call: Call,
     /// The open file that it used, if known.
     pub open: Option<OpenFile>,
@@ -25,7 +24,6 @@ pub struct Event {
 /// An open file in the kernel: its number is reused after it was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenFile {
-    /// The number.
     pub address: u64,
     /// `O_*`.
     pub flags: u32,
@@ -45,14 +43,10 @@ pub enum Did {
     Reported,
 }
 
-/// Writes to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
-    /// The file.
     pub file: FileId,
-    /// Their number.
     pub count: u64,
-    /// Total bytes.
     pub bytes: u64,
     /// Smallest offset.
     pub from: u64,
@@ -67,77 +61,55 @@ pub struct Writes {
 /// kernel's, whatever links the program's path had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
-    /// The path.
     pub path: Vec<u8>,
     /// Its last directory, if the kernel reported it.
     pub directory: Option<FileId>,
 }
 
-/// The target of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeSeen {
-    /// The node.
     pub id: FileId,
     /// `None` when only the call's name shows what it may be.
     pub kind: Option<FileKind>,
     /// The twelve low bits of its mode.
     pub mode: Option<u32>,
-    /// Its length, bytes.
     pub size_bytes: u64,
 }
 
-/// The effect of a call on names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameChange {
     /// A regular file was opened for writing, created, or truncated by the open.
     Opened {
-        /// The file.
         file: FileId,
-        /// Its path.
         at: Option<Located>,
         /// The twelve low bits of its mode.
         mode: u32,
-        /// Whether this call created it.
         created: bool,
-        /// Whether this call truncated it.
         truncated: bool,
     },
-    /// A name was changed.
     Renamed {
         /// The node that got the new name.
         node: Option<NodeSeen>,
-        /// Old path.
         from: Located,
-        /// New path.
         to: Located,
         /// `RENAME_*`.
         flags: u32,
     },
-    /// A node got another name.
     Linked {
-        /// The node.
         node: Option<NodeSeen>,
         /// A path that it had; `None` when a descriptor identifies it.
         from: Option<Located>,
-        /// The new path.
         to: Located,
     },
-    /// A name was removed.
     Unlinked {
-        /// The node that had it.
         node: Option<NodeSeen>,
-        /// Its path.
         at: Located,
-        /// Whether it was a directory.
         directory: bool,
     },
     /// A node was created without being opened: a directory, symbolic link or special file.
     Made {
-        /// The node.
         node: Option<NodeSeen>,
-        /// Its path.
         at: Located,
-        /// Its kind.
         kind: FileKind,
         /// Number of a device, encoded like `st_rdev`; else 0.
         device_number: u64,

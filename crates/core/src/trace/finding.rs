@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The severity, separate from the confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -17,7 +16,6 @@ pub enum Severity {
     High,
 }
 
-/// The confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -65,13 +63,10 @@ pub enum Basis {
 pub struct Finding {
     /// The rule's name; `iostrata explain RULE` prints its page.
     pub rule: String,
-    /// Severity.
     pub severity: Severity,
-    /// Confidence.
     pub confidence: Confidence,
     /// One line.
     pub title: String,
-    /// Its file, if it concerns one.
     pub file: Option<String>,
     /// Its evidence; never empty.
     pub evidence: Vec<Cited>,
@@ -83,7 +78,6 @@ pub struct Finding {
     pub saving_s: Option<f64>,
     /// The source of the saving.
     pub saving_basis: Option<Basis>,
-    /// The remedy.
     pub advice: String,
     /// The `iostrata crash` command line that shows it, for a shell; `null` for what is not about a crash.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,7 +19,6 @@ const HARDLY: f64 = 0.05;
 /// The first statement about a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Headline<'a> {
-    /// The worst finding costs time.
     Costs(Costs<'a>),
     /// The worst finding: a crash can lose data.
     Fault(&'a Finding),
@@ -32,7 +31,6 @@ pub enum Headline<'a> {
 /// A finding that costs time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs<'a> {
-    /// The finding.
     pub finding: &'a Finding,
     /// Its cost, seconds.
     pub cost_s: f64,
@@ -50,7 +48,6 @@ pub struct Costs<'a> {
 /// All syncs of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AllSyncs {
-    /// Calls.
     pub count: u64,
     /// Number of names that were synced.
     pub files: u64,
@@ -61,7 +58,6 @@ pub struct AllSyncs {
 /// A possible saving; never more than the run took.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Saving {
-    /// Seconds.
     pub time_s: f64,
     /// Whether it was measured; otherwise it is a computed upper bound.
     pub is_measured: bool,
@@ -90,7 +86,6 @@ pub struct Split<'a> {
 pub enum Part {
     /// On the CPU outside file I/O.
     Cpu,
-    /// In file I/O.
     Files,
     /// Waiting.
     Waits,

@@ -38,7 +38,6 @@ impl Span {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Happened {
-    /// Their number.
     pub count: u64,
     /// Total time of the calls, nanoseconds.
     pub took_ns: u64,
@@ -128,7 +127,6 @@ pub enum Naming {
     reason = "independent facts, named in JSON"
 )]
 pub struct FileHistory {
-    /// Whether the run created it.
     pub created: bool,
     /// Opened for writing, or truncated by the open.
     pub opened_to_write: u64,
@@ -139,7 +137,6 @@ pub struct FileHistory {
     pub rewritten: Happened,
     /// Write calls that succeeded.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
     /// Writes that extended the file, as far as its length was known.
     pub appends: u64,

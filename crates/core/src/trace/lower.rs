@@ -7,7 +7,6 @@ use crate::op::FileId;
 /// Bytes of a file in the page cache, before and after, from `cachestat(2)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
-    /// The file.
     pub file: FileId,
     /// Bytes in the page cache, in whole pages, when the program first used the file; `None` when
     /// the kernel did not report them.
@@ -23,15 +22,11 @@ pub struct Residency {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ProcessIo {
-    /// Number of processes.
     pub processes: u64,
     /// Bytes returned by reads, including pipes and terminals.
     pub read_bytes: u64,
-    /// Bytes accepted by writes.
     pub written_bytes: u64,
-    /// Read calls.
     pub read_calls: u64,
-    /// Write calls.
     pub write_calls: u64,
     /// Bytes fetched from storage for them.
     pub device_read_bytes: u64,

@@ -71,7 +71,6 @@ pub const SCHEMA: &str = "iostrata.trace/1";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TraceResult {
-    /// [`SCHEMA`].
     pub schema: String,
     /// Machine, and the storage of the working directory.
     pub environment: Environment,
@@ -95,11 +94,8 @@ pub struct TraceResult {
     /// Timed runs before this one, without an observer; `null` when none were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<TimedRuns>,
-    /// Processes observed.
     pub processes: u64,
-    /// Threads observed, in all processes.
     pub threads: u64,
-    /// The observer.
     pub backend: Backend,
     /// Lost events; counts may be too low by this many.
     pub lost_events: u64,
@@ -136,7 +132,6 @@ pub struct TraceResult {
     pub directories: Vec<DirectoryRow>,
     /// Problems, most severe first.
     pub findings: Vec<Finding>,
-    /// Missing information, and why.
     pub missing: Vec<Gap>,
 }
 
@@ -187,15 +182,11 @@ impl From<(u64, u64)> for Bounds {
     }
 }
 
-/// An operation log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordingRow {
-    /// The file.
     pub path: String,
-    /// Its length, bytes.
     pub bytes: u64,
-    /// Operations in it.
     pub operations: u64,
     /// Number of times that a process was stopped until its bytes had been read.
     pub stops: u64,
@@ -209,13 +200,11 @@ pub struct RecordingRow {
 pub struct CallRow {
     /// System call, or `io_uring.<operation>`.
     pub name: String,
-    /// Calls.
     pub count: u64,
     /// Calls that failed.
     pub errors: u64,
     /// Bytes moved; 0 for calls that move none.
     pub bytes: u64,
-    /// Time inside, seconds.
     pub time_s: f64,
     /// Part of it blocked, seconds; `null` when not observed.
     pub blocked_s: Option<f64>,
@@ -262,7 +251,6 @@ impl CallRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileCall {
-    /// Counts and times.
     #[serde(flatten)]
     pub row: CallRow,
     /// Whether the call read from this file to write to another, where it is counted too.
@@ -288,21 +276,15 @@ fn is_false(value: &bool) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Moved {
-    /// Calls.
     pub count: u64,
-    /// Bytes.
     pub bytes: u64,
-    /// Time inside, seconds.
     pub time_s: f64,
 }
 
-/// Syncs of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Synced {
-    /// Calls.
     pub count: u64,
-    /// Time inside, seconds.
     pub time_s: f64,
 }
 
@@ -317,25 +299,18 @@ pub struct FileRow {
     pub path_hex: Option<String>,
     /// Last path it was renamed to.
     pub renamed_to: Option<String>,
-    /// Its kind.
     pub kind: FileKind,
     /// Device, `major:minor`.
     pub device: String,
-    /// Inode number.
     pub inode: u64,
     /// Generation of that inode number.
     pub generation: u32,
-    /// Type of its file system.
     pub filesystem: String,
     /// Length at the first use, bytes.
     pub size_before_bytes: u64,
-    /// Calls that opened it.
     pub opens: u64,
-    /// Reads.
     pub reads: Moved,
-    /// Writes.
     pub writes: Moved,
-    /// Syncs.
     pub syncs: Synced,
     /// Every call on it.
     pub calls: Vec<FileCall>,
@@ -368,13 +343,10 @@ impl FileRow {
     }
 }
 
-/// One thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TaskRow {
-    /// Thread.
     pub thread: u32,
-    /// Process.
     pub process: u32,
     /// Process that created it.
     pub parent: u32,
@@ -384,25 +356,19 @@ pub struct TaskRow {
     pub started_s: f64,
     /// End, seconds after the run's start; `null` when it outlived the observation.
     pub ended_s: Option<f64>,
-    /// CPU time, seconds.
     pub on_cpu_s: Option<f64>,
-    /// Calls.
     pub calls: u64,
     /// Time in calls on files, seconds.
     pub time_s: f64,
     /// Part of it blocked, seconds.
     pub blocked_s: Option<f64>,
-    /// Bytes read.
     pub read_bytes: u64,
-    /// Bytes written.
     pub written_bytes: u64,
 }
 
-/// A path that was looked up and does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct NotFound {
-    /// The path.
     pub path: String,
     /// Calls that looked it up.
     pub count: u64,
@@ -412,7 +378,6 @@ pub struct NotFound {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DirectoryRow {
-    /// The directory.
     pub path: String,
     /// Names created: files, directories, links.
     pub made: u64,

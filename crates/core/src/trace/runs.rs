@@ -69,17 +69,13 @@ impl TimedRun {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Spread {
-    /// Median.
     pub median: f64,
     /// Lower end of its 95 % bootstrap interval; for five runs or fewer, the shortest.
     pub low: f64,
     /// Upper end of it; for five runs or fewer, the longest.
     pub high: f64,
-    /// The shortest.
     pub min: f64,
-    /// The longest.
     pub max: f64,
-    /// Number of runs.
     pub n: usize,
 }
 
@@ -116,15 +112,12 @@ pub struct Cold {
     pub left: Vec<Stayed>,
 }
 
-/// A file that stayed after an eviction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stayed {
-    /// The file.
     pub path: String,
     /// Maximum bytes of it that stayed resident; `null` when unknown.
     pub bytes: Option<u64>,
-    /// Why.
     pub why: String,
 }
 

@@ -29,11 +29,9 @@ pub fn answers(filesystem: &str) -> bool {
 /// A file that the program used, by its name at first use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// The file's identity.
     pub file: FileId,
     /// Absolute path; for a file without one, the text in `/proc/PID/fd` (`pipe:[7]`).
     pub path: Vec<u8>,
-    /// Its kind.
     pub kind: FileKind,
     /// Type of its file system: `ext4`, `tmpfs`, `proc`.
     pub filesystem: String,
@@ -47,11 +45,8 @@ pub struct NamedFile {
 /// One thread of the tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Task {
-    /// Thread.
     pub thread: u32,
-    /// Process (thread group).
     pub process: u32,
-    /// Process that created it.
     pub parent: u32,
     /// Name at its end (`comm`), at most 15 bytes. A program can set it to any text.
     pub name: Vec<u8>,
@@ -65,24 +60,19 @@ pub struct Task {
     pub minor_faults: u64,
     /// Faults that waited for I/O.
     pub major_faults: u64,
-    /// System calls.
     pub calls: u64,
     /// Time inside calls that move, sync or name file data, nanoseconds.
     pub time_ns: u64,
     /// Part of it that the thread was blocked.
     pub blocked_ns: u64,
-    /// Bytes read by calls.
     pub read_bytes: u64,
-    /// Bytes written by calls.
     pub written_bytes: u64,
 }
 
 /// Totals of all threads, including those without a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lived {
-    /// Processes.
     pub processes: u64,
-    /// Threads.
     pub threads: u64,
     /// Start of the first, nanoseconds of `CLOCK_MONOTONIC`.
     pub first_ns: Option<u64>,
@@ -103,10 +93,8 @@ pub struct Seen {
     pub lived: Lived,
     /// Changes of files.
     pub followed: Followed,
-    /// Call sites.
     pub sites: Vec<SiteRow>,
     /// Times of calls and requests.
     pub moments: Moments,
-    /// Gaps in the history.
     pub missing: Vec<Gap>,
 }

@@ -27,7 +27,6 @@ pub enum Sort {
     /// In calls.
     #[default]
     Time,
-    /// Calls.
     Count,
     /// Calls that failed.
     Errors,
@@ -35,9 +34,7 @@ pub enum Sort {
     Bytes,
     /// Time blocked in calls.
     Blocked,
-    /// Bytes read.
     Read,
-    /// Bytes written.
     Written,
     /// Calls that sync.
     Syncs,

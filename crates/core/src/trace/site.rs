@@ -14,13 +14,10 @@ const MOST_SITES: usize = 8;
 /// A call site as a back end reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteRow {
-    /// The system call.
     pub call: &'static str,
-    /// The file it acted on.
     pub file: FileId,
     /// Functions, innermost first. Calls on thousands of files come from one place.
     pub stack: Arc<[String]>,
-    /// Number of stacks sampled there.
     pub samples: u64,
     /// Time in calls that they represent, nanoseconds.
     pub time_ns: u64,
@@ -47,9 +44,7 @@ pub struct Site {
 /// The call sites of a call on the files of one path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallSites<'a> {
-    /// The path.
     pub path: &'a str,
-    /// The call.
     pub call: &'a str,
     /// Time of those calls whose sites were sampled, seconds.
     pub time_s: f64,

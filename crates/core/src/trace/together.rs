@@ -50,7 +50,6 @@ impl Deref for GroupRow<'_> {
 pub enum Together {
     /// Their path: a reused name is one row.
     Path,
-    /// Their directory.
     Directory,
     /// Their extension, such as `.rs`.
     Extension,

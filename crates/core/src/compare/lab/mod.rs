@@ -14,9 +14,7 @@ use crate::stats;
 /// Two results, with the names of their files.
 #[derive(Debug, Clone)]
 pub struct Pair<'a> {
-    /// The files.
     pub names: Sides<String>,
-    /// Their contents.
     pub results: Sides<&'a LabResult>,
 }
 

@@ -8,7 +8,6 @@ use crate::crash::effect::BLOCK_BYTES;
 pub struct Block {
     /// Where on the device, bytes.
     pub offset: u64,
-    /// Its length.
     pub bytes: u64,
     /// Where its bytes are in the log; `None` for zeros.
     pub at: Option<u64>,

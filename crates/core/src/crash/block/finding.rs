@@ -15,7 +15,6 @@ pub const REAL_RECOVERY: &str = "real recovery";
 /// One way to fail, however many images of a recording show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What the checker said.
     pub message: String,
     /// Whether the tree is fine as long as nothing has been printed.
     pub is_lost_after_ack: bool,

@@ -5,7 +5,6 @@
 pub struct Request {
     /// When it was done, nanoseconds of `CLOCK_MONOTONIC`.
     pub done_ns: u64,
-    /// What it asked for.
     pub action: Action,
 }
 
@@ -16,7 +15,6 @@ pub enum Action {
     Write {
         /// Where on the device, bytes.
         offset: u64,
-        /// How many.
         bytes: u64,
         /// Where they are in the log of requests, bytes.
         at: u64,
@@ -24,17 +22,7 @@ pub enum Action {
     /// Everything that was answered before is to be durable.
     Flush,
     /// A range is not needed any more; it reads as zeros.
-    Discard {
-        /// Where on the device, bytes.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-    },
+    Discard { offset: u64, bytes: u64 },
     /// A range is to read as zeros.
-    Zero {
-        /// Where on the device, bytes.
-        offset: u64,
-        /// How many.
-        bytes: u64,
-    },
+    Zero { offset: u64, bytes: u64 },
 }

@@ -49,7 +49,6 @@ pub struct Litmus {
 /// What a litmus program finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Given {
-    /// An empty directory.
     Directory(&'static str),
     /// A file that holds one letter.
     File(Filled),
@@ -58,28 +57,22 @@ pub enum Given {
 /// A range of a file, filled with one letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filled {
-    /// The file.
     pub path: &'static str,
     /// Where the range begins, bytes.
     pub at: u64,
-    /// The letter.
     pub letter: u8,
-    /// The length of the range.
     pub bytes: u32,
 }
 
 /// What a litmus program calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
-    /// `mkdir`.
     MakeDirectory(&'static str),
     /// `open` with `O_CREAT | O_EXCL`; the file stays open.
     Create(&'static str),
     /// `open` with `O_TRUNC`; the file stays open.
     Empty(&'static str),
-    /// `close`.
     Close(&'static str),
-    /// `pwrite`.
     Write(Filled),
     /// `pwrite` to a file opened with `O_DSYNC`.
     WriteDsync(Filled),
@@ -89,15 +82,11 @@ pub enum Call {
     Store(Filled),
     /// `fallocate` of so many bytes from the begin of the file.
     Allocate(&'static str, u64),
-    /// `rename`.
     Rename(&'static str, &'static str),
-    /// `link`.
     Link(&'static str, &'static str),
-    /// `unlink`.
     Unlink(&'static str),
     /// `fsync` of a file or a directory.
     Fsync(&'static str),
-    /// `fdatasync`.
     Fdatasync(&'static str),
     /// `sync_file_range` of all of the file, which writes it back and waits.
     SyncFileRange(&'static str),
@@ -125,7 +114,6 @@ pub struct Seen {
 }
 
 impl Litmus {
-    /// All litmus programs.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         SHORT.iter().chain(LOGGED)
     }

@@ -14,15 +14,12 @@ use crate::op::FileId;
 
 // The weakest is first.
 names! {
-    /// A persistence model.
     pub enum Model {
         /// What POSIX guarantees, and nothing more: only syncs order anything.
         Posix = "posix",
         /// ext4 with its defaults: `data=ordered`, delayed allocation, `auto_da_alloc`, `dioread_nolock`.
         Ext4 = "ext4",
-        /// xfs with its defaults.
         Xfs = "xfs",
-        /// btrfs with its defaults.
         Btrfs = "btrfs",
     }
 }

@@ -14,18 +14,15 @@ pub(crate) use parts::{Joined, Stamped};
 /// A result that is merged with others.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
-    /// The file it comes from, for errors.
     pub file: &'a str,
     /// The name of its machine; by default the label of its environment.
     pub machine: Option<&'a str>,
-    /// Its former contents.
     pub result: &'a LabResult,
 }
 
 /// Why results cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// Fewer than two.
     #[error("one result alone cannot be merged; name two or more")]
     Alone,
     /// A name that ids cannot hold.
@@ -39,10 +36,7 @@ pub enum MergeError {
         "{file} is itself merged from results of several machines; name the results it was made \
          from"
     )]
-    Merged {
-        /// The file.
-        file: String,
-    },
+    Merged { file: String },
     /// Two results of one machine.
     #[error(
         "{first} and {second} are both of machine {machine}, so their rows would have the same \
@@ -50,11 +44,8 @@ pub enum MergeError {
          (--machine)"
     )]
     SameMachine {
-        /// One file.
         first: String,
-        /// The other.
         second: String,
-        /// The machine's label or name.
         machine: String,
     },
     /// Two versions of iostrata.
@@ -63,13 +54,9 @@ pub enum MergeError {
          measure in the same way; run lab with one version on all machines"
     )]
     Versions {
-        /// One file.
         first: String,
-        /// Its version.
         ours: String,
-        /// The other.
         second: String,
-        /// Its version.
         theirs: String,
     },
     /// Two methods of one experiment.
@@ -78,15 +65,10 @@ pub enum MergeError {
          their intervals do not mean the same; run lab with the same options on all machines"
     )]
     Method {
-        /// The experiment.
         experiment: &'static str,
-        /// One file.
         first: String,
-        /// Its timing runs.
         ours: String,
-        /// The other.
         second: String,
-        /// Its timing runs.
         theirs: String,
     },
 }

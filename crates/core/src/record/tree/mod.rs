@@ -41,11 +41,8 @@ pub struct Tree {
 /// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// Its kind.
     pub kind: FileKind,
-    /// Its attributes.
     pub attributes: Attributes,
-    /// Its contents.
     pub body: Body,
     /// Number of its names in this tree.
     pub links: u64,
@@ -56,9 +53,7 @@ pub struct Node {
 /// The contents of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// A regular file: bytes.
     File(Contents),
-    /// A directory: names.
     Directory(BTreeMap<Vec<u8>, FileId>),
     /// A symbolic link: its target; `None` when the log does not have it.
     Symlink(Option<Vec<u8>>),
@@ -90,18 +85,14 @@ pub struct Attributes {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("operation {operation} ({call}) is impossible: {what}")]
 pub struct Impossible {
-    /// Its position in the log.
     pub operation: u64,
-    /// The system call.
     pub call: String,
-    /// The reason.
     pub what: String,
 }
 
 /// Why an operation was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The operation is impossible.
     #[error(transparent)]
     Impossible(#[from] Impossible),
     /// The tree would be too large.

@@ -23,7 +23,6 @@ const EVERY_OTHER: f64 = 0.5;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "DeviceFigures"))]
 pub struct Figures {
-    /// Name in tables.
     pub name: String,
     /// Completion of one write of 4 KiB with no other request in flight, seconds.
     pub write_s: f64,
@@ -43,7 +42,6 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Calibration {
-    /// Target it was measured on.
     pub target: String,
     /// Median time of a direct write, seconds.
     pub write_s: f64,
@@ -57,7 +55,6 @@ pub struct Calibration {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Projection {
-    /// The device.
     pub device: Figures,
     /// Row whose requests were taken, 1-based.
     pub row: usize,

@@ -10,26 +10,16 @@ pub enum DeviceError {
         "unknown device {name:?}; give one of {}, or figures such as write_us=20,flush_us=800",
         known()
     )]
-    Unknown {
-        /// The text as typed.
-        name: String,
-    },
+    Unknown { name: String },
     /// A figure that a device does not have.
     #[error("unknown key {key:?}; a device has iops, write_us and flush_us")]
-    Key {
-        /// The text before `=`.
-        key: String,
-    },
+    Key { key: String },
     /// The same figure twice.
     #[error("{key} is given twice")]
-    Twice {
-        /// Which.
-        key: &'static str,
-    },
+    Twice { key: &'static str },
     /// No number, or one that makes no sense.
     #[error("{key}={value}: it is not a {} number", if *.key == "flush_us" { "finite" } else { "finite positive" })]
     Value {
-        /// Which figure.
         key: &'static str,
         /// The text after `=`.
         value: String,
@@ -38,10 +28,7 @@ pub enum DeviceError {
     #[error(
         "{missing} is missing: give write_us or iops, and flush_us (0 without a volatile cache)"
     )]
-    Missing {
-        /// Which.
-        missing: &'static str,
-    },
+    Missing { missing: &'static str },
 }
 
 const KEYS: [&str; 3] = ["iops", "write_us", "flush_us"];

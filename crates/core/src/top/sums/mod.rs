@@ -19,13 +19,10 @@ const CALL_BYTES: u64 = 4096;
 /// end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessKey {
-    /// Its name, if known.
     pub name: Option<String>,
-    /// Its cgroup, if known.
     pub cgroup: Option<String>,
 }
 
-/// A file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKey {
     /// By its path.
@@ -43,14 +40,12 @@ pub struct Did {
     pub io: Option<ProcessIo>,
 }
 
-/// The sums.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sums {
     /// Whether paths identify files; where they are not known, and otherwise, the inode does.
     by_path: bool,
     /// What observes.
     pub backend: Option<Backend>,
-    /// Intervals so far.
     pub intervals: u64,
     /// Time that they cover, seconds.
     pub covered_s: f64,
@@ -58,9 +53,7 @@ pub struct Sums {
     pub until_s: f64,
     /// All calls, page cache and requests of the machine.
     pub totals: Totals,
-    /// By process.
     pub processes: Slots<ProcessKey, Did>,
-    /// By file.
     pub files: Slots<FileKey, Did>,
     /// By cgroup; `None` for processes of which it is unknown.
     pub cgroups: Slots<Option<String>, Did>,
@@ -70,7 +63,6 @@ pub struct Sums {
     pub own_cpu_s: f64,
     /// Most memory of iostrata, bytes.
     pub own_peak_bytes: u64,
-    /// Events that were lost.
     pub lost_events: u64,
 }
 

@@ -9,22 +9,18 @@ use crate::trace::{CallGroup, CallRow, TraceResult};
 /// A budget and the run's use of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged<'a> {
-    /// The budget.
     pub budget: &'a Budget,
     /// The use; `None` when it was not observed.
     pub used: Option<Amount>,
     /// The maximum, if other programs shared the disk; `used` is then the minimum.
     pub at_most: Option<Amount>,
-    /// The verdict.
     pub outcome: Outcome,
 }
 
 /// Whether a budget was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was kept.
     Kept,
-    /// It was exceeded.
     Exceeded,
     /// Undecidable, and why.
     Unknown(String),

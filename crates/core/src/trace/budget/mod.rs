@@ -15,7 +15,6 @@ pub use parse::{BudgetError, parse};
 pub struct Budget {
     /// The subject of the limit.
     pub of: Of,
-    /// Its measure.
     pub measure: Measure,
     /// Whether the limit itself is allowed.
     pub inclusive: bool,
@@ -85,21 +84,17 @@ impl Of {
     }
 }
 
-/// A measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Number of calls, or of device requests.
     Calls,
-    /// Bytes moved.
     Bytes,
     /// Time inside, summed over all threads.
     Time,
-    /// Calls that failed.
     Errors,
 }
 
 impl Measure {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Calls, Self::Bytes, Self::Time, Self::Errors];
 
     /// As typed after the dot.
@@ -118,9 +113,7 @@ impl Measure {
 pub enum Amount {
     /// Calls, requests or errors.
     Count(u64),
-    /// Bytes.
     Bytes(u64),
-    /// Seconds.
     Seconds(f64),
 }
 

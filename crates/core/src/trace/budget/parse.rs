@@ -24,14 +24,9 @@ pub enum BudgetError {
     #[error(
         "`{text}` is not a budget: it has no `<=` or `<`; write fsync<=10 or writes.bytes<=1MiB"
     )]
-    NoLimit {
-        /// The text.
-        text: String,
-    },
-    /// Unknown name.
+    NoLimit { text: String },
     #[error("`{name}` is neither a system call nor one of {known}{hint}", known = names(), hint = did_you_mean(nearest.as_deref()))]
     Unknown {
-        /// The text.
         name: String,
         /// The most similar name.
         nearest: Option<String>,
@@ -39,28 +34,19 @@ pub enum BudgetError {
     /// A measure that this subject does not have.
     #[error("`{name}` has no {measure}; it has {known}", measure = measure.as_str(), known = known.join(", "))]
     Measure {
-        /// The subject.
         name: String,
-        /// The given measure.
         measure: Measure,
         /// Its measures.
         known: Vec<&'static str>,
     },
     /// A limit that is not a whole number.
     #[error("`{limit}` is not a number of calls; write a whole number such as 10")]
-    Count {
-        /// The text.
-        limit: String,
-    },
-    /// A limit that is not a size.
+    Count { limit: String },
     #[error(transparent)]
     Size(#[from] SizeError),
     /// A limit that is not a time.
     #[error("`{limit}` is not a time; write 100us, 20ms, 1.5s or 2min")]
-    Time {
-        /// The text.
-        limit: String,
-    },
+    Time { limit: String },
 }
 
 fn names() -> String {

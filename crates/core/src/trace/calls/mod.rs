@@ -33,7 +33,6 @@ pub enum Effect {
     Maps,
     /// Changes a file's length or its allocated space.
     Resizes,
-    /// Changes names.
     Names,
     /// Changes attributes: mode, owner, times, extended attributes.
     Attributes,
@@ -41,7 +40,6 @@ pub enum Effect {
     Looks,
     /// Acts on a descriptor, on pages in memory or on the start of paths, and changes no file.
     Handles,
-    /// Changes mounts.
     Mounts,
     /// Makes the kernel itself write to a file from then on.
     Delegates,
@@ -78,9 +76,7 @@ pub enum Following {
 /// Calls that share all of this.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
-    /// Their effect on files.
     pub effect: Effect,
-    /// Where they are counted.
     pub counted: Counted,
     /// Whether their effect is followed.
     pub following: Following,

@@ -58,7 +58,6 @@ pub struct Followed {
     pub directories: Vec<DirectoryRow>,
     /// Paths that were looked up and do not exist.
     pub not_found: Vec<NotFound>,
-    /// Number of events followed.
     pub events: u64,
     /// Data that found no room.
     pub left_out: LeftOut,

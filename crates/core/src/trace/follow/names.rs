@@ -28,7 +28,6 @@ pub(super) enum Name {
     },
 }
 
-/// All names.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     by_path: BTreeMap<Path, Name>,

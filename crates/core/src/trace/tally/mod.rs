@@ -21,7 +21,6 @@ pub use thread::Used;
 /// Bytes that a call moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// The direction.
     pub direction: Direction,
     /// Their offset; only for a regular file, and only if known.
     pub offset: Option<u64>,
@@ -32,11 +31,8 @@ pub struct Transfer {
 /// One call from its entry to its exit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
-    /// The call.
     pub call: Call,
-    /// The system call's number.
     pub number: u32,
-    /// The file it acted on.
     pub file: Option<FileId>,
     /// The file it read from, when `file` is the one it wrote to.
     pub source: Option<FileId>,
@@ -62,7 +58,6 @@ struct Key {
     is_source: bool,
 }
 
-/// The sums.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tallied {
     /// One row for each call and file.

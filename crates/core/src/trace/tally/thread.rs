@@ -18,9 +18,7 @@ pub struct Used {
     pub name: Vec<u8>,
     /// CPU time, nanoseconds.
     pub on_cpu_ns: u64,
-    /// Faults without I/O.
     pub minor_faults: u64,
-    /// Faults that waited for I/O.
     pub major_faults: u64,
 }
 

@@ -57,13 +57,9 @@ pub fn begins_ns(moment: u32) -> u64 {
 pub struct CallMoment {
     /// [`moment_of`] their ends.
     pub moment: u32,
-    /// Their purpose.
     pub purpose: Purpose,
-    /// Calls.
     pub count: u64,
-    /// Bytes they moved.
     pub bytes: u64,
-    /// Time inside, nanoseconds.
     pub time_ns: u64,
 }
 
@@ -74,22 +70,17 @@ pub struct RequestMoment {
     pub moment: u32,
     /// Disk, kernel `dev_t`.
     pub disk: u32,
-    /// The cause.
     pub cause: Cause,
-    /// Requests.
     pub count: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
 /// A back end's observation over time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// Calls on files.
     pub calls: Vec<CallMoment>,
     /// Requests for the tree's files, and those without a file; `None` when not observed.
     pub requests: Option<Vec<RequestMoment>>,
-    /// Gaps.
     pub missing: Vec<Gap>,
 }
 
@@ -114,11 +105,8 @@ pub struct Timeline {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallSeries {
-    /// The purpose.
     pub group: Purpose,
-    /// Calls in each bucket.
     pub counts: Vec<u64>,
-    /// Bytes they moved.
     pub bytes: Vec<u64>,
     /// Time inside, seconds. A call longer than a bucket is in that of its end.
     pub time_s: Vec<f64>,
@@ -128,9 +116,7 @@ pub struct CallSeries {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RequestSeries {
-    /// The cause.
     pub cause: Cause,
-    /// Requests in each bucket.
     pub counts: Vec<u64>,
     /// Bytes they carried.
     pub bytes: Vec<u64>,

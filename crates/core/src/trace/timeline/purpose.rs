@@ -20,7 +20,6 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Metadata];
 
     /// The purpose of a call by its name. `None` for calls that are not on files.
