@@ -2,7 +2,6 @@
 
 mod answers;
 mod comparison;
-mod machines;
 mod operation;
 mod rule;
 
@@ -10,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::evidence::{DeviceCounts, Evidence};
+use crate::gap::Missing;
 use crate::judge::Judged;
-use crate::lab::{self, ExperimentResult, Facts, HasFacts, Row};
+use crate::lab::{self, ExperimentResult, Facts, HasFacts, Joined, Row, Stamp, Stamped};
 use crate::timing::Timing;
 pub use answers::{answers, replies};
 pub use comparison::{Comparison, Saving, Spread, comparisons};
@@ -276,6 +276,37 @@ impl Judged for LoopRow {
 
     fn size_bytes(&self) -> u64 {
         self.row.case.size_bytes
+    }
+}
+
+impl Stamped for AtimeRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        match self {
+            Self::Touch(row) => row.row.put_on(stamp),
+            Self::Loop(row) => row.row.put_on(stamp),
+        }
+    }
+}
+
+impl Stamped for Rules {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for probe in &mut self.relatime {
+            stamp.machine(&mut probe.machine);
+        }
+        for comparison in &mut self.comparisons {
+            stamp.target(&mut comparison.target);
+            for row in &mut comparison.rows {
+                stamp.number(row);
+            }
+        }
+    }
+}
+
+impl Joined for Rules {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.relatime.extend(other.relatime);
+        self.comparisons.extend(other.comparisons);
+        None
     }
 }
 

@@ -1,15 +1,15 @@
 //! `lab buffering`: when do written bytes leave the program, and when are they durable?
 
 mod answers;
-mod machines;
 mod runtime;
 mod timeline;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::gap::Missing;
 use crate::judge::Judged;
-use crate::lab::{self, ExperimentResult, OwnCost, Row};
+use crate::lab::{self, ExperimentResult, Joined, OwnCost, Row, Stamp, Stamped};
 pub use answers::{answers, replies};
 pub use runtime::{Buffer, RuntimeBuffer, RuntimeCall, calls_on, user_buffer};
 pub use timeline::{Step, Timeline, Written, durable_bytes};
@@ -234,6 +234,31 @@ fn is_write(name: &str) -> bool {
         name,
         "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2"
     )
+}
+
+impl Stamped for BufferingRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        self.row.put_on(stamp);
+    }
+}
+
+impl Stamped for Seen {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for timeline in &mut self.timelines {
+            stamp.target(&mut timeline.target);
+        }
+        for runtime in &mut self.runtimes {
+            stamp.machine(&mut runtime.machine);
+        }
+    }
+}
+
+impl Joined for Seen {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.timelines.extend(other.timelines);
+        self.runtimes.extend(other.runtimes);
+        None
+    }
 }
 
 #[cfg(test)]

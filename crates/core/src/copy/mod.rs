@@ -2,13 +2,13 @@
 
 mod answers;
 mod figures;
-mod machines;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::gap::Missing;
 use crate::judge::Judged;
-use crate::lab::{self, ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Joined, Row, Stamp, Stamped};
 use crate::timing::Timing;
 pub use answers::{answers, replies};
 pub use figures::{Figures, Limit, figures};
@@ -278,5 +278,36 @@ impl Judged for CopyRow {
             Some(bytes) => format!("{method} {}", bytes::exact(bytes)),
             None => method.to_owned(),
         }
+    }
+}
+
+impl Stamped for CopyRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        self.row.put_on(stamp);
+    }
+}
+
+impl Stamped for Yardsticks {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for yardstick in &mut self.yardsticks {
+            stamp.machine(&mut yardstick.machine);
+            if let Some(target) = &mut yardstick.target {
+                stamp.target(target);
+            }
+        }
+    }
+}
+
+impl Joined for Yardsticks {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.yardsticks.extend(other.yardsticks);
+        None
+    }
+}
+
+impl Joined for Verified {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.verified_copies = self.verified_copies.saturating_add(other.verified_copies);
+        None
     }
 }

@@ -13,7 +13,7 @@ mod requests;
 mod rows;
 
 use crate::answer::{Answer, Verdict};
-use crate::lab::{HOST, machines};
+use crate::lab::{HOST, distinct};
 pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
 pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
 pub(crate) use requests::{Requests, longer_by_requests};
@@ -54,7 +54,7 @@ pub(crate) fn answers<R: Judged, X>(
     claims: &[Claim<R, X>],
     mut targets: Vec<TargetRows<'_, R, X>>,
 ) -> Vec<Answer> {
-    let machines = machines(targets.iter().map(TargetRows::machine));
+    let machines = distinct(targets.iter().map(TargetRows::machine));
     // Stable: the others keep their order.
     targets.sort_by_key(|target| target.name != HOST);
     let judged = claims.iter().flat_map(|claim| {

@@ -41,7 +41,6 @@ pub use facts::Facts;
 pub(crate) use facts::HasFacts;
 pub use merge::{Input, MergeError, merge};
 pub(crate) use merge::{Joined, Stamp, Stamped};
-pub(crate) use place::machines;
 pub use place::{HOST, distinct, machine_of, target_of};
 
 /// The schema name written into every lab result.

@@ -27,16 +27,3 @@ pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
 pub fn machine_of(name: &str) -> Option<&str> {
     Some(name.rsplit_once(AT)?.1)
 }
-
-/// The machines of some names in their order; one that is `None` where all are of one machine.
-pub(crate) fn machines<'a>(
-    each: impl IntoIterator<Item = Option<&'a str>>,
-) -> Vec<Option<&'a str>> {
-    let mut machines = Vec::new();
-    for machine in each {
-        if !machines.contains(&machine) {
-            machines.push(machine);
-        }
-    }
-    machines
-}

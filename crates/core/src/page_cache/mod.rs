@@ -3,13 +3,13 @@
 mod answers;
 mod case;
 mod figures;
-mod machines;
 mod parsing;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gap::Missing;
 use crate::judge::Judged;
-use crate::lab::{ExperimentResult, OwnCost, Row};
+use crate::lab::{ExperimentResult, Joined, OwnCost, Row, Stamp, Stamped};
 use crate::timing::Timing;
 pub use answers::{answers, replies};
 pub use case::{Case, Parse, Reader, State};
@@ -134,5 +134,29 @@ impl Judged for PageCacheRow {
         let (asked, found) = (self.asked_state.as_str(), self.row.case.state.as_str());
         let why = self.not_as_asked.as_deref().unwrap_or("unknown why");
         (!self.is_as_asked()).then(|| format!("should be {asked} but is {found}: {why}"))
+    }
+}
+
+impl Stamped for PageCacheRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        self.row.put_on(stamp);
+    }
+}
+
+impl Stamped for Parsing {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for line in &mut self.parsing {
+            stamp.target(&mut line.target);
+            for row in &mut line.rows {
+                stamp.number(row);
+            }
+        }
+    }
+}
+
+impl Joined for Parsing {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.parsing.extend(other.parsing);
+        None
     }
 }

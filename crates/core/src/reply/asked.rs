@@ -8,10 +8,24 @@ use crate::lab::HOST;
 /// A question about rows `R` of a result `X`.
 pub(crate) struct Question<R: Judged + 'static, X: 'static> {
     /// At most about 26 characters, since answers are printed next to it.
-    pub(crate) text: &'static str,
+    text: &'static str,
+    leads: bool,
+    say: Say<R, X>,
+}
+
+type Say<R, X> = fn(&TargetRows<'_, R, X>) -> Result<Said, Missing>;
+
+impl<R: Judged, X> Question<R, X> {
     /// See [`Reply::leads`].
-    pub(crate) leads: bool,
-    pub(crate) say: fn(&TargetRows<'_, R, X>) -> Result<Said, Missing>,
+    pub(crate) const fn leading(text: &'static str, say: Say<R, X>) -> Self {
+        let leads = true;
+        Self { text, leads, say }
+    }
+
+    pub(crate) const fn further(text: &'static str, say: Say<R, X>) -> Self {
+        let leads = false;
+        Self { text, leads, say }
+    }
 }
 
 /// The answer from one file system's rows.
@@ -48,6 +62,14 @@ impl Said {
     pub(crate) fn standing(mut self, standing: Standing) -> Self {
         self.standing = standing;
         self
+    }
+
+    pub(crate) fn good_if(self, is_good: bool) -> Self {
+        if is_good {
+            self.standing(Standing::Good)
+        } else {
+            self
+        }
     }
 
     /// File systems are named when they differ in this value, by default in their standing.

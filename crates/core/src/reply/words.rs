@@ -35,12 +35,18 @@ pub(crate) fn count(figure: &str, one: &str, several: &str) -> String {
     format!("{figure} {}", if figure == "1" { one } else { several })
 }
 
-/// One of three answers, selected by a verdict.
-pub(crate) fn by_verdict(verdict: Verdict, holds: Said, refuted: Said, open: Said) -> Said {
+/// One of three answers, selected by a verdict; `open` has the figures that leave it open.
+pub(crate) fn by_verdict(
+    verdict: Verdict,
+    rows: Vec<usize>,
+    holds: String,
+    refuted: String,
+    open: &str,
+) -> Said {
     match verdict {
-        Verdict::Holds => holds,
-        Verdict::Refuted => refuted,
-        Verdict::Inconclusive => open,
+        Verdict::Holds => Said::fact(holds, rows),
+        Verdict::Refuted => Said::fact(refuted, rows),
+        Verdict::Inconclusive => Said::unclear(open, rows),
     }
 }
 

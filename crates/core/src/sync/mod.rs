@@ -2,16 +2,15 @@
 
 mod answers;
 mod latency;
-mod machines;
 mod projection;
 mod series;
 
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
-use crate::gap::Reason;
+use crate::gap::{Missing, Reason};
 use crate::judge::Judged;
-use crate::lab::{self, ExperimentResult, Row};
+use crate::lab::{self, ExperimentResult, Joined, Row, Stamp, Stamped};
 pub use answers::{answers, replies};
 pub use latency::{Bucket, Latency};
 pub use projection::{
@@ -263,6 +262,31 @@ impl Judged for SyncRow {
 
     fn disturbed(&self) -> Option<String> {
         self.disturbance().map(|why| why.text())
+    }
+}
+
+impl Stamped for SyncRow {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        self.row.put_on(stamp);
+    }
+}
+
+impl Stamped for Projected {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        for calibration in &mut self.calibrations {
+            stamp.target(&mut calibration.target);
+        }
+        for projection in &mut self.projections {
+            stamp.number(&mut projection.row);
+        }
+    }
+}
+
+impl Joined for Projected {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        self.calibrations.extend(other.calibrations);
+        self.projections.extend(other.projections);
+        None
     }
 }
 

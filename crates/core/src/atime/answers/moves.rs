@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Verdict};
 use crate::atime::{AtimeResult, Mount, Operation, Probe, RelatimeProbe, Subject, TouchRow};
-use crate::lab::{machine_of, machines};
+use crate::lab::{distinct, machine_of};
 
 /// A claim: these operations move the access time, those do not.
 struct Claim {
@@ -59,7 +59,7 @@ impl<'a> Found<'a> {
         let of_probe = |probe: &'a RelatimeProbe| probe.machine.as_deref();
         let rows = result.touches().map(|(_, row)| of_row(row));
         let probes = result.own.relatime.iter();
-        let each = machines(rows.chain(probes.clone().map(of_probe)));
+        let each = distinct(rows.chain(probes.clone().map(of_probe)));
         let found = each.into_iter().map(|machine| {
             let (touches, probes) = (result.touches(), probes.clone());
             Self {
@@ -145,20 +145,17 @@ fn judge(claim: &Claim, found: &Found<'_>) -> Option<Answer> {
         .collect();
     let mut parts = Vec::new();
     for moved in [true, false] {
-        let names = once(
-            rows.iter()
-                .filter(|(_, row, _)| row.atime_changed == moved)
-                .map(|(_, row, _)| row.row.case.operation.as_str().to_owned()),
-        );
+        let side = rows.iter().filter(|(_, row, _)| row.atime_changed == moved);
+        let names = distinct(side.map(|(_, row, _)| row.row.case.operation.as_str()));
         if !names.is_empty() {
             let verb = if moved { "moved by" } else { "not by" };
             parts.push(format!("{verb} {}", names.join(", ")));
         }
     }
     let because = if against.is_empty() {
-        let on = once(
+        let on = distinct(
             rows.iter()
-                .map(|(_, row, _)| row.row.case.filesystem.clone()),
+                .map(|(_, row, _)| row.row.case.filesystem.as_str()),
         );
         format!("{} on {}", parts.join(", "), on.join(", "))
     } else {
@@ -189,8 +186,8 @@ fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
         if side().next().is_none() {
             continue;
         }
-        let names = once(side().map(|(_, row, _)| row.row.case.operation.as_str().to_owned()));
-        let on = once(side().map(|(_, row, _)| row.row.case.filesystem.clone()));
+        let names = distinct(side().map(|(_, row, _)| row.row.case.operation.as_str()));
+        let on = distinct(side().map(|(_, row, _)| row.row.case.filesystem.as_str()));
         let verb = if moved { "moved" } else { "did not change" };
         parts.push(format!(
             "{} {verb} it on {}",
@@ -199,17 +196,6 @@ fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
         ));
     }
     parts.join("; ")
-}
-
-/// Each text once, in the order of the first.
-fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for text in texts {
-        if !seen.contains(&text) {
-            seen.push(text);
-        }
-    }
-    seen
 }
 
 /// The probes against `relatime_need_update`, fs/inode.c.
@@ -236,7 +222,7 @@ pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
         .collect();
     let said = |moved: bool| {
         let texts = probes.iter().filter(|probe| probe.atime_changed == moved);
-        once(texts.map(|probe| probe.probe.as_str().to_owned())).join("; ")
+        distinct(texts.map(|probe| probe.probe.as_str())).join("; ")
     };
     let day = probes
         .iter()

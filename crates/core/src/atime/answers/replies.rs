@@ -10,45 +10,23 @@ use crate::judge::{Finding, Missing};
 use crate::reply::{self, Question, Reply, Said, Standing, judged};
 
 const QUESTIONS: [Question<LoopRow, AtimeResult>; 5] = [
-    Question {
-        text: "Is noatime worth it?",
-        leads: true,
-        say: |target| {
-            let found = cost::faster_at_first(target)?;
-            let of_loop =
-                cost::comparison(target, Loop::ManyFiles, Reading::First, Mount::Relatime)?;
-            saving(&found, &of_loop.with_sync, "first reads")
-        },
-    },
-    Question {
-        text: "On later reads?",
-        leads: false,
-        say: |target| {
-            let found = cost::faster_again(target)?;
-            let of_loop =
-                cost::comparison(target, Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
-            saving(&found, &of_loop.timing, "second reads")
-        },
-    },
-    Question {
-        text: "What does relatime cost?",
-        leads: true,
-        say: writes,
-    },
-    Question {
-        text: "Does noatime save 12 %?",
-        leads: false,
-        say: article,
-    },
-    Question {
-        text: "Does lazytime save writes?",
-        leads: false,
-        say: |target| {
-            let found = cost::lazytime_spares_writes(target)?;
-            let (yes, no) = ("Yes, also at a sync.", "Only until the next sync.");
-            Ok(judged(found, yes, no))
-        },
-    },
+    Question::leading("Is noatime worth it?", |target| {
+        let found = cost::faster_at_first(target)?;
+        let of_loop = cost::comparison(target, Loop::ManyFiles, Reading::First, Mount::Relatime)?;
+        saving(&found, &of_loop.with_sync, "first reads")
+    }),
+    Question::further("On later reads?", |target| {
+        let found = cost::faster_again(target)?;
+        let of_loop = cost::comparison(target, Loop::ManyFiles, Reading::Second, Mount::Relatime)?;
+        saving(&found, &of_loop.timing, "second reads")
+    }),
+    Question::leading("What does relatime cost?", writes),
+    Question::further("Does noatime save 12 %?", article),
+    Question::further("Does lazytime save writes?", |target| {
+        let found = cost::lazytime_spares_writes(target)?;
+        let (yes, no) = ("Yes, also at a sync.", "Only until the next sync.");
+        Ok(judged(found, yes, no))
+    }),
 ];
 
 /// Operations that readers ask about, in this order.

@@ -5,69 +5,31 @@ use crate::answer::Verdict;
 use crate::buffering::{BufferingResult, BufferingRow, GROUP_WRITES, Mode};
 use crate::bytes;
 use crate::figures::{number, rate};
-use crate::judge::{Finding, Judged as _, Missing, Pair, numbers};
+use crate::judge::{Finding, Judged as _, Missing, Pair, Relation, numbers};
 use crate::reply::{
     self, Question, Reply, Said, Standing, by_requests, by_time, count, judged, times,
 };
 
 const QUESTIONS: [Question<BufferingRow, BufferingResult>; 10] = [
-    Question {
-        text: "When do others see it?",
-        leads: true,
-        say: visible,
-    },
-    Question {
-        text: "When is it durable?",
-        leads: true,
-        say: durable,
-    },
-    Question {
-        text: "What does fsync cost?",
-        leads: true,
-        say: cost,
-    },
-    Question {
-        text: "Does batching help?",
-        leads: true,
-        say: batching,
-    },
-    Question {
-        text: "Is fdatasync cheaper?",
-        leads: true,
-        say: |target| by_requests(target, [Mode::Fsync, Mode::Fdatasync]),
-    },
-    Question {
-        text: "Is sync_file_range safe?",
-        leads: true,
-        say: range,
-    },
-    Question {
-        text: "What reaches the device?",
-        leads: true,
-        say: reaches,
-    },
-    Question {
-        text: "Do large records cost more?",
-        leads: false,
-        say: large,
-    },
-    Question {
-        text: "What does a buffer save?",
-        leads: false,
-        say: flushes,
-    },
-    Question {
-        text: "Are O_SYNC, O_DSYNC alike?",
-        leads: false,
-        say: |target| {
-            let found = device::flags_equal_calls(target)?;
-            let (yes, no) = (
-                "O_SYNC acts like fsync, O_DSYNC and RWF_DSYNC like fdatasync.",
-                "No: they make other requests than fsync and fdatasync.",
-            );
-            Ok(judged(found, yes, no))
-        },
-    },
+    Question::leading("When do others see it?", visible),
+    Question::leading("When is it durable?", durable),
+    Question::leading("What does fsync cost?", cost),
+    Question::leading("Does batching help?", batching),
+    Question::leading("Is fdatasync cheaper?", |target| {
+        by_requests(target, [Mode::Fsync, Mode::Fdatasync])
+    }),
+    Question::leading("Is sync_file_range safe?", range),
+    Question::leading("What reaches the device?", reaches),
+    Question::further("Do large records cost more?", large),
+    Question::further("What does a buffer save?", flushes),
+    Question::further("Are O_SYNC, O_DSYNC alike?", |target| {
+        let found = device::flags_equal_calls(target)?;
+        let (yes, no) = (
+            "O_SYNC acts like fsync, O_DSYNC and RWF_DSYNC like fdatasync.",
+            "No: they make other requests than fsync and fdatasync.",
+        );
+        Ok(judged(found, yes, no))
+    }),
 ];
 
 /// The answers to each question, and the buffering of the languages found here.
@@ -132,15 +94,8 @@ fn batching(target: &TargetRows<'_>) -> Result<Said, Missing> {
         [Ok(each), Ok(group)] => format!("{group} flushes per record, not {each}."),
         _ => String::new(),
     };
-    Ok(helps(said, &pair).because(reason))
-}
-
-/// Good when the first of two takes longer, and the second is what is asked about.
-fn helps(said: Said, pair: &Pair<'_, '_, BufferingRow, BufferingResult>) -> Said {
-    match pair.time.is(crate::judge::Relation::LONGER) {
-        Verdict::Holds => said.standing(Standing::Good),
-        _ => said,
-    }
+    let is_better = pair.time.is(Relation::LONGER) == Verdict::Holds;
+    Ok(said.good_if(is_better).because(reason))
 }
 
 fn range(target: &TargetRows<'_>) -> Result<Said, Missing> {

@@ -8,61 +8,25 @@ use crate::answer::Verdict;
 use crate::bytes::{exact, grouped};
 use crate::figures::duration;
 use crate::judge::{Judged as _, Missing, Pair, Relation, numbers};
-use crate::reply::{self, Question, Reply, Said, Standing, by_time, by_verdict, judged, times};
+use crate::reply::{self, Question, Reply, Said, by_time, by_verdict, judged, times};
 
 const QUESTIONS: [Question<CopyRow, CopyResult>; 9] = [
-    Question {
-        text: "Which is fastest?",
-        leads: true,
-        say: fastest,
-    },
-    Question {
-        text: "And cp?",
-        leads: true,
-        say: cp,
-    },
-    Question {
-        text: "Is mmap faster?",
-        leads: true,
-        say: mmap,
-    },
-    Question {
-        text: "Which buffer size?",
-        leads: true,
-        say: buffers,
-    },
-    Question {
-        text: "What does fsync add?",
-        leads: true,
-        say: durability,
-    },
-    Question {
-        text: "Does reflink copy data?",
-        leads: true,
-        say: sharing,
-    },
-    Question {
-        text: "Is one big buffer slower?",
-        leads: false,
-        say: |target| {
-            let pair = Pair::of(target, article::whole_and_smaller_buffer(target)?)?;
-            let said = by_time(&pair, "Yes: {0}, {x} {name1}.", "No: {0}, {x} {name1}.");
-            Ok(said.because(faults(&pair.rows)))
-        },
-    },
-    Question {
-        text: "Is stdio slow?",
-        leads: false,
-        say: stdio,
-    },
-    Question {
-        text: "From a cold source?",
-        leads: false,
-        say: |target| {
-            let found = durable::cold_takes_longer(target)?;
-            Ok(judged(found, "It takes longer.", "It takes no longer."))
-        },
-    },
+    Question::leading("Which is fastest?", fastest),
+    Question::leading("And cp?", cp),
+    Question::leading("Is mmap faster?", mmap),
+    Question::leading("Which buffer size?", buffers),
+    Question::leading("What does fsync add?", durability),
+    Question::leading("Does reflink copy data?", sharing),
+    Question::further("Is one big buffer slower?", |target| {
+        let pair = Pair::of(target, article::whole_and_smaller_buffer(target)?)?;
+        let said = by_time(&pair, "Yes: {0}, {x} {name1}.", "No: {0}, {x} {name1}.");
+        Ok(said.because(faults(&pair.rows)))
+    }),
+    Question::further("Is stdio slow?", stdio),
+    Question::further("From a cold source?", |target| {
+        let found = durable::cold_takes_longer(target)?;
+        Ok(judged(found, "It takes longer.", "It takes no longer."))
+    }),
 ];
 
 /// The answers of the rows to each question.
@@ -143,12 +107,12 @@ fn mmap(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [whole_s, mapped_s] = pair.time.median_s.map(duration);
     let slower = Pair::of(target, [mapped, article::whole(target)?])?;
     let figures = format!("{mapped_s}, {} read and write", times(&slower.time));
-    let rows = numbers(&pair.rows);
     let said = by_verdict(
         pair.time.is(Relation::LONGER),
-        Said::fact(format!("Yes: {figures}."), rows.clone()),
-        Said::fact(format!("No: {figures}."), rows.clone()),
-        Said::unclear(&format!("{figures}."), rows),
+        numbers(&pair.rows),
+        format!("Yes: {figures}."),
+        format!("No: {figures}."),
+        &format!("{figures}."),
     );
     let faults = mapped.row.figures.faults.map(grouped);
     let faults = faults.map_or_else(String::new, |faults| format!("{faults} page faults; "));
@@ -169,18 +133,12 @@ fn buffers(target: &TargetRows<'_>) -> Result<Said, Missing> {
     };
     let others = rows.iter().filter(|row| row.number != from.number);
     let others: Vec<String> = others.map(buffer::figure).collect();
-    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(
-            format!("{best} for {size}; {worst} takes {compared}{of}."),
-            rows.clone(),
-        ),
-        Said::fact(
-            format!("Any: {best} for {size}, {worst} {compared}{of}."),
-            rows.clone(),
-        ),
-        Said::unclear(&format!("{best}, {worst} {compared}{of}."), rows),
+        found.rows,
+        format!("{best} for {size}; {worst} takes {compared}{of}."),
+        format!("Any: {best} for {size}, {worst} {compared}{of}."),
+        &format!("{best}, {worst} {compared}{of}."),
     )
     .because(format!("{}.", others.join(", "))))
 }
@@ -198,20 +156,14 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let pair = Pair::of(target, [copy?, shared?])?;
     let [_, shared_s] = pair.time.median_s.map(duration);
     let compared = times(&pair.time);
-    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(
-            format!("No: {shared_s}; read and write take {compared}."),
-            rows.clone(),
-        )
-        .standing(Standing::Good),
-        Said::fact(
-            format!("Yes, or it is not faster: {compared}."),
-            rows.clone(),
-        ),
-        Said::unclear(&format!("{compared}, within noise."), rows),
-    ))
+        found.rows,
+        format!("No: {shared_s}; read and write take {compared}."),
+        format!("Yes, or it is not faster: {compared}."),
+        &format!("{compared}, within noise."),
+    )
+    .good_if(found.verdict == Verdict::Holds))
 }
 
 /// The same library, with and without a lock for each byte.

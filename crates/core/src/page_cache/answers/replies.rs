@@ -12,66 +12,30 @@ const REUSED: (State, Reader, Parse) = (State::Warm, Reader::ReadReused, Parse::
 const MAPPED: (State, Reader, Parse) = (State::Warm, Reader::Mmap, Parse::None);
 
 const QUESTIONS: [Question<PageCacheRow, PageCacheResult>; 10] = [
-    Question {
-        text: "Does the cache help?",
-        leads: true,
-        say: cache,
-    },
-    Question {
-        text: "Reuse the read buffer?",
-        leads: true,
-        say: reuse,
-    },
-    Question {
-        text: "mmap or read?",
-        leads: true,
-        say: mapping,
-    },
-    Question {
-        text: "Random 4 KiB reads?",
-        leads: true,
-        say: random,
-    },
-    Question {
-        text: "Is a second read faster?",
-        leads: false,
-        say: second_read,
-    },
-    Question {
-        text: "And one with O_DIRECT?",
-        leads: false,
-        say: second_direct,
-    },
-    Question {
-        text: "Does it help JSON parsing?",
-        leads: false,
-        say: |target| parsing(target, Parse::Json, Relation::SameOrLess),
-    },
-    Question {
-        text: "Does it help a checksum?",
-        leads: false,
-        say: |target| parsing(target, Parse::Checksum, Relation::SameOrLess),
-    },
-    Question {
-        text: "Does one read cache it all?",
-        leads: false,
-        say: |target| {
-            let found = residency::all_is_cached(target)?;
-            Ok(judged(found, "Yes.", "No."))
-        },
-    },
-    Question {
-        text: "Does RWF_DONTCACHE work?",
-        leads: false,
-        say: |target| {
-            let found = residency::dontcache_leaves_nothing(target)?;
-            let (yes, no) = (
-                "Yes: no page stayed cached.",
-                "No: some pages stayed cached.",
-            );
-            Ok(judged(found, yes, no))
-        },
-    },
+    Question::leading("Does the cache help?", cache),
+    Question::leading("Reuse the read buffer?", reuse),
+    Question::leading("mmap or read?", mapping),
+    Question::leading("Random 4 KiB reads?", random),
+    Question::further("Is a second read faster?", second_read),
+    Question::further("And one with O_DIRECT?", second_direct),
+    Question::further("Does it help JSON parsing?", |target| {
+        parsing(target, Parse::Json, Relation::SameOrLess)
+    }),
+    Question::further("Does it help a checksum?", |target| {
+        parsing(target, Parse::Checksum, Relation::SameOrLess)
+    }),
+    Question::further("Does one read cache it all?", |target| {
+        let found = residency::all_is_cached(target)?;
+        Ok(judged(found, "Yes.", "No."))
+    }),
+    Question::further("Does RWF_DONTCACHE work?", |target| {
+        let found = residency::dontcache_leaves_nothing(target)?;
+        let (yes, no) = (
+            "Yes: no page stayed cached.",
+            "No: some pages stayed cached.",
+        );
+        Ok(judged(found, yes, no))
+    }),
 ];
 
 /// The answers of the rows to each question.
@@ -135,25 +99,20 @@ fn second_read(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = again::the_cache_explains_it(target)?;
     let twice = again::twice(target, State::Cold)?;
     let [first_s, second_s] = twice.first_over_second.median_s.map(duration);
-    let rows = found.rows.clone();
     let compared = times(&twice.first_over_second);
     let size = twice.row.size();
+    let reason = match found.verdict {
+        Verdict::Holds => format!("{size}: {first_s}, then {second_s}."),
+        _ => String::new(),
+    };
     Ok(by_verdict(
         found.verdict,
-        Said::fact(
-            format!("Yes: {compared}; the first read cached it."),
-            rows.clone(),
-        )
-        .because(format!("{size}: {first_s}, then {second_s}.")),
-        Said::fact(
-            format!("No, or not because of the cache: {compared}."),
-            rows.clone(),
-        ),
-        Said::unclear(
-            &format!("{size} {first_s}, then {second_s}, {compared}."),
-            rows,
-        ),
+        found.rows,
+        format!("Yes: {compared}; the first read cached it."),
+        format!("No, or not because of the cache: {compared}."),
+        &format!("{size} {first_s}, then {second_s}, {compared}."),
     )
+    .because(reason)
     .gist(found.verdict.as_str()))
 }
 
@@ -161,12 +120,12 @@ fn second_direct(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let found = again::without_the_cache(target)?;
     let twice = again::twice(target, State::Direct)?;
     let compared = times(&twice.first_over_second);
-    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("Yes: {compared}, without the cache."), rows.clone()),
-        Said::fact(format!("No: {compared}."), rows.clone()),
-        Said::unclear(&format!("{compared}, within noise."), rows),
+        found.rows,
+        format!("Yes: {compared}, without the cache."),
+        format!("No: {compared}."),
+        &format!("{compared}, within noise."),
     ))
 }
 
@@ -191,12 +150,7 @@ fn reuse(target: &TargetRows<'_>) -> Result<Said, Missing> {
     } else {
         String::new()
     };
-    Ok(if is_better {
-        said.standing(Standing::Good)
-    } else {
-        said
-    }
-    .because(reason))
+    Ok(said.good_if(is_better).because(reason))
 }
 
 fn mapping(target: &TargetRows<'_>) -> Result<Said, Missing> {
@@ -253,12 +207,13 @@ fn parsing(target: &TargetRows<'_>, of: Parse, relation: Relation) -> Result<Sai
         let (share, size) = (percent(line.cold_reading_share), exact(line.size_bytes));
         format!("Reading is {share} of the time for {size}, cold.")
     });
-    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("No: {compared}."), rows.clone()),
-        Said::fact(format!("Yes: {compared} faster."), rows.clone()).standing(Standing::Good),
-        Said::unclear(&format!("{compared}; is it 10 % or more?"), rows),
+        found.rows,
+        format!("No: {compared}."),
+        format!("Yes: {compared} faster."),
+        &format!("{compared}; is it 10 % or more?"),
     )
+    .good_if(found.verdict == Verdict::Refuted)
     .because(reason))
 }

@@ -11,75 +11,39 @@ use crate::reply::{
 use crate::sync::{SyncCall, SyncResult, SyncRow, Write};
 
 const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
-    Question {
-        text: "How many per second?",
-        leads: true,
-        say: how_many,
-    },
-    Question {
-        text: "Do more writers help?",
-        leads: true,
-        say: sharing,
-    },
-    Question {
-        text: "Which requests per sync?",
-        leads: true,
-        say: one_sync,
-    },
-    Question {
-        text: "Does preallocating help?",
-        leads: true,
-        say: |target| against_append(target, Write::Preallocated),
-    },
-    Question {
-        text: "Is the rate steady?",
-        leads: true,
-        say: steady,
-    },
-    Question {
-        text: "10,000/s by one writer?",
-        leads: true,
-        say: ten_thousand,
-    },
-    Question {
-        text: "Does overwriting help?",
-        leads: false,
-        say: |target| against_append(target, Write::Overwrite),
-    },
-    Question {
-        text: "fdatasync for appends?",
-        leads: false,
-        say: |target| data_only(target, Write::Append),
-    },
-    Question {
-        text: "fdatasync for overwrites?",
-        leads: false,
-        say: |target| data_only(target, Write::Overwrite),
-    },
-    Question {
-        text: "Do sync and syncfs do more?",
-        leads: false,
-        say: |target| {
-            let found = requests::sync_asks_for_more(target)?;
-            Ok(judged(
-                found,
-                "Yes, more than fsync.",
-                "No, the same as fsync.",
-            ))
-        },
-    },
-    Question {
-        text: "Can it be predicted?",
-        leads: false,
-        say: |target| {
-            let found = projected::the_projection_holds(target)?;
-            let (yes, no) = (
-                "Yes, from the requests per sync and the device's latencies.",
-                "No: do not use the projection for other devices.",
-            );
-            Ok(judged(found, yes, no))
-        },
-    },
+    Question::leading("How many per second?", how_many),
+    Question::leading("Do more writers help?", sharing),
+    Question::leading("Which requests per sync?", one_sync),
+    Question::leading("Does preallocating help?", |target| {
+        against_append(target, Write::Preallocated)
+    }),
+    Question::leading("Is the rate steady?", steady),
+    Question::leading("10,000/s by one writer?", ten_thousand),
+    Question::further("Does overwriting help?", |target| {
+        against_append(target, Write::Overwrite)
+    }),
+    Question::further("fdatasync for appends?", |target| {
+        data_only(target, Write::Append)
+    }),
+    Question::further("fdatasync for overwrites?", |target| {
+        data_only(target, Write::Overwrite)
+    }),
+    Question::further("Do sync and syncfs do more?", |target| {
+        let found = requests::sync_asks_for_more(target)?;
+        Ok(judged(
+            found,
+            "Yes, more than fsync.",
+            "No, the same as fsync.",
+        ))
+    }),
+    Question::further("Can it be predicted?", |target| {
+        let found = projected::the_projection_holds(target)?;
+        let (yes, no) = (
+            "Yes, from the requests per sync and the device's latencies.",
+            "No: do not use the projection for other devices.",
+        );
+        Ok(judged(found, yes, no))
+    }),
 ];
 
 /// The answers of the rows to each question.
@@ -120,15 +84,12 @@ fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let [many_per_s, lone_per_s] = rates;
     let writers = many.case().writers;
     let rates = format!("{many_per_s}/s with {writers}, {lone_per_s}/s with 1");
-    let rows = numbers(&[lone, many]);
     let said = by_verdict(
         time.is(Relation::LONGER),
-        Said::fact(
-            format!("Yes: {} as many per second.", times(&time)),
-            rows.clone(),
-        ),
-        Said::fact(format!("No: {rates}."), rows.clone()),
-        Said::unclear(&format!("{rates}: noise."), rows),
+        numbers(&[lone, many]),
+        format!("Yes: {} as many per second.", times(&time)),
+        format!("No: {rates}."),
+        &format!("{rates}: noise."),
     );
     Ok(said.because(why_sharing(target).unwrap_or_default()))
 }
@@ -188,12 +149,7 @@ fn against_append(target: &TargetRows<'_>, write: Write) -> Result<Said, Missing
         }
         _ => String::new(),
     };
-    Ok(if is_better {
-        said.standing(Standing::Good)
-    } else {
-        said
-    }
-    .because(reason))
+    Ok(said.good_if(is_better).because(reason))
 }
 
 fn steady(target: &TargetRows<'_>) -> Result<Said, Missing> {
@@ -226,12 +182,12 @@ fn ten_thousand(target: &TargetRows<'_>) -> Result<Said, Missing> {
     let most = number(row.row.syncs_per_s.unwrap_or(0.0));
     let by = format!("{} {}", case.call.as_str(), case.write.as_str());
     let most = format!("{most}/s ({})", runs(&row)?);
-    let rows = found.rows.clone();
     Ok(by_verdict(
         found.verdict,
-        Said::fact(format!("Yes: {most}, {by}, each flushed."), rows.clone()),
-        Said::fact(format!("No: {most}, {by}."), rows.clone()),
-        Said::unclear(&format!("{most}, {by}."), rows),
+        found.rows,
+        format!("Yes: {most}, {by}, each flushed."),
+        format!("No: {most}, {by}."),
+        &format!("{most}, {by}."),
     ))
 }
 
