@@ -572,7 +572,7 @@ pub enum Exit {
 }
 
 /// Threads without a row of their own, together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
     pub rows: u64,
     pub calls: u64,

@@ -41,7 +41,7 @@ pub enum Cause {
 }
 
 /// One system call on one file, aggregated over the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyscallRow {
     pub name: &'static str,
     /// File of the call; `None` when it has none or the table was full.

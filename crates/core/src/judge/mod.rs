@@ -28,6 +28,27 @@ pub(crate) struct Finding {
     pub(crate) rows: Vec<usize>,
 }
 
+impl Finding {
+    pub(crate) fn new(verdict: Verdict, because: String, rows: Vec<usize>) -> Self {
+        Self {
+            verdict,
+            because,
+            rows,
+        }
+    }
+
+    pub(crate) fn answer(self, claim: &str) -> Answer {
+        Answer {
+            claim: claim.to_owned(),
+            verdict: self.verdict,
+            because: self.because,
+            rows: self.rows,
+            row_ids: Vec::new(),
+            machine: None,
+        }
+    }
+}
+
 /// Why the rows of one target decide nothing about a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Missing {
@@ -114,14 +135,7 @@ fn answer(claim: &str, judged: &[(&str, Result<Finding, Missing>)]) -> Option<An
     }
     rows.sort_unstable();
     rows.dedup();
-    Some(Answer {
-        claim: claim.to_owned(),
-        verdict,
-        because: parts.join("; "),
-        rows,
-        row_ids: Vec::new(),
-        machine: None,
-    })
+    Some(Finding::new(verdict, parts.join("; "), rows).answer(claim))
 }
 
 /// Why no target decided: the reason of the first that has the rows; `None` when none has them.

@@ -109,9 +109,5 @@ pub(crate) fn longer_by_requests<R: Judged, X>(
         (Err(why), _) | (_, Err(why)) => (time?.is(Relation::LONGER), unseen(&why)),
     };
     let times = pair.map_or_else(|_| ours.size() + ": ", |pair| pair.words(words) + "; ");
-    Ok(Finding {
-        verdict,
-        because: times + &reason,
-        rows: numbers(&rows),
-    })
+    Ok(Finding::new(verdict, times + &reason, numbers(&rows)))
 }

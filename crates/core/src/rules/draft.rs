@@ -1,6 +1,7 @@
 //! Turns a rule's findings into a draft: severity, confidence, and selection.
 
 use super::rule::Rule;
+use crate::bytes;
 use crate::environment::Backend;
 use crate::noun::counted;
 use crate::trace::{
@@ -139,28 +140,11 @@ pub(super) fn cited(what: String, call: &str, file: &FileRow, count: u64) -> Cit
 
 /// The directory of a file, as bytes.
 fn directory_of(file: &FileRow) -> Vec<u8> {
-    let path = file.path_hex.as_deref().and_then(bytes_of_hex);
+    let path = file.path_hex.as_deref().and_then(bytes::unhex);
     let mut path = path.unwrap_or_else(|| file.path.clone().into_bytes());
     let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     path.truncate(end.max(1));
     path
-}
-
-fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = hex
-        .chars()
-        .map(|digit| {
-            digit
-                .to_digit(16)
-                .and_then(|value| u8::try_from(value).ok())
-        })
-        .collect();
-    Some(
-        digits?
-            .chunks(2)
-            .map(|pair| pair.iter().fold(0, |sum, digit| sum << 4 | digit))
-            .collect(),
-    )
 }
 
 #[cfg(test)]

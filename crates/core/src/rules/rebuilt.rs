@@ -6,89 +6,49 @@
 use super::fault::name_of;
 use crate::trace::{FileRow, TraceResult};
 
-/// How a path is recognised.
-enum Sign {
-    /// A directory above it has this name, or directories have these names in this order.
-    Below(&'static str),
-    /// It is the file's name.
-    Named(&'static str),
-    /// The name ends with this.
-    Ends(&'static str),
-    /// The name begins with this.
-    Begins(&'static str),
-}
-
-use Sign::{Begins, Below, Ends, Named};
-
-/// Each sign with the reason why such a file may be lost.
-const SIGNS: &[(Sign, &str)] = &[
-    (
-        Below(".git/logs"),
-        "git: reflogs, for people; no reference depends on them",
-    ),
-    (Below("/var/log"), "hier(7): logs, for people"),
-    (Below(".cache"), "XDG base directories: non-essential data"),
-    (
-        Below("cache"),
-        "Filesystem Hierarchy Standard, /var/cache: regenerated",
-    ),
-    (Below("Cache"), "browsers and Electron: as ~/.cache"),
-    (Below("CachedData"), "as Cache"),
-    (Below("__pycache__"), "importlib: recompiled when damaged"),
-    (
-        Below("pg_stat"),
-        "PostgreSQL: statistics, reset after a crash",
-    ),
-    (
-        Below("pg_stat_tmp"),
-        "PostgreSQL: statistics, reset after a crash",
-    ),
-    (
-        Named("pg_internal.init"),
-        "PostgreSQL: relcache, rebuilt (relcache.c)",
-    ),
-    (
-        Named("postmaster.pid"),
-        "PostgreSQL: of a server that has exited",
-    ),
-    (
-        Named("postmaster.opts"),
-        "PostgreSQL: written at each start",
-    ),
-    (
-        Named("lock.mdb"),
-        "LMDB: reader table, initialized by the first opener",
-    ),
-    (
-        Named("LOG"),
-        "LevelDB, RocksDB: for people; renamed to LOG.old at each start",
-    ),
-    (Named("LOG.old"), "LevelDB, RocksDB: for people"),
-    (Named("LOCK"), "LevelDB, RocksDB: empty, locked by fcntl"),
-    (Named("COMMIT_EDITMSG"), "git: the message is in the commit"),
-    (
-        Named("ORIG_HEAD"),
-        "git: for `git reset`; nothing refers to it",
-    ),
-    (Named(".viminfo"), "vim: session history"),
-    (
-        Ends("-shm"),
-        "SQLite: WAL index, rebuilt (sqlite.org/wal.html)",
-    ),
-    (Ends(".pid"), "the process does not survive a crash"),
-    (Ends(".lock"), "locks are released when their process exits"),
-    (Ends(".lck"), "locks are released when their process exits"),
-    (
-        Ends(".swp"),
-        "vim: synced by itself where it matters ('swapsync')",
-    ),
-    (Ends(".pyc"), "Python: recompiled when damaged"),
-    (Ends(".o"), "compiler output, rebuilt from its sources"),
-    (Ends(".d"), "dependency file of a compiler"),
-    (Ends(".a"), "archive of compiler output"),
-    (Ends(".class"), "compiler output"),
-    (Begins(".nfs"), "NFS: removed while open"),
+/// Names of directories above the file; of several, in this order.
+const BELOW: &[&str] = &[
+    ".git/logs",   // git: reflogs, for people; no reference depends on them
+    "/var/log",    // hier(7): logs, for people
+    ".cache",      // XDG base directories: non-essential data
+    "cache",       // Filesystem Hierarchy Standard, /var/cache: regenerated
+    "Cache",       // browsers and Electron: as ~/.cache
+    "CachedData",  // as Cache
+    "__pycache__", // importlib: recompiled when damaged
+    "pg_stat",     // PostgreSQL: statistics, reset after a crash
+    "pg_stat_tmp", // PostgreSQL: statistics, reset after a crash
 ];
+
+/// Names of files.
+const NAMED: &[&str] = &[
+    "pg_internal.init", // PostgreSQL: relcache, rebuilt (relcache.c)
+    "postmaster.pid",   // PostgreSQL: of a server that has exited
+    "postmaster.opts",  // PostgreSQL: written at each start
+    "lock.mdb",         // LMDB: reader table, initialized by the first opener
+    "LOG",              // LevelDB, RocksDB: for people; renamed to LOG.old at each start
+    "LOG.old",          // LevelDB, RocksDB: for people
+    "LOCK",             // LevelDB, RocksDB: empty, locked by fcntl
+    "COMMIT_EDITMSG",   // git: the message is in the commit
+    "ORIG_HEAD",        // git: for `git reset`; nothing refers to it
+    ".viminfo",         // vim: session history
+];
+
+/// Ends of names.
+const ENDS: &[&str] = &[
+    "-shm",   // SQLite: WAL index, rebuilt (sqlite.org/wal.html)
+    ".pid",   // the process does not survive a crash
+    ".lock",  // locks are released when their process exits
+    ".lck",   // locks are released when their process exits
+    ".swp",   // vim: synced by itself where it matters ('swapsync')
+    ".pyc",   // Python: recompiled when damaged
+    ".o",     // compiler output, rebuilt from its sources
+    ".d",     // dependency file of a compiler
+    ".a",     // archive of compiler output
+    ".class", // compiler output
+];
+
+/// The begin of a name that NFS gives a file removed while open.
+const REMOVED_BY_NFS: &str = ".nfs";
 
 /// Directories whose files are not expected to survive a restart (hier(7)).
 const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/run/", "/var/run/", "/dev/shm/"];
@@ -97,12 +57,12 @@ const TEMPORARY: &[&str] = &["/tmp/", "/var/tmp/", "/run/", "/var/run/", "/dev/s
 pub(super) fn is_rebuilt(file: &FileRow) -> bool {
     let path = name_of(file);
     let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-    SIGNS.iter().any(|(sign, _why)| match sign {
-        Below(directory) => is_below(above, directory),
-        Named(whole) => name == *whole,
-        Ends(end) => name.len() > end.len() && name.ends_with(end),
-        Begins(start) => name.starts_with(start),
-    })
+    BELOW.iter().any(|directory| is_below(above, directory))
+        || NAMED.contains(&name)
+        || ENDS
+            .iter()
+            .any(|end| name.len() > end.len() && name.ends_with(end))
+        || name.starts_with(REMOVED_BY_NFS)
 }
 
 fn is_below(above: &str, directory: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Lived, Task};
-use crate::gap::{Countable, Gap, Missing, Others, Reason};
+use crate::gap::{Countable, Gap, Others, Reason};
 
 /// Maximum number of threads with a row: those with the most time in calls on files.
 const ROWS: usize = 1 << 14;
@@ -16,18 +16,9 @@ pub struct Threads {
     lived: Lived,
     /// The latest end of a first thread with this id, if one was observed.
     firsts: HashMap<u32, Option<u64>>,
-    /// The sum of threads without a row.
-    summed: Summed,
-}
-
-#[derive(Debug, Default)]
-struct Summed {
-    threads: u64,
-    calls: u64,
-    on_cpu_ns: u64,
-    time_ns: u64,
-    read_bytes: u64,
-    written_bytes: u64,
+    /// Threads without a row, and their sum.
+    summed_threads: u64,
+    summed: Others,
 }
 
 impl Threads {
@@ -65,7 +56,7 @@ impl Threads {
         for task in self.kept.drain(ROWS..) {
             let summed = &mut self.summed;
             let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-            summed.threads += 1;
+            self.summed_threads += 1;
             add(&mut summed.calls, task.calls);
             add(&mut summed.on_cpu_ns, task.on_cpu_ns.unwrap_or(0));
             add(&mut summed.time_ns, task.time_ns);
@@ -80,26 +71,13 @@ impl Threads {
         // Threads without the first, which was not observed.
         let alone = self.firsts.values().filter(|until| until.is_none());
         self.lived.processes += alone.count() as u64;
-        let gap = (self.summed.threads > 0).then(|| self.summed.gap());
-        (self.kept, self.lived, gap)
-    }
-}
-
-impl Summed {
-    fn gap(&self) -> Gap {
-        let what = Missing::Count {
-            count: self.threads,
-            of: Countable::ThreadRows,
-        };
-        let others = Others {
+        let others = Box::new(Others {
             rows: ROWS as u64,
-            calls: self.calls,
-            on_cpu_ns: self.on_cpu_ns,
-            time_ns: self.time_ns,
-            read_bytes: self.read_bytes,
-            written_bytes: self.written_bytes,
-        };
-        Gap::new(what, Reason::ThreadsSummed(Box::new(others)))
+            ..self.summed
+        });
+        let why = Reason::ThreadsSummed(others);
+        let gap = Gap::counted(self.summed_threads, Countable::ThreadRows, why);
+        (self.kept, self.lived, gap)
     }
 }
 

@@ -206,11 +206,7 @@ pub(super) fn as_in_the_article(target: &TargetRows<'_>) -> Result<Finding, Miss
         because = format!("{because}, {figure} against relatime");
         rows.extend(relatime.rows);
     }
-    Ok(Finding {
-        verdict,
-        because,
-        rows,
-    })
+    Ok(Finding::new(verdict, because, rows))
 }
 
 pub(super) fn faster_at_first(target: &TargetRows<'_>) -> Result<Finding, Missing> {

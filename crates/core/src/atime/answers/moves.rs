@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, Verdict};
 use crate::atime::{AtimeResult, Mount, Operation, Probe, RelatimeProbe, Subject, TouchRow};
+use crate::judge::Finding;
 use crate::lab::{distinct, machine_of};
 
 /// A claim: these operations move the access time, those do not.
@@ -73,12 +74,28 @@ impl<'a> Found<'a> {
 
     /// The claims in their order, and the finding for each.
     fn answers(&self) -> Vec<Option<Answer>> {
-        let claims = CLAIMS.iter().map(|claim| judge(claim, self));
-        let rules = [relatime_rule(self), noatime(self), nodiratime(self)];
-        claims
-            .chain(rules)
-            .map(|answer| Some(self.cited(answer?)))
+        let claims = CLAIMS.iter().map(|claim| (claim.text, judge(claim, self)));
+        let rules = [
+            (self.relatime_claim(), relatime_rule(self)),
+            ("noatime stops every update", noatime(self)),
+            (
+                "nodiratime stops the updates of directories, and only those",
+                nodiratime(self),
+            ),
+        ];
+        let found = claims.chain(rules);
+        found
+            .map(|(claim, finding)| Some(self.cited(finding?.answer(claim))))
             .collect()
+    }
+
+    fn relatime_claim(&self) -> &'static str {
+        let mut probes = self.probes.iter();
+        if probes.any(|probe| Probe::BY_IMAGE.contains(&probe.probe)) {
+            "relatime updates an atime only if it is not newer than mtime and ctime, or a day old"
+        } else {
+            "relatime updates an atime only if it is not newer than mtime and ctime"
+        }
     }
 
     /// With the ids of its rows, and its machine.
@@ -100,14 +117,12 @@ pub(super) fn answers(result: &AtimeResult) -> Vec<Answer> {
     (0..claims).flat_map(of_claim).collect()
 }
 
-pub(super) fn noatime(found: &Found<'_>) -> Option<Answer> {
-    let claim = "noatime stops every update";
-    held_back(found, claim, Mount::Noatime, |_| false)
+pub(super) fn noatime(found: &Found<'_>) -> Option<Finding> {
+    held_back(found, Mount::Noatime, |_| false)
 }
 
-pub(super) fn nodiratime(found: &Found<'_>) -> Option<Answer> {
-    let claim = "nodiratime stops the updates of directories, and only those";
-    held_back(found, claim, Mount::Nodiratime, |subject| {
+pub(super) fn nodiratime(found: &Found<'_>) -> Option<Finding> {
+    held_back(found, Mount::Nodiratime, |subject| {
         subject != Subject::Directory
     })
 }
@@ -121,7 +136,7 @@ pub(super) fn may_move(row: &TouchRow) -> bool {
     }
 }
 
-fn judge(claim: &Claim, found: &Found<'_>) -> Option<Answer> {
+fn judge(claim: &Claim, found: &Found<'_>) -> Option<Finding> {
     let of = |operations: &'static [Operation]| {
         let touches = found.touches.iter().copied();
         touches
@@ -164,14 +179,8 @@ fn judge(claim: &Claim, found: &Found<'_>) -> Option<Answer> {
     // The table of operations shows what supports a claim; only what contradicts it is cited.
     let mut numbers: Vec<usize> = against.iter().map(|(number, ..)| *number).collect();
     numbers.sort_unstable();
-    Some(Answer {
-        claim: claim.text.to_owned(),
-        verdict: Verdict::from_fact(against.is_empty()),
-        because,
-        rows: numbers,
-        row_ids: Vec::new(),
-        machine: None,
-    })
+    let verdict = Verdict::from_fact(against.is_empty());
+    Some(Finding::new(verdict, because, numbers))
 }
 
 /// `copy_file_range_from and cp did not change it on xfs, btrfs`.
@@ -199,7 +208,7 @@ fn exceptions(against: &[&(usize, &TouchRow, bool)]) -> String {
 }
 
 /// The probes against `relatime_need_update`, fs/inode.c.
-pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
+pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Finding> {
     let probes = &found.probes;
     if probes.is_empty() {
         return None;
@@ -224,39 +233,18 @@ pub(super) fn relatime_rule(found: &Found<'_>) -> Option<Answer> {
         let texts = probes.iter().filter(|probe| probe.atime_changed == moved);
         distinct(texts.map(|probe| probe.probe.as_str())).join("; ")
     };
-    let day = probes
-        .iter()
-        .any(|probe| Probe::BY_IMAGE.contains(&probe.probe));
-    let claim = if day {
-        "relatime updates an atime only if it is not newer than mtime and ctime, or a day old"
+    let because = if wrong.is_empty() {
+        let (changed, unchanged) = (said(true), said(false));
+        format!("changed when {changed}; unchanged when {unchanged}")
     } else {
-        "relatime updates an atime only if it is not newer than mtime and ctime"
+        wrong.join("; ")
     };
-    Some(Answer {
-        claim: claim.to_owned(),
-        verdict: Verdict::from_fact(wrong.is_empty()),
-        because: if wrong.is_empty() {
-            format!(
-                "changed when {}; unchanged when {}",
-                said(true),
-                said(false)
-            )
-        } else {
-            wrong.join("; ")
-        },
-        rows: Vec::new(),
-        row_ids: Vec::new(),
-        machine: None,
-    })
+    let verdict = Verdict::from_fact(wrong.is_empty());
+    Some(Finding::new(verdict, because, Vec::new()))
 }
 
 /// Whether a mount option updates exactly what `lets` says, of what strictatime updates.
-fn held_back(
-    found: &Found<'_>,
-    claim: &str,
-    mount: Mount,
-    lets: fn(Subject) -> bool,
-) -> Option<Answer> {
+fn held_back(found: &Found<'_>, mount: Mount, lets: fn(Subject) -> bool) -> Option<Finding> {
     let moves_freely = |row: &TouchRow| {
         found.touches.iter().any(|(_, other)| {
             other.row.target == row.row.target
@@ -289,12 +277,6 @@ fn held_back(
         );
     }
     let verdict = Verdict::from_fact(wrong.is_empty());
-    Some(Answer {
-        claim: claim.to_owned(),
-        verdict,
-        because,
-        rows: wrong.iter().map(|(number, _)| *number).collect(),
-        row_ids: Vec::new(),
-        machine: None,
-    })
+    let rows = wrong.iter().map(|(number, _)| *number).collect();
+    Some(Finding::new(verdict, because, rows))
 }

@@ -1,7 +1,7 @@
 //! Questions about access times.
 
 use super::{TargetRows, cost, moves};
-use crate::answer::{Answer, Verdict};
+use crate::answer::Verdict;
 use crate::atime::comparison::Saving;
 use crate::atime::{AtimeResult, Loop, LoopRow, Mount, Operation, Reading};
 use crate::bytes::grouped;
@@ -67,19 +67,11 @@ pub fn replies(result: &AtimeResult) -> Vec<Reply> {
             "Only those of directories.",
         ),
     ];
-    for (question, answer, holds) in rules {
-        replies.extend(answer.map(|answer| rule(question, answer, holds)));
+    for (question, finding, holds) in rules {
+        let said = finding.map(|found| judged(found, holds, "Not as documented here."));
+        replies.extend(said.map(|said| said.reply(question, false)));
     }
     replies
-}
-
-fn rule(question: &str, answer: Answer, holds: &str) -> Reply {
-    let found = Finding {
-        verdict: answer.verdict,
-        because: answer.because,
-        rows: answer.rows,
-    };
-    judged(found, holds, "Not as documented here.").reply(question, false)
 }
 
 /// `first reads take 43 % less time [20 to 49]`.

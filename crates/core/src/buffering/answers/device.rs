@@ -151,11 +151,7 @@ pub(super) fn writes_are_not_amplified(target: &TargetRows<'_>) -> Result<Findin
         }
     }
     let because = format!("the device wrote per record: {}", parts.join("; "));
-    Ok(Finding {
-        verdict: Verdict::from_fact(equal),
-        because,
-        rows,
-    })
+    Ok(Finding::new(Verdict::from_fact(equal), because, rows))
 }
 
 #[cfg(test)]

@@ -49,11 +49,7 @@ pub(super) fn it_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Missin
     let mut rows = numbers(&rows);
     rows.sort_unstable();
     rows.dedup();
-    Ok(Finding {
-        verdict: pair.time.is(Relation::LONGER),
-        because,
-        rows,
-    })
+    Ok(Finding::new(pair.time.is(Relation::LONGER), because, rows))
 }
 
 /// Quickest and slowest of the durable rows of the same size and source that copy data.
@@ -92,11 +88,11 @@ pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Miss
             });
         }
     }
-    Ok(Finding {
-        verdict: pair.time.is(Relation::LONGER),
+    Ok(Finding::new(
+        pair.time.is(Relation::LONGER),
         because,
-        rows: numbers(&pair.rows),
-    })
+        numbers(&pair.rows),
+    ))
 }
 
 /// A row that `is` so, against its counterpart that is warm and not durable.

@@ -37,11 +37,7 @@ pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing
             rows.push(row);
         }
     }
-    Ok(Finding {
-        verdict,
-        because,
-        rows: numbers(&rows),
-    })
+    Ok(Finding::new(verdict, because, numbers(&rows)))
 }
 
 #[cfg(test)]

@@ -101,11 +101,11 @@ pub(super) fn without_the_cache(target: &TargetRows<'_>) -> Result<Finding, Miss
         (_, Verdict::Holds) | (Verdict::Refuted, _) => Verdict::Refuted,
         (verdict, _) => verdict,
     };
-    Ok(Finding {
+    Ok(Finding::new(
         verdict,
-        because: twice.figures(),
-        rows: vec![twice.row.number],
-    })
+        twice.figures(),
+        vec![twice.row.number],
+    ))
 }
 
 #[cfg(test)]

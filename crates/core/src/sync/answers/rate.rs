@@ -32,10 +32,8 @@ pub(super) fn ten_thousand(target: &TargetRows<'_>) -> Result<Finding, Missing> 
         number(low),
         number(high)
     );
-    let found = |verdict, reason: &str| Finding {
-        verdict,
-        because: format!("{measured}{reason}"),
-        rows: vec![fastest.number],
+    let found = |verdict, reason: &str| {
+        Finding::new(verdict, format!("{measured}{reason}"), vec![fastest.number])
     };
     if high < DOUBTED_PER_S {
         return Ok(found(Verdict::Refuted, " is the single-writer maximum"));
@@ -127,11 +125,11 @@ pub(super) fn is_steady(target: &TargetRows<'_>) -> Result<Finding, Missing> {
         percent(found.range),
         percent(found.slope)
     );
-    Ok(Finding {
-        verdict: Verdict::from_fact(found.steady),
+    Ok(Finding::new(
+        Verdict::from_fact(found.steady),
         because,
-        rows: vec![row.number],
-    })
+        vec![row.number],
+    ))
 }
 
 #[cfg(test)]

@@ -4,19 +4,20 @@
 //! gives the same rows and the same history under both.
 
 mod moments;
-mod row;
 mod thread;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use super::{Did, Direction, Event, Follower, NamedFile, Seen, Threads, direction};
 use crate::evidence::SyscallRow;
 use crate::op::{Call, FileId};
 use moments::Clock;
-use row::Sum;
 use thread::Thread;
 pub use thread::Used;
+
+/// Number of histogram buckets, in powers of two of nanoseconds: the last one has all from 2^39 ns
+/// (9 min).
+const TIME_BUCKETS: usize = 40;
 
 /// Bytes that a call moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +72,10 @@ pub struct Tallied {
 }
 
 /// Sums the calls of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tally {
     most_rows: usize,
-    sums: HashMap<Key, Sum>,
+    sums: HashMap<Key, SyscallRow>,
     threads: HashMap<u32, Thread>,
     names: HashMap<FileId, NamedFile>,
     order: Vec<FileId>,
@@ -91,15 +92,7 @@ impl Tally {
     pub fn new(most_rows: usize) -> Self {
         Self {
             most_rows,
-            sums: HashMap::new(),
-            threads: HashMap::new(),
-            names: HashMap::new(),
-            order: Vec::new(),
-            tasks: Threads::default(),
-            follower: Follower::default(),
-            moments: Clock::default(),
-            unattributed_calls: 0,
-            unnamed_files: 0,
+            ..Self::default()
         }
     }
 
@@ -229,13 +222,27 @@ impl Tally {
             self.unattributed_calls += u64::from(!key.is_source);
             key.file = None;
         }
-        let sum = match self.sums.entry(key) {
-            Entry::Occupied(sum) => sum.into_mut(),
-            Entry::Vacant(room) => room.insert(Sum::new(ended.call.name)),
-        };
-        sum.add(ended);
+        let row = self.sums.entry(key).or_insert_with(|| SyscallRow {
+            name: ended.call.name,
+            file: key.file,
+            histogram: vec![0; TIME_BUCKETS],
+            is_source: key.is_source,
+            ..SyscallRow::default()
+        });
+        let took_ns = ended.call.took_ns();
+        let (started_ns, ended_ns) = (ended.call.started_ns, ended.call.ended_ns);
+        let (first_ns, last_ns) = row.span_ns.unwrap_or((started_ns, ended_ns));
+        row.span_ns = Some((first_ns.min(started_ns), last_ns.max(ended_ns)));
+        row.count += 1;
+        row.errors += u64::from(ended.call.outcome.is_err());
+        row.returned = row.returned.saturating_add(ended.moved_bytes());
+        // Blocked times are not observed call by call.
+        row.time_ns = row.time_ns.saturating_add(took_ns);
+        let power = took_ns.checked_ilog2().unwrap_or(0) as usize;
+        row.histogram[power.min(TIME_BUCKETS - 1)] += 1;
         if let Some((offset, previous_end)) = shaped {
-            sum.shape(offset, ended.moved_bytes(), previous_end);
+            let shape = row.shape.get_or_insert_default();
+            shape.add(offset, ended.moved_bytes(), previous_end);
         }
     }
 
@@ -259,11 +266,7 @@ impl Tally {
         let names = &mut self.names;
         let (tasks, lived, summed) = self.tasks.finish();
         Tallied {
-            rows: self
-                .sums
-                .into_iter()
-                .map(|(key, sum)| sum.into_row(key.file, key.is_source))
-                .collect(),
+            rows: self.sums.into_values().collect(),
             seen: Seen {
                 names: self
                     .order
