@@ -73,10 +73,7 @@ pub(super) fn changed(
     let files = base.keys().chain(later).map(|key| ChangedFile {
         path: key.0.to_owned(),
         path_hex: key.1.map(str::to_owned),
-        work: Sides {
-            base: base.get(key).map(Path::work),
-            new: new.get(key).map(Path::work),
-        },
+        work: Sides::of(base, new, |paths| paths.get(key).map(Path::work)),
     });
     let mut files: Vec<ChangedFile> = files.filter(ChangedFile::differs).collect();
     files.sort_by(|a, b| b.apart_s().total_cmp(&a.apart_s()));

@@ -46,6 +46,15 @@ pub struct Sides<T> {
     pub new: T,
 }
 
+impl<T> Sides<T> {
+    fn of<S>(base: &S, new: &S, value: impl Fn(&S) -> T) -> Self {
+        Self {
+            base: value(base),
+            new: value(new),
+        }
+    }
+}
+
 /// The judgement of the times, without a limit. [`Verdict`] is the word for readers; this one is
 /// `no_difference` even where almost nothing was detectable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,10 +26,7 @@ pub struct Measure {
 /// left out.
 pub(super) fn strata(base: &TraceResult, new: &TraceResult) -> Vec<Measure> {
     let figures = FIGURES.iter().filter_map(|figure| {
-        let sides = Sides {
-            base: (figure.of)(base),
-            new: (figure.of)(new),
-        };
+        let sides = Sides::of(base, new, figure.of);
         let is_there = |side: Option<Bounds>| side.is_some_and(|bounds| bounds.at_most > 0);
         (is_there(sides.base) || is_there(sides.new)).then(|| Measure {
             what: figure.what.to_owned(),

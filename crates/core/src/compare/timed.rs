@@ -41,27 +41,16 @@ pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Op
     let (base_runs, new_runs) = match (with(base), with(new)) {
         (None, None) => return (None, gap(Reason::OneRunEach { remedy: true })),
         (Some(base), Some(new)) => (base, new),
-        _ => {
-            return (None, gap(Reason::OneTimed));
-        }
+        _ => return (None, gap(Reason::OneTimed)),
     };
     let cpus = base.environment.cpus.max(new.environment.cpus).max(1);
     let time = time(&base_runs, &new_runs, f64::from(cpus));
     let found = Timed {
-        median_s: Sides {
-            base: base.takes_s(),
-            new: new.takes_s(),
-        },
-        min_s: ends(&base_runs, &new_runs, |times| times.min),
-        max_s: ends(&base_runs, &new_runs, |times| times.max),
-        runs: Sides {
-            base: base_runs.each.len(),
-            new: new_runs.each.len(),
-        },
-        others_cpus: Sides {
-            base: base_runs.others_cpus,
-            new: new_runs.others_cpus,
-        },
+        median_s: Sides::of(base, new, TraceResult::takes_s),
+        min_s: Sides::of(&base_runs, &new_runs, |runs| end(runs, |times| times.min)),
+        max_s: Sides::of(&base_runs, &new_runs, |runs| end(runs, |times| times.max)),
+        runs: Sides::of(&base_runs, &new_runs, |runs| runs.each.len()),
+        others_cpus: Sides::of(&base_runs, &new_runs, |runs| runs.others_cpus),
         judgement: time.map_or(Judgement::NotJudged, |time| time.judgement()),
         time,
     };
@@ -70,12 +59,8 @@ pub(super) fn timed(base: &TraceResult, new: &TraceResult) -> (Option<Timed>, Op
     (Some(found), missing)
 }
 
-fn ends(base: &TimedRuns, new: &TimedRuns, end: fn(Spread) -> f64) -> Sides<f64> {
-    let of = |runs: &TimedRuns| runs.wall_s.map_or(0.0, end);
-    Sides {
-        base: of(base),
-        new: of(new),
-    }
+fn end(runs: &TimedRuns, of: fn(Spread) -> f64) -> f64 {
+    runs.wall_s.map_or(0.0, of)
 }
 
 fn time(base: &TimedRuns, new: &TimedRuns, cpus: f64) -> Option<TimeRatio> {

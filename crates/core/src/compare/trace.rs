@@ -11,7 +11,7 @@ use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
 use crate::environment::Backend;
-use crate::evidence::CallCounts;
+use crate::evidence::{CallCount, CallCounts};
 use crate::gap::{Gap, Missing, Reason};
 use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
@@ -47,21 +47,12 @@ pub fn trace(names: Sides<String>, base: &TraceResult, new: &TraceResult) -> Com
         calls_differ: counts.calls_seen.then_some(differ),
         lab: None,
         trace: Some(Runs {
-            commands: Sides {
-                base: base.command.join(" "),
-                new: new.command.join(" "),
-            },
-            lost_events: Sides {
-                base: base.lost_events,
-                new: new.lost_events,
-            },
+            commands: Sides::of(base, new, |run| run.command.join(" ")),
+            lost_events: Sides::of(base, new, |run| run.lost_events),
             strata: strata(base, new),
             findings,
             changed,
-            wall_s: Sides {
-                base: base.wall_s,
-                new: new.wall_s,
-            },
+            wall_s: Sides::of(base, new, |run| run.wall_s),
             timed,
             equal_counts: counts.equal,
             counts: counts.sorted(),
@@ -177,14 +168,7 @@ fn end(result: &TraceResult) -> String {
 }
 
 fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>>) -> Vec<Calls> {
-    let of = |result: &TraceResult| -> CallCounts {
-        let rows = result.syscalls.iter();
-        rows.fold(CallCounts::new(), |mut sums, row| {
-            add(&mut sums, row);
-            sums
-        })
-    };
-    let (ours, mut theirs) = (of(base), of(new));
+    let (ours, mut theirs) = (sums(&base.syscalls), sums(&new.syscalls));
     let mut calls = Vec::new();
     for (name, base) in ours {
         match theirs.remove(&name) {
@@ -197,27 +181,21 @@ fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>
     }
     let later = theirs.into_iter().map(|(name, _)| format!("call {name}"));
     unpaired.new.extend(later);
-    calls.sort_by(|a, b| apart(times(b)).total_cmp(&apart(times(a))));
+    let apart_s = |Sides { base, new }: Sides<CallCount>| (base.time_s - new.time_s).abs();
+    calls.sort_by(|a, b| apart_s(b.sides).total_cmp(&apart_s(a.sides)));
     calls
 }
 
-fn times(calls: &Calls) -> Sides<f64> {
-    Sides {
-        base: calls.sides.base.time_s,
-        new: calls.sides.new.time_s,
+fn sums<'a>(rows: impl IntoIterator<Item = &'a CallRow>) -> CallCounts {
+    let mut sums = CallCounts::new();
+    for row in rows {
+        let sum = sums.entry(row.name.clone()).or_default();
+        sum.count = sum.count.saturating_add(row.count);
+        sum.errors = sum.errors.saturating_add(row.errors);
+        sum.bytes = sum.bytes.saturating_add(row.bytes);
+        sum.time_s += row.time_s;
     }
-}
-
-fn apart(sides: Sides<f64>) -> f64 {
-    (sides.base - sides.new).abs()
-}
-
-fn add(sums: &mut CallCounts, row: &CallRow) {
-    let sum = sums.entry(row.name.clone()).or_default();
-    sum.count = sum.count.saturating_add(row.count);
-    sum.errors = sum.errors.saturating_add(row.errors);
-    sum.bytes = sum.bytes.saturating_add(row.bytes);
-    sum.time_s += row.time_s;
+    sums
 }
 
 /// All I/O on one path, by all files that had it.
@@ -253,10 +231,7 @@ impl Path<'_> {
 
     fn calls(&self) -> CallCounts {
         let calls = self.rows.iter().flat_map(|row| &row.calls);
-        calls.fold(CallCounts::new(), |mut sums, call| {
-            add(&mut sums, &call.row);
-            sums
-        })
+        sums(calls.map(|call| &call.row))
     }
 
     /// A sum over all files of the path; `None` when one of them lacks the value.
@@ -301,7 +276,8 @@ fn files<'a>(
     unpaired
         .new
         .extend(theirs.keys().map(|key| format!("file {}", key.0)));
-    files.sort_by(|a, b| apart(b.time_s).total_cmp(&apart(a.time_s)));
+    let apart_s = |Sides { base, new }: Sides<f64>| (base - new).abs();
+    files.sort_by(|a, b| apart_s(b.time_s).total_cmp(&apart_s(a.time_s)));
     files
 }
 
@@ -321,10 +297,7 @@ fn pair(key: (&str, Option<&str>), base: &Path<'_>, new: &Path<'_>) -> Files {
     Files {
         path: key.0.to_owned(),
         path_hex: key.1.map(str::to_owned),
-        time_s: Sides {
-            base: base.time_s(),
-            new: new.time_s(),
-        },
+        time_s: Sides::of(base, new, Path::time_s),
         equal_counts: counts.equal,
         counts: counts.sorted(),
     }

@@ -13,10 +13,8 @@ macro_rules! each {
     };
 }
 
-mod case;
 mod facts;
 mod merge;
-mod place;
 
 use std::any::Any;
 
@@ -36,12 +34,10 @@ use crate::page_cache::{self, PageCacheResult};
 use crate::reply::Reply;
 use crate::sync::{self, SyncResult};
 use crate::timing::Timing;
-pub use case::Case;
 pub use facts::Facts;
 pub(crate) use facts::HasFacts;
 pub use merge::{Input, MergeError, merge};
 pub(crate) use merge::{Joined, Stamp, Stamped};
-pub use place::{HOST, distinct, machine_of, target_of};
 
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
@@ -336,4 +332,41 @@ pub struct Interference {
     pub other_cpu_s: Option<f64>,
     /// Block requests of other files on the same disk during the observed run.
     pub other_requests: Option<u64>,
+}
+
+/// The case of one row of an experiment.
+pub trait Case: Serialize {
+    /// Name of the experiment, as in the JSON.
+    const EXPERIMENT: &'static str;
+
+    /// The case in words, without its target.
+    fn label(&self) -> String;
+}
+
+/// Separator of a target and its machine, `host@web1`, in a result of several machines; no other name
+/// has one. So rows of two machines never have the same target, nor the same id.
+const AT: char = '@';
+
+/// Name of the target that is the measured directory's own file system.
+pub const HOST: &str = "host";
+
+/// The target as the machine's own result names it.
+pub fn target_of(name: &str) -> &str {
+    name.rsplit_once(AT).map_or(name, |(target, _)| target)
+}
+
+/// Each value once, where it comes first.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}
+
+/// The machine, in a result of several.
+pub fn machine_of(name: &str) -> Option<&str> {
+    Some(name.rsplit_once(AT)?.1)
 }

@@ -92,7 +92,7 @@ impl Pairs {
 }
 
 /// Most bytes of requests first, then most time in calls, then most calls.
-pub(super) fn busiest<T>(rows: &mut [T], work: impl Fn(&T) -> &Work) {
+fn busiest<T>(mut rows: Vec<T>, work: impl Fn(&T) -> &Work) -> Vec<T> {
     let calls = |work: &Work| work.calls.map_or(0, |calls| calls.count());
     rows.sort_by(|one, other| {
         let (one, other) = (work(one), work(other));
@@ -101,6 +101,7 @@ pub(super) fn busiest<T>(rows: &mut [T], work: impl Fn(&T) -> &Work) {
             .then(other.time_s().total_cmp(&one.time_s()))
             .then(calls(other).cmp(&calls(one)))
     });
+    rows
 }
 
 pub(super) fn text(path: &[u8]) -> String {
@@ -116,7 +117,7 @@ fn processes(counted: &Counted, pairs: &Pairs) -> Vec<Process> {
     }
     let row = |(pid, mut files): (u32, Vec<(Option<FileId>, Work)>)| {
         files.sort_by_key(|(file, _)| *file);
-        busiest(&mut files, |(_, work)| work);
+        let files = busiest(files, |(_, work)| work);
         let named = files
             .iter()
             .find_map(|(file, _)| counted.names.get(&(*file)?));
@@ -140,9 +141,7 @@ fn processes(counted: &Counted, pairs: &Pairs) -> Vec<Process> {
             io: None,
         }
     };
-    let mut rows: Vec<Process> = by.into_iter().map(row).collect();
-    busiest(&mut rows, |row| &row.work);
-    rows
+    busiest(by.into_iter().map(row).collect(), |row| &row.work)
 }
 
 /// Processes, each with its time in calls, seconds.
@@ -179,9 +178,7 @@ fn files(counted: &Counted, pairs: &Pairs, by_file: &ByFile) -> Vec<File> {
             work: *work,
         }
     };
-    let mut rows: Vec<File> = by_file.iter().map(row).collect();
-    busiest(&mut rows, |row| &row.work);
-    rows
+    busiest(by_file.iter().map(row).collect(), |row| &row.work)
 }
 
 fn directories(counted: &Counted, by_file: &ByFile, empty: &Work) -> Vec<Directory> {
@@ -198,9 +195,7 @@ fn directories(counted: &Counted, by_file: &ByFile, empty: &Work) -> Vec<Directo
         files,
         work,
     };
-    let mut rows: Vec<Directory> = by.into_iter().map(row).collect();
-    busiest(&mut rows, |row| &row.work);
-    rows
+    busiest(by.into_iter().map(row).collect(), |row| &row.work)
 }
 
 fn directory_of(named: &Named) -> Vec<u8> {
@@ -224,9 +219,7 @@ fn cgroups(processes: &[Process], empty: &Work) -> Vec<Cgroup> {
         processes,
         work,
     };
-    let mut rows: Vec<Cgroup> = by.into_iter().map(row).collect();
-    busiest(&mut rows, |row| &row.work);
-    rows
+    busiest(by.into_iter().map(row).collect(), |row| &row.work)
 }
 
 fn containers(processes: &[Process], empty: &Work) -> Vec<Container> {
@@ -248,9 +241,7 @@ fn containers(processes: &[Process], empty: &Work) -> Vec<Container> {
         container.processes += 1;
         container.work += process.work;
     }
-    let mut rows: Vec<Container> = by.into_values().collect();
-    busiest(&mut rows, |row| &row.work);
-    rows
+    busiest(by.into_values().collect(), |row| &row.work)
 }
 
 fn totals(counted: &Counted, files: &[File]) -> Totals {

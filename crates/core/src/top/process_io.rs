@@ -60,14 +60,7 @@ pub struct Samples {
 
 impl AddAssign for ProcessIo {
     fn add_assign(&mut self, more: Self) {
-        let add = |to: &mut u64, more: u64| *to = to.saturating_add(more);
-        add(&mut self.rchar_bytes, more.rchar_bytes);
-        add(&mut self.wchar_bytes, more.wchar_bytes);
-        add(&mut self.syscr, more.syscr);
-        add(&mut self.syscw, more.syscw);
-        add(&mut self.read_bytes, more.read_bytes);
-        add(&mut self.write_bytes, more.write_bytes);
-        add(&mut self.cancelled_write_bytes, more.cancelled_write_bytes);
+        *self = self.with(more, u64::saturating_add);
     }
 }
 
@@ -90,16 +83,16 @@ impl ProcessIo {
         })
     }
 
-    fn since(self, before: Self) -> Self {
-        let more = |now: u64, before: u64| now.saturating_sub(before);
+    /// Each counter of both, joined.
+    fn with(self, other: Self, join: fn(u64, u64) -> u64) -> Self {
         Self {
-            rchar_bytes: more(self.rchar_bytes, before.rchar_bytes),
-            wchar_bytes: more(self.wchar_bytes, before.wchar_bytes),
-            syscr: more(self.syscr, before.syscr),
-            syscw: more(self.syscw, before.syscw),
-            read_bytes: more(self.read_bytes, before.read_bytes),
-            write_bytes: more(self.write_bytes, before.write_bytes),
-            cancelled_write_bytes: more(self.cancelled_write_bytes, before.cancelled_write_bytes),
+            rchar_bytes: join(self.rchar_bytes, other.rchar_bytes),
+            wchar_bytes: join(self.wchar_bytes, other.wchar_bytes),
+            syscr: join(self.syscr, other.syscr),
+            syscw: join(self.syscw, other.syscw),
+            read_bytes: join(self.read_bytes, other.read_bytes),
+            write_bytes: join(self.write_bytes, other.write_bytes),
+            cancelled_write_bytes: join(self.cancelled_write_bytes, other.cancelled_write_bytes),
         }
     }
 
@@ -127,7 +120,7 @@ pub fn of_samples(before: &Samples, now: &Samples, why: &str) -> Interval {
         let is_new = sample.started_ticks >= before.at_ticks;
         let earlier = same.map(|same| same.io);
         let earlier = earlier.or_else(|| is_new.then(ProcessIo::default))?;
-        let io = sample.io.since(earlier);
+        let io = sample.io.with(earlier, u64::saturating_sub);
         (io != ProcessIo::default()).then(|| Process {
             pid: *pid,
             name: Some(sample.name.clone()),

@@ -29,27 +29,14 @@ impl Scope {
     /// One for each row of this kind, in the order of the rows.
     pub fn of_rows(interval: &Interval, by: By) -> Vec<Self> {
         match by {
-            By::Process => {
-                let rows = interval.processes.iter();
-                rows.map(|row| Self::Process(row.pid)).collect()
-            }
-            By::File => interval.files.iter().map(of_file).collect(),
-            By::Directory => {
-                let rows = interval.directories.iter();
-                rows.map(|row| Self::Directory(row.path.clone())).collect()
-            }
-            By::Cgroup => {
-                let rows = interval.cgroups.iter();
-                rows.map(|row| Self::Cgroup(row.path.clone())).collect()
-            }
-            By::Container => {
-                let rows = interval.containers.iter();
-                rows.map(|row| Self::Container(row.id.clone())).collect()
-            }
-            By::Device => {
-                let rows = interval.devices.iter();
-                rows.map(|row| Self::Disk(row.name.clone())).collect()
-            }
+            By::Process => each(&interval.processes, |row| Self::Process(row.pid)),
+            By::File => each(&interval.files, of_file),
+            By::Directory => each(&interval.directories, |row| {
+                Self::Directory(row.path.clone())
+            }),
+            By::Cgroup => each(&interval.cgroups, |row| Self::Cgroup(row.path.clone())),
+            By::Container => each(&interval.containers, |row| Self::Container(row.id.clone())),
+            By::Device => each(&interval.devices, |row| Self::Disk(row.name.clone())),
         }
     }
 
@@ -100,6 +87,10 @@ impl Scope {
             }
         }
     }
+}
+
+fn each<T>(rows: &[T], scope: fn(&T) -> Scope) -> Vec<Scope> {
+    rows.iter().map(scope).collect()
 }
 
 fn of_file(row: &super::File) -> Scope {

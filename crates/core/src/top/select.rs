@@ -1,6 +1,6 @@
 //! Which rows are shown, and in which order.
 
-use super::{Cgroup, Container, Device, Directory, File, Interval, Process, Work};
+use super::{Interval, Process, Work};
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,36 +53,65 @@ pub struct Selection {
 impl Selection {
     /// Leaves out of an interval what is not asked for. Totals stay those of all.
     pub fn apply(&self, interval: &mut Interval) {
-        self.rows(&mut interval.processes);
-        self.rows(&mut interval.files);
-        self.rows(&mut interval.directories);
-        self.rows(&mut interval.cgroups);
-        self.rows(&mut interval.containers);
+        let name = self.name.as_deref().unwrap_or_default();
+        let sort = self.sort;
+        let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains(name));
+        let of_process = |row: &Process| match &row.io {
+            Some(io) => io.weight(sort),
+            None => row.work.weight(sort),
+        };
+        self.rows(&mut interval.processes, |row| has(&row.name), of_process);
+        let weight = |work: &Work| work.weight(sort);
+        self.rows(
+            &mut interval.files,
+            |row| has(&row.path),
+            |row| weight(&row.work),
+        );
+        self.rows(
+            &mut interval.directories,
+            |row| has(&row.path),
+            |row| weight(&row.work),
+        );
+        self.rows(
+            &mut interval.cgroups,
+            |row| has(&row.path),
+            |row| weight(&row.work),
+        );
+        self.rows(
+            &mut interval.containers,
+            |row| row.id.contains(name) || row.cgroup.contains(name),
+            |row| weight(&row.work),
+        );
         if self.by == By::Device {
-            self.rows(&mut interval.devices);
+            // A disk has only its requests.
+            self.rows(
+                &mut interval.devices,
+                |row| row.name.contains(name),
+                |row| row.requests.sum().bytes as f64,
+            );
         }
         if let Some(top) = self.top {
             interval.syncs.truncate(top);
         }
     }
 
-    fn rows<T: Row>(&self, rows: &mut Vec<T>) {
-        if let Some(name) = &self.name {
-            rows.retain(|row| row.is_called(name));
+    fn rows<T>(
+        &self,
+        rows: &mut Vec<T>,
+        is_called: impl Fn(&T) -> bool,
+        weight: impl Fn(&T) -> f64,
+    ) {
+        if self.name.is_some() {
+            rows.retain(is_called);
         }
         // A stable sort: rows of which the figure says nothing stay in the order of their work.
         if self.sort != Sort::Device {
-            rows.sort_by(|one, other| other.weight(self.sort).total_cmp(&one.weight(self.sort)));
+            rows.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
         }
         if let Some(top) = self.top {
             rows.truncate(top);
         }
     }
-}
-
-trait Row {
-    fn is_called(&self, name: &str) -> bool;
-    fn weight(&self, sort: Sort) -> f64;
 }
 
 impl Work {
@@ -100,73 +129,5 @@ impl Work {
             Sort::Dirtied => cache.dirtied_bytes,
         };
         count as f64
-    }
-}
-
-fn has(text: Option<&String>, name: &str) -> bool {
-    text.is_some_and(|text| text.contains(name))
-}
-
-impl Row for Process {
-    fn is_called(&self, name: &str) -> bool {
-        has(self.name.as_ref(), name)
-    }
-
-    fn weight(&self, sort: Sort) -> f64 {
-        match &self.io {
-            Some(io) => io.weight(sort),
-            None => self.work.weight(sort),
-        }
-    }
-}
-
-impl Row for File {
-    fn is_called(&self, name: &str) -> bool {
-        has(self.path.as_ref(), name)
-    }
-
-    fn weight(&self, sort: Sort) -> f64 {
-        self.work.weight(sort)
-    }
-}
-
-impl Row for Directory {
-    fn is_called(&self, name: &str) -> bool {
-        has(self.path.as_ref(), name)
-    }
-
-    fn weight(&self, sort: Sort) -> f64 {
-        self.work.weight(sort)
-    }
-}
-
-impl Row for Cgroup {
-    fn is_called(&self, name: &str) -> bool {
-        has(self.path.as_ref(), name)
-    }
-
-    fn weight(&self, sort: Sort) -> f64 {
-        self.work.weight(sort)
-    }
-}
-
-impl Row for Container {
-    fn is_called(&self, name: &str) -> bool {
-        self.id.contains(name) || self.cgroup.contains(name)
-    }
-
-    fn weight(&self, sort: Sort) -> f64 {
-        self.work.weight(sort)
-    }
-}
-
-impl Row for Device {
-    fn is_called(&self, name: &str) -> bool {
-        self.name.contains(name)
-    }
-
-    /// A disk has only its requests.
-    fn weight(&self, _sort: Sort) -> f64 {
-        self.requests.sum().bytes as f64
     }
 }

@@ -84,6 +84,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gap::Missing;
 
     fn task(process: u32, thread: u32, started_ns: u64, ended_ns: Option<u64>) -> Task {
         Task {

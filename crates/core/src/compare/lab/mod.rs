@@ -275,10 +275,9 @@ impl<'a> Paired<'a> {
             judgement: judgement(time),
             verdict: None,
             time,
-            others_cpus: Sides {
-                base: busy.base.map(|cpus| cpus.min(self.cpus)),
-                new: busy.new.map(|cpus| cpus.min(self.cpus)),
-            },
+            others_cpus: Sides::of(&busy.base, &busy.new, |cpus| {
+                cpus.map(|cpus| cpus.min(self.cpus))
+            }),
         };
         (whole, rows)
     }
@@ -342,10 +341,7 @@ impl PairedRow<'_> {
 }
 
 fn both<T>(pair: &PairedRow<'_>, of: impl Fn(&Measured<'_>) -> T) -> Sides<T> {
-    Sides {
-        base: of(&pair.base),
-        new: of(&pair.new),
-    }
+    Sides::of(&pair.base, &pair.new, of)
 }
 
 fn judgement(time: Option<time::TimeRatio>) -> Judgement {

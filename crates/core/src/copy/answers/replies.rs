@@ -2,7 +2,7 @@
 
 use super::{
     CopyMethod, CopyResult, CopyRow, Measure, Numbered, TargetRows, article, buffer, durable,
-    methods, plain, reflink, targets, yardstick_s,
+    methods, plain, targets, yardstick_s,
 };
 use crate::answer::Verdict;
 use crate::bytes::{exact, grouped};
@@ -150,7 +150,7 @@ fn durability(target: &TargetRows<'_>) -> Result<Said, Missing> {
 }
 
 fn sharing(target: &TargetRows<'_>) -> Result<Said, Missing> {
-    let found = reflink::copies_nothing(target)?;
+    let found = methods::copies_nothing(target)?;
     let [copy, shared] =
         [CopyMethod::ReadWrite, CopyMethod::Reflink].map(|method| plain(target, method));
     let pair = Pair::of(target, [copy?, shared?])?;

@@ -9,17 +9,15 @@ mod content;
 mod epoch;
 mod finding;
 mod journal;
-mod request;
 mod subset;
 
 #[cfg(test)]
 mod tests;
 
 pub use content::{Content, ContentHash};
-pub use epoch::{Block, Epoch, epochs};
+pub use epoch::{Action, Block, Epoch, Request, epochs};
 pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
 pub use journal::{JOURNAL_HEADER_BYTES, Journal, Place};
-pub use request::{Action, Request};
 pub use subset::{SubsetBudget, Subsets, subsets};
 
 // The one that finds most is first.

@@ -1,15 +1,11 @@
 //! Results of several machines as one: the rows of all of them, each with its machine, judged again
 //! within each machine.
 
-mod parts;
-
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use super::place::AT;
-use super::{Experiment, ExperimentResult, LabResult, Part, SCHEMA};
+use super::{AT, Experiment, ExperimentResult, LabResult, OwnCost, Part, Row, SCHEMA};
 use crate::gap::{Gap, Missing, Reason};
-pub(crate) use parts::{Joined, Stamped};
 
 /// A result that is merged with others.
 #[derive(Debug, Clone, Copy)]
@@ -301,5 +297,39 @@ fn append<R, O: Joined, M: Joined>(
         if !result.missing.contains(&gap) {
             result.missing.push(gap);
         }
+    }
+}
+
+/// Something that was measured on one machine.
+pub(crate) trait Stamped {
+    /// Notes on which.
+    fn put_on(&mut self, stamp: &Stamp<'_>);
+}
+
+/// Something that a result has once, also where it is of several machines.
+pub(crate) trait Joined {
+    /// Adds the result of another machine. Parts that cannot be joined are left out, and named.
+    fn join(&mut self, other: Self) -> Option<Missing>;
+}
+
+impl<C> Stamped for Row<C> {
+    fn put_on(&mut self, stamp: &Stamp<'_>) {
+        stamp.target(&mut self.target);
+    }
+}
+
+impl Joined for OwnCost {
+    fn join(&mut self, other: Self) -> Option<Missing> {
+        let differs = *self != other;
+        if differs {
+            self.own_cost_ns = None;
+        }
+        differs.then_some(Missing::OwnCost)
+    }
+}
+
+impl Joined for () {
+    fn join(&mut self, (): Self) -> Option<Missing> {
+        None
     }
 }

@@ -3,7 +3,6 @@
 //! Times are compared by [`crate::stats::ratio`]; a difference inside the noise, like
 //! missing evidence, gives [`Verdict::Inconclusive`](crate::Verdict::Inconclusive).
 
-mod projected;
 mod rate;
 mod replies;
 mod requests;
@@ -86,7 +85,7 @@ const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
     },
     Claim {
         text: "requests and latencies of a device predict its sync rate",
-        by: By::Rows(projected::the_projection_holds),
+        by: By::Rows(rate::the_projection_holds),
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Questions about syncs.
 
-use super::{APPEND, Numbered, TargetRows, projected, rate, requests, targets};
+use super::{APPEND, Numbered, TargetRows, rate, requests, targets};
 use crate::answer::Verdict;
 use crate::bytes::{grouped, short};
 use crate::figures::{number, percent, rate as rate_text};
@@ -37,7 +37,7 @@ const QUESTIONS: [Question<SyncRow, SyncResult>; 11] = [
         ))
     }),
     Question::further("Can it be predicted?", |target| {
-        let found = projected::the_projection_holds(target)?;
+        let found = rate::the_projection_holds(target)?;
         let (yes, no) = (
             "Yes, from the requests per sync and the device's latencies.",
             "No: do not use the projection for other devices.",

@@ -8,7 +8,6 @@ mod directories;
 #[cfg(test)]
 mod laws;
 mod life;
-mod mappings;
 mod names;
 mod pending;
 mod rename;
@@ -16,7 +15,6 @@ mod reports;
 mod syncs;
 #[cfg(test)]
 mod tests;
-mod whole;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,10 +29,8 @@ use crate::record::{Change, Durability};
 
 use directories::Directories;
 use life::Life;
-use mappings::Mappings;
 use names::{Name, Names, Path, is_nameless, parent};
 use reports::Reports;
-use whole::Whole;
 
 /// Maximum number of files known by name.
 const NAMED: usize = 1 << 16;
@@ -386,4 +382,68 @@ fn not_found(counts: HashMap<Path, u64>) -> Vec<NotFound> {
 
 fn shared(path: &[u8]) -> Path {
     Arc::from(path)
+}
+
+/// Maximum number of files of one process.
+const MAPPED: usize = 1 << 10;
+/// Maximum number of processes.
+const PROCESSES: usize = 1 << 10;
+
+/// The mappings of all processes.
+#[derive(Debug, Default)]
+struct Mappings(HashMap<u32, Vec<FileId>>);
+
+impl Mappings {
+    fn add(&mut self, process: u32, file: FileId) {
+        if self.0.len() >= PROCESSES && !self.0.contains_key(&process) {
+            return;
+        }
+        let files = self.0.entry(process).or_default();
+        if files.len() < MAPPED && !files.contains(&file) {
+            files.push(file);
+        }
+    }
+
+    /// `msync` does not identify a file: it may be any that the process has mapped. A process
+    /// without mappings of its own has inherited them.
+    fn of(&self, process: u32) -> Vec<FileId> {
+        match self.0.get(&process) {
+            Some(files) => files.clone(),
+            None => self.0.values().flatten().copied().collect(),
+        }
+    }
+}
+
+/// The latest successful syncs of whole file systems.
+#[derive(Debug, Default)]
+struct Whole {
+    everything: Option<Span>,
+    devices: HashMap<u32, Span>,
+}
+
+impl Whole {
+    /// `device` for one file system; `None` for all.
+    fn synced(&mut self, device: Option<u32>, span: Span) {
+        match device {
+            None => self.everything = later(self.everything, Some(span)),
+            Some(device) => {
+                let latest = self.devices.get(&device).copied();
+                if let Some(latest) = later(latest, Some(span)) {
+                    self.devices.insert(device, latest);
+                }
+            }
+        }
+    }
+
+    /// The latest that covers a file system; without `device`, one that covers all.
+    fn of(&self, device: Option<u32>) -> Option<Span> {
+        let one = device.and_then(|device| self.devices.get(&device).copied());
+        later(self.everything, one)
+    }
+}
+
+fn later(one: Option<Span>, other: Option<Span>) -> Option<Span> {
+    one.into_iter()
+        .chain(other)
+        .max_by_key(|span| span.started_ns)
 }

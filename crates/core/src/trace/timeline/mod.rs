@@ -4,13 +4,11 @@
 //! a 4,096th of the time since the start. So a run of any length has its moments in little
 //! memory, none is ever moved, and at the end they fold into buckets of one length.
 
-mod purpose;
-
 use serde::{Deserialize, Serialize};
 
+pub use super::purpose::Purpose;
 use crate::evidence::{Cause, Claim};
 use crate::gap::Gap;
-pub use purpose::Purpose;
 
 /// Length of the first moments: `2^17` ns.
 const FIRST_POWER: u32 = 17;

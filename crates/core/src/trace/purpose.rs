@@ -1,4 +1,6 @@
-//! The purpose of a system call.
+//! The purposes of system calls: by group, by the direction of bytes, and in a timeline.
+
+use serde::{Deserialize, Serialize};
 
 use super::FileKind;
 use super::calls::{Effect, effect};
@@ -56,6 +58,81 @@ impl FileKind {
             Self::Regular | Self::Directory | Self::Symlink | Self::BlockDevice => true,
             Self::Pipe | Self::Socket | Self::CharacterDevice | Self::Anonymous => false,
         }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// From the file.
+    Read,
+    /// Into the file.
+    Write,
+}
+
+/// The direction in which the call moves bytes of its file; `None` for calls that do not return a
+/// number of bytes.
+pub fn direction(call: &str) -> Option<Direction> {
+    match effect(call)? {
+        Effect::Reads => Some(Direction::Read),
+        Effect::Writes | Effect::Copies => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+/// Whether the call makes data durable or requests it.
+pub fn is_sync(call: &str) -> bool {
+    effect(call) == Some(Effect::Syncs)
+}
+
+/// Whether the call opens a file.
+pub fn is_open(call: &str) -> bool {
+    effect(call) == Some(Effect::Opens)
+}
+
+/// The purpose of a call on files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Moves bytes of a file to the program.
+    Read,
+    /// Moves bytes to a file, including copies inside the kernel.
+    Write,
+    /// Durability, or the start of write-back.
+    Sync,
+    /// Names, attributes, lengths: opening and closing, looking up, renaming, truncating.
+    Metadata,
+}
+
+impl Purpose {
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Sync, Self::Metadata];
+
+    /// The purpose of a call by its name. `None` for calls that are not on files.
+    pub fn of(name: &str) -> Option<Self> {
+        match effect(name)? {
+            Effect::Reads => Some(Self::Read),
+            Effect::Writes | Effect::Copies => Some(Self::Write),
+            Effect::Syncs => Some(Self::Sync),
+            Effect::Opens
+            | Effect::Closes
+            | Effect::Resizes
+            | Effect::Names
+            | Effect::Attributes
+            | Effect::Looks => Some(Self::Metadata),
+            Effect::Maps
+            | Effect::Handles
+            | Effect::Mounts
+            | Effect::Delegates
+            | Effect::Queues
+            | Effect::Waits
+            | Effect::Nothing => None,
+        }
+    }
+
+    /// Whether it counts only on regular files and disks: a read from a pipe waits for a writer,
+    /// not for storage.
+    pub fn moves(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
     }
 }
 
