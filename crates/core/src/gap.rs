@@ -730,6 +730,7 @@ impl schemars::JsonSchema for Gap {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        /// A part that was not observed completely, and why.
         #[derive(Serialize, JsonSchema)]
         struct Gap {
             what: String,

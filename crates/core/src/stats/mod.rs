@@ -8,7 +8,7 @@ mod shift;
 mod student;
 
 pub use bootstrap::median_interval;
-pub use shift::{Bounds, Difference, Ratio, hodges_lehmann, ratio};
+pub use shift::{Bounds, Shift, hodges_lehmann, ratio};
 pub use student::{t_beyond, t_quantile};
 
 /// A median with its 95 % interval.

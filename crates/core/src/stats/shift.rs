@@ -15,31 +15,13 @@ pub struct Bounds {
     pub high: f64,
 }
 
-/// The difference between two samples.
+/// The difference, or the ratio, of two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference {
-    /// Hodges-Lehmann estimate, in the samples' unit.
+pub struct Shift {
+    /// Hodges-Lehmann estimate, in the samples' unit or as a factor.
     pub estimate: f64,
     /// 95 % interval; `None` when the samples are too small for one to exist,
     /// such as 3 against 3, where even complete separation has p = 0.1.
-    pub interval: Option<Bounds>,
-}
-
-impl Difference {
-    /// Whether the samples differ at 95 %. Also `false` when they are too small to decide;
-    /// `interval` shows which.
-    pub fn excludes_zero(&self) -> bool {
-        self.interval
-            .is_some_and(|bounds| bounds.low > 0.0 || bounds.high < 0.0)
-    }
-}
-
-/// The ratio of two samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
-    /// Hodges-Lehmann estimate of the factor.
-    pub estimate: f64,
-    /// 95 % interval; `None` when the samples are too small for one to exist.
     pub interval: Option<Bounds>,
 }
 
@@ -52,7 +34,7 @@ pub struct Ratio {
 /// needs no normal approximation; ties only make the closed interval cover more
 /// than 95 %. Larger samples use the normal approximation with continuity
 /// correction. Takes time and memory in proportion to `a.len() * b.len()`.
-pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Difference> {
+pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Shift> {
     let mut differences: Vec<f64> = a
         .iter()
         .flat_map(|x| b.iter().map(move |y| x - y))
@@ -68,18 +50,18 @@ pub fn hodges_lehmann(a: &[f64], b: &[f64]) -> Option<Difference> {
         low: differences[cut - 1],
         high: differences[differences.len() - cut],
     });
-    Some(Difference { estimate, interval })
+    Some(Shift { estimate, interval })
 }
 
 /// Ratio of `a` to `b`: [`hodges_lehmann`] of the logarithms. Its interval excludes 1 exactly when
 /// that of the difference excludes 0, since both use ranks. `None` when a sample is empty or a
 /// value is not positive.
-pub fn ratio(a: &[f64], b: &[f64]) -> Option<Ratio> {
+pub fn ratio(a: &[f64], b: &[f64]) -> Option<Shift> {
     let logarithms = |values: &[f64]| -> Option<Vec<f64>> {
         values.iter().map(|v| (*v > 0.0).then(|| v.ln())).collect()
     };
     let difference = hodges_lehmann(&logarithms(a)?, &logarithms(b)?)?;
-    Some(Ratio {
+    Some(Shift {
         estimate: difference.estimate.exp(),
         interval: difference.interval.map(|bounds| Bounds {
             low: bounds.low.exp(),
@@ -137,6 +119,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn excludes_zero(difference: Shift) -> bool {
+        let interval = difference.interval;
+        interval.is_some_and(|bounds| bounds.low > 0.0 || bounds.high < 0.0)
+    }
+
     fn close(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-9
     }
@@ -157,7 +144,7 @@ mod tests {
             close(bounds.low, -0.15) && close(bounds.high, 0.76),
             "{difference:?}"
         );
-        assert!(!difference.excludes_zero());
+        assert!(!excludes_zero(difference));
     }
 
     /// `cut` is the number of values u with two-sided p(U = u) <= 0.05, counted
@@ -209,7 +196,7 @@ mod tests {
     fn three_against_three_have_no_interval_four_have() {
         let apart = hodges_lehmann(&[11.0, 12.0, 13.0], &[1.0, 2.0, 3.0]).unwrap();
         assert_eq!((apart.estimate, apart.interval), (10.0, None));
-        assert!(!apart.excludes_zero());
+        assert!(!excludes_zero(apart));
         let apart = hodges_lehmann(&[11.0, 12.0, 13.0, 14.0], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert_eq!(
             apart.interval,
@@ -218,7 +205,7 @@ mod tests {
                 high: 13.0
             })
         );
-        assert!(apart.excludes_zero());
+        assert!(excludes_zero(apart));
     }
 
     #[test]
@@ -238,7 +225,7 @@ mod tests {
                 high: 0.0
             })
         );
-        assert!(!same.excludes_zero());
+        assert!(!excludes_zero(same));
     }
 
     fn samples(least: usize) -> impl Strategy<Value = Vec<f64>> {
@@ -250,12 +237,12 @@ mod tests {
         fn swapping_negates(a in samples(1), b in samples(1)) {
             let forth = hodges_lehmann(&a, &b).unwrap();
             let back = hodges_lehmann(&b, &a).unwrap();
-            let turned = Difference {
+            let turned = Shift {
                 estimate: -back.estimate,
                 interval: back.interval.map(|i| Bounds { low: -i.high, high: -i.low }),
             };
             prop_assert_eq!(forth, turned);
-            prop_assert_eq!(forth.excludes_zero(), back.excludes_zero());
+            prop_assert_eq!(excludes_zero(forth), excludes_zero(back));
         }
 
         #[test]
@@ -266,7 +253,7 @@ mod tests {
             let plain = hodges_lehmann(&a, &b).unwrap();
             let moved = hodges_lehmann(&moved, &doubled).unwrap();
             let at = |value: f64| value * 2.0 + by;
-            let due = Difference {
+            let due = Shift {
                 estimate: at(plain.estimate),
                 interval: plain.interval.map(|i| Bounds { low: at(i.low), high: at(i.high) }),
             };
@@ -290,7 +277,7 @@ mod tests {
             let difference = hodges_lehmann(&a, &b).unwrap();
             let ratio = ratio(&a, &b).unwrap();
             let apart = ratio.interval.is_some_and(|i| i.low > 1.0 || i.high < 1.0);
-            prop_assert_eq!(apart, difference.excludes_zero());
+            prop_assert_eq!(apart, excludes_zero(difference));
         }
     }
 }

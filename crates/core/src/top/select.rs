@@ -1,6 +1,6 @@
 //! Which rows are shown, and in which order.
 
-use super::{Interval, Process, Work};
+use super::{Interval, Work};
 
 /// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,32 +55,33 @@ impl Selection {
     pub fn apply(&self, interval: &mut Interval) {
         let name = self.name.as_deref().unwrap_or_default();
         let sort = self.sort;
-        let has = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains(name));
-        let of_process = |row: &Process| match &row.io {
-            Some(io) => io.weight(sort),
-            None => row.work.weight(sort),
-        };
-        self.rows(&mut interval.processes, |row| has(&row.name), of_process);
-        let weight = |work: &Work| work.weight(sort);
+        self.rows(
+            &mut interval.processes,
+            |row| has(row.name.as_ref(), name),
+            |row| match &row.io {
+                Some(io) => io.weight(sort),
+                None => row.work.weight(sort),
+            },
+        );
         self.rows(
             &mut interval.files,
-            |row| has(&row.path),
-            |row| weight(&row.work),
+            |row| has(row.path.as_ref(), name),
+            |row| row.work.weight(sort),
         );
         self.rows(
             &mut interval.directories,
-            |row| has(&row.path),
-            |row| weight(&row.work),
+            |row| has(row.path.as_ref(), name),
+            |row| row.work.weight(sort),
         );
         self.rows(
             &mut interval.cgroups,
-            |row| has(&row.path),
-            |row| weight(&row.work),
+            |row| has(row.path.as_ref(), name),
+            |row| row.work.weight(sort),
         );
         self.rows(
             &mut interval.containers,
             |row| row.id.contains(name) || row.cgroup.contains(name),
-            |row| weight(&row.work),
+            |row| row.work.weight(sort),
         );
         if self.by == By::Device {
             // A disk has only its requests.
@@ -130,4 +131,8 @@ impl Work {
         };
         count as f64
     }
+}
+
+fn has(text: Option<&String>, name: &str) -> bool {
+    text.is_some_and(|text| text.contains(name))
 }

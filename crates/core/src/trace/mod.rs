@@ -426,8 +426,6 @@ impl TraceResult {
 mod tests {
     use super::*;
     use crate::evidence::{DeviceCounts, DeviceRange, RequestCount};
-    use crate::trace::fixture;
-    use crate::trace::{Descent, FileHistory, Happened};
 
     /// 1,000 bytes written by calls, one page, and a journal of two.
     fn synced() -> TraceResult {

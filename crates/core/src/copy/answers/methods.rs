@@ -93,7 +93,6 @@ pub(super) fn copies_nothing(target: &TargetRows<'_>) -> Result<Finding, Missing
 mod tests {
     use super::super::fixture::{SIZE_BYTES, judge, made};
     use super::*;
-    use crate::answer::Verdict;
     use crate::copy::Case;
     use crate::judge::fixture::{around, noisy};
     use crate::lab::Row;

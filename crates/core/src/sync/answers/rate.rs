@@ -168,12 +168,10 @@ pub(super) fn the_projection_holds(target: &TargetRows<'_>) -> Result<Finding, M
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{judge, judged, made, result};
-    use super::super::fixture::{judged, made, result};
     use super::*;
     use crate::judge::fixture::target;
     use crate::lab::Row;
-    use crate::sync::{Case, Second, Series, Write};
-    use crate::sync::{SyncCall, Write, calibrated, projections};
+    use crate::sync::{Case, Second, Series, Write, calibrated, projections};
 
     fn overwrite(times_us: &[f64], flushes: u64) -> Row<Case> {
         made(SyncCall::Fdatasync, Write::Overwrite)
