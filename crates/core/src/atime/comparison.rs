@@ -45,7 +45,6 @@ impl Spread {
 pub struct Comparison {
     pub filesystem: String,
     pub target: String,
-    /// Which files.
     #[serde(rename = "loop")]
     pub files: Loop,
     /// First or second reading.

@@ -94,7 +94,6 @@ names! {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LoopCase {
-    /// Which files.
     #[serde(rename = "loop")]
     pub files: Loop,
     /// First or second reading of them.

@@ -13,7 +13,6 @@ pub const RANGES_AT_MOST: u64 = 128;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ResidencyMap {
     pub size_bytes: u64,
-    /// Bytes of a page.
     pub page_bytes: u64,
     /// Length of each range, bytes: a multiple of the page.
     pub range_bytes: u64,

@@ -39,7 +39,6 @@ impl FileWork {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct ChangedFile {
-    /// The path, as in the results.
     pub path: String,
     /// The path in hexadecimal, where `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none")]

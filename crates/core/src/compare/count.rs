@@ -8,11 +8,9 @@ use super::Sides;
 use crate::evidence::{Cache, CacheCount, CallCounts, DeviceCounts, Evidence, OfCause};
 use crate::trace::{direction, is_open, is_sync};
 
-/// A count that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Count {
-    /// What determines it.
     pub part: Part,
     /// The count, such as `fsync calls` or `data bytes`.
     pub what: String,
@@ -58,7 +56,6 @@ pub(super) struct Counts {
     pub(super) calls_seen: bool,
 }
 
-/// How counts are compared.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     /// The divisor of either side's counts.

@@ -87,7 +87,6 @@ pub struct Comparison {
     pub further: Vec<Sides<String>>,
     /// Conditions that differ between the two runs, most serious first.
     pub conditions: Vec<Condition>,
-    /// The judgement of all times.
     pub judgement: Judgement,
     /// The verdict for the limit: the word for readers. `null` where nothing can be judged.
     pub verdict: Option<Verdict>,
@@ -146,7 +145,6 @@ pub struct Whole {
     pub others_cpus: Sides<Option<f64>>,
 }
 
-/// One pair of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
@@ -204,9 +202,7 @@ pub struct Runs {
     /// The unobserved timed runs; `null` unless both have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<Timed>,
-    /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
-    /// Counts of the whole run that are equal.
     pub equal_counts: usize,
     /// Calls that are in both, largest difference in time first.
     pub calls: Vec<Calls>,
@@ -236,15 +232,12 @@ impl Calls {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Files {
-    /// The path, as in the results.
     pub path: String,
     /// The path in hexadecimal, where `path` has replaced bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_hex: Option<String>,
     /// Seconds in calls on it. From one run each: shown, not judged.
     pub time_s: Sides<f64>,
-    /// Counts that differ.
     pub counts: Vec<Count>,
-    /// Counts that are equal.
     pub equal_counts: usize,
 }

@@ -47,7 +47,6 @@ fn ratio(sides: Sides<Option<Bounds>>) -> Option<f64> {
     Some(new.exact()? as f64 / base as f64)
 }
 
-/// Bytes read from the device for a run.
 pub(super) fn device_read(run: &TraceResult) -> Option<Bounds> {
     let bytes = run.bytes;
     exact(bytes.device_read_bytes).or(bytes.device_read_bytes_shared)

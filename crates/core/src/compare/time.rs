@@ -105,7 +105,6 @@ pub(super) fn rounds(base: &[f64], new: &[f64]) -> Option<Vec<f64>> {
     are_known.then_some(logarithms)
 }
 
-/// The basis of an estimate.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Basis {
     /// The rounds of one pair of runs.

@@ -28,7 +28,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Of one time.
     pub fn of(time: &TimeRatio, limit: Limit) -> Self {
         match time.judgement() {
             Judgement::Slower => Self::Slower,

@@ -40,7 +40,6 @@ pub struct Figures {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Limit {
-    /// Which.
     pub measure: Measure,
     /// Its median time for as many bytes, seconds.
     pub time_s: f64,

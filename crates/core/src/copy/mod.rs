@@ -86,7 +86,6 @@ names! {
     }
 }
 
-/// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "CopyCase"))]
 pub struct Case {
@@ -133,7 +132,6 @@ impl Case {
     }
 }
 
-/// The result of the experiment.
 pub type CopyResult = ExperimentResult<CopyRow, Yardsticks, Verified>;
 
 /// The parts of the result besides rows and answers.

@@ -25,7 +25,6 @@ struct Version {
     file: Option<Held>,
 }
 
-/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
     Bytes {

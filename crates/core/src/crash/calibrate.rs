@@ -47,7 +47,6 @@ pub struct CalibrateSettings {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LitmusRow {
     pub litmus: String,
-    /// What it does.
     pub does: String,
     /// The file system, and its model.
     pub filesystem: Model,
@@ -99,7 +98,6 @@ pub struct NotRecovered {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Soundness {
-    /// All of it.
     Sound,
     /// A model denies something that a file system left.
     Unsound,
@@ -115,7 +113,6 @@ pub struct Shown {
     pub images: u64,
     /// Epochs of which not all subsets of blocks were tried.
     pub sampled_epochs: u64,
-    /// Epochs that were not tried.
     pub skipped_epochs: u64,
     pub seconds: f64,
 }

@@ -25,7 +25,6 @@ pub struct Budget {
     pub exhaustive: usize,
     /// Random combinations at each point where not all are tried.
     pub random: usize,
-    /// States in all.
     pub states: u64,
     pub seed: u64,
     /// Which of the states are looked at.

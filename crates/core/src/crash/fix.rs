@@ -18,7 +18,6 @@ pub struct Added {
     pub before: usize,
     /// What is to be synced: a file, or a directory.
     pub node: FileId,
-    /// Whether it is a directory.
     pub is_directory: bool,
 }
 

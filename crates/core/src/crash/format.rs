@@ -5,7 +5,6 @@
 pub enum Format {
     /// A database of `SQLite`.
     Sqlite,
-    /// An environment of LMDB.
     Lmdb,
 }
 

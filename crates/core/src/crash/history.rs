@@ -64,7 +64,6 @@ pub(super) enum Sync {
         offset: u64,
         bytes: u64,
     },
-    /// Everything.
     All,
 }
 
@@ -231,7 +230,6 @@ impl History {
         order
     }
 
-    /// What a step printed.
     pub fn printed_by(&self, step: usize) -> Option<Contents> {
         self.steps[step].printed.as_ref().map(Contents::of)
     }

@@ -33,7 +33,6 @@ pub struct CrashResult {
     pub interrupted_by: Option<String>,
     /// Which part of the states was looked at, as `2/4`; `null` for all.
     pub partition: Option<String>,
-    /// Of a merged result: the parts.
     pub parts: Vec<PartRow>,
     /// Of a part: what was said of each state, for `iostrata merge`.
     pub verdicts: Vec<Said>,
@@ -69,7 +68,6 @@ pub struct Settings {
 pub struct Recording {
     /// Where it was kept; `null` where it was not.
     pub path: Option<String>,
-    /// BLAKE3 of the log.
     pub log_blake3: String,
 }
 
@@ -105,7 +103,6 @@ pub struct ModeRow {
     pub states: States,
     /// Whether the log has everything that the program did, and the program did not fail.
     pub complete: bool,
-    /// Why not.
     pub incomplete_because: Vec<Gap>,
     /// Files that are stored to through mappings, and of which it does not matter what a crash leaves.
     pub rebuilt: Vec<RebuiltRow>,
@@ -217,14 +214,12 @@ pub struct States {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Finding {
-    /// How.
     pub kind: FaultKind,
     /// The operation whose effects are lost; of a prefix the last one that is on disk.
     pub culprit: OperationRow,
     /// The operation that should have waited for it.
     pub before: Option<OperationRow>,
     pub message: String,
-    /// The models that allow it.
     pub possible_on: Vec<Model>,
     /// How it is known: `model`, `real recovery`.
     pub proven_by: Vec<String>,
@@ -255,10 +250,8 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OperationRow {
-    /// Its number in the log.
     pub op: u64,
     pub syscall: String,
-    /// The path it is about.
     pub path: Option<String>,
     /// The second path of a rename or a link.
     pub other_path: Option<String>,
@@ -276,7 +269,6 @@ pub struct OperationRow {
 pub struct FixRow {
     /// What is to be synced.
     pub path: String,
-    /// Whether that is a directory.
     pub is_directory: bool,
     /// The operation that it belongs before; `null` for the end of the program.
     pub before: Option<OperationRow>,

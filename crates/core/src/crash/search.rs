@@ -39,7 +39,6 @@ impl FaultKind {
 /// One way to break something, however many states show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// How.
     pub kind: FaultKind,
     /// The step whose effects, or some of them, are lost; of a prefix the last one that is there.
     pub culprit: usize,
@@ -56,7 +55,6 @@ pub struct Fault {
     pub states: u64,
 }
 
-/// What a search came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     pub coverage: Coverage,

@@ -11,7 +11,6 @@ use crate::record::{Body, Contents, Node, Source, Tree};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Absurd;
 
-/// Applies an effect.
 pub(super) fn apply(tree: &mut Tree, effect: &Effect) -> Result<(), Absurd> {
     let applied = match &effect.piece {
         Piece::Data {

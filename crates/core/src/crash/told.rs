@@ -59,7 +59,6 @@ pub enum Left {
     Durable,
     /// All of it, by chance.
     OnDisk,
-    /// A part.
     Partly,
     Lost,
     /// It changed nothing: a sync, or output.
@@ -80,7 +79,6 @@ pub struct FileRow {
     pub at_bytes: Option<u64>,
     /// Its length after.
     pub after_bytes: Option<u64>,
-    /// What the crash made of it.
     pub state: FileState,
 }
 

@@ -22,7 +22,6 @@ impl Share {
     /// Everything.
     pub const ALL: Self = Self { number: 1, of: 1 };
 
-    /// Whether it is one of this share.
     pub(super) fn has(self, (tree, told): &Key) -> bool {
         let mut first = [0; 8];
         first.copy_from_slice(&tree.as_bytes()[..8]);

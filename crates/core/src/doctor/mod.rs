@@ -34,7 +34,6 @@ pub struct DoctorResult {
     pub warnings: Vec<String>,
 }
 
-/// A setting and its meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Setting {

@@ -13,7 +13,6 @@ pub struct Stack {
     pub layers: Vec<Layer>,
 }
 
-/// One layer of the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Layer {
@@ -69,7 +68,6 @@ pub enum LayerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceNumber {
-    /// Driver.
     pub major: u32,
     /// Device of that driver.
     pub minor: u32,
@@ -94,7 +92,6 @@ pub struct Mount {
     pub source: String,
     /// Mount options and superblock options, without repetition.
     pub options: String,
-    /// Journal or log.
     pub journal: Journal,
 }
 
@@ -143,7 +140,6 @@ pub struct Queue {
 }
 
 impl Stack {
-    /// The file system of the path.
     pub fn file_system(&self) -> Option<&Layer> {
         self.layers.first()
     }

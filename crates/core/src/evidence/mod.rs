@@ -34,7 +34,6 @@ pub struct Evidence {
     pub device_after_exit: Option<DeviceCounts>,
     /// The same when some may belong to other programs. Stored in `device_after_exit`.
     pub device_after_exit_shared: Option<Box<DeviceRange>>,
-    /// Page faults.
     pub faults: Faults,
     /// Time the program's threads ran on a CPU, seconds.
     pub on_cpu_s: Option<f64>,
@@ -68,7 +67,6 @@ pub type CallCounts = LiteMap<String, CallCount>;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallCount {
     pub count: u64,
-    /// Calls that returned an error.
     pub errors: u64,
     /// Sum of the returned byte counts; 0 for calls that do not return one.
     pub bytes: u64,
@@ -94,7 +92,6 @@ pub struct Cache {
     pub resident_after_bytes: Option<u64>,
 }
 
-/// A count of the page cache.
 pub struct CacheCount {
     /// In JSON, and behind `cache_` in tables.
     pub name: &'static str,
@@ -166,7 +163,6 @@ impl Cache {
 pub struct RequestCount {
     /// Requests issued to the device.
     pub count: u64,
-    /// Bytes they carried.
     pub bytes: u64,
     /// Sum of the times from issue to completion, seconds.
     pub time_s: f64,
@@ -210,20 +206,16 @@ pub struct DeviceCounts {
 
 /// Requests without data of one kind.
 pub struct WithoutData {
-    /// Name of one.
     pub one: &'static str,
-    /// Name of several.
     pub several: &'static str,
     pub count: fn(&DeviceCounts) -> u64,
     /// Total time from issue to completion, seconds, where measured.
     pub time_s: Option<fn(&DeviceCounts) -> f64>,
 }
 
-/// The requests of one cause.
 pub type OfCause = fn(&DeviceCounts) -> RequestCount;
 
 impl DeviceCounts {
-    /// Causes of writes, by name.
     pub const WRITES: [(&'static str, OfCause); 5] = [
         ("data", |device| device.data),
         ("journal", |device| device.journal),

@@ -22,7 +22,6 @@ pub enum Phase {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// Any read.
     #[serde(rename = "reads")]
     Read,
     /// File contents.
@@ -36,7 +35,6 @@ pub enum Cause {
     Flush,
     /// Discard, secure erase or write-zeroes.
     Discard,
-    /// A write of unknown cause.
     Unknown,
 }
 
@@ -77,7 +75,6 @@ pub struct CacheRow {
     pub metadata: bool,
     /// Pages requested.
     pub lookups_pages: u64,
-    /// Pages waited for.
     pub missed_pages: u64,
     /// Pages brought in during reads, including missed ones.
     pub filled_pages: u64,
@@ -174,7 +171,6 @@ impl Losses {
         ]
     }
 
-    /// Sum of all.
     pub fn total(&self) -> u64 {
         let counts = self.kinds().map(|(count, ..)| count);
         counts.into_iter().fold(self.uncounted, u64::saturating_add)
@@ -203,7 +199,6 @@ pub struct Sharing {
 pub struct Summed {
     /// Number of files, as far as remembered.
     pub files: HashSet<FileId>,
-    /// Number of their calls.
     pub calls: u64,
 }
 

@@ -61,7 +61,6 @@ impl Requests {
         self.0.iter().map(|(_, each)| each).sum()
     }
 
-    /// Requests of a cause.
     pub(crate) fn by(&self, cause: &str) -> f64 {
         let wanted = |(name, _): &&(&str, f64)| *name == cause;
         self.0.iter().find(wanted).map_or(0.0, |(_, each)| *each)

@@ -10,7 +10,6 @@ use crate::noun::counted;
 
 /// A row that claims can be judged on.
 pub(crate) trait Judged {
-    /// The type of its operation.
     type Case: Case;
     /// The type that distinguishes rows of one size.
     type Kind: Copy + PartialEq;
@@ -122,7 +121,6 @@ impl<'a, R: Judged, X> TargetRows<'a, R, X> {
         found.copied().ok_or(Missing::Rows)
     }
 
-    /// The row of a kind and size.
     pub(crate) fn of_size(&self, kind: R::Kind, size_bytes: u64) -> Option<Numbered<'a, R>> {
         let is_wanted =
             |row: &&Numbered<'_, R>| (row.row.kind(), row.row.size_bytes()) == (kind, size_bytes);
@@ -216,7 +214,6 @@ impl<'a, R: Judged> Numbered<'a, R> {
         &self.row.row().evidence
     }
 
-    /// The size as text.
     pub(crate) fn size(&self) -> String {
         bytes::exact(self.row.size_bytes())
     }
@@ -321,7 +318,6 @@ impl<'a, R: Judged> Numbered<'a, R> {
     }
 }
 
-/// Numbers of rows, for a finding.
 pub(crate) fn numbers<'a, R: 'a>(
     rows: impl IntoIterator<Item = &'a Numbered<'a, R>>,
 ) -> Vec<usize> {

@@ -42,7 +42,6 @@ pub(crate) use merge::{Joined, Stamp, Stamped};
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
 
-/// A whole lab run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LabResult {
@@ -135,12 +134,10 @@ impl Experiment {
         rows.downcast_ref::<Vec<R>>().map_or(&[], Vec::as_slice)
     }
 
-    /// Rows it has.
     pub fn rows(&self) -> usize {
         self.shared().rows
     }
 
-    /// What is missing, and why.
     pub fn missing_mut(&mut self) -> &mut Vec<Gap> {
         each!(self, result => &mut result.missing)
     }
@@ -156,7 +153,6 @@ pub struct ExperimentResult<R, O, M = ()> {
     pub targets: Vec<MeasuredTarget>,
     /// One row per case and target.
     pub rows: Vec<R>,
-    /// The parts that only this experiment has.
     #[serde(flatten)]
     pub own: O,
     pub answers: Vec<Answer>,
@@ -210,7 +206,6 @@ pub struct Shared<'a> {
     pub answers: &'a [Answer],
     /// Properties of this machine that limit the meaning of the rows.
     pub caveats: &'a [String],
-    /// What is missing, and why.
     pub missing: &'a [Gap],
     /// Timing runs per case: fewest and most.
     pub timing_runs: (usize, usize),
@@ -218,7 +213,6 @@ pub struct Shared<'a> {
     pub warm_up_runs: usize,
     /// Whether the run ended before all rows were done.
     pub interrupted: bool,
-    /// Rows that were asked for.
     pub planned_rows: usize,
 }
 
@@ -271,16 +265,13 @@ impl MeasuredTarget {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(transform = crate::schema::with_id))]
 pub struct Row<C> {
-    /// The operation.
     pub case: C,
-    /// Name of the target it was done on.
     pub target: String,
     /// Times, from runs with no probe attached. `null` when no run finished.
     pub timing: Option<Timing>,
     /// Counts, from a separate observed run.
     pub evidence: Evidence,
     pub interference: Interference,
-    /// Notes for the reader of this row.
     pub notes: Vec<String>,
 }
 

@@ -76,7 +76,6 @@ names! {
     }
 }
 
-/// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "PageCacheCase"))]
 pub struct Case {

@@ -22,7 +22,6 @@ pub const QUESTION: &str = "what does the page cache save, and where does the ti
 /// Bytes of one read of `pread_random`.
 pub const RANDOM_READ_BYTES: u64 = 4096;
 
-/// The result of the experiment.
 pub type PageCacheResult = ExperimentResult<PageCacheRow, Parsing, OwnCost>;
 
 /// The parts of the result besides rows and answers.
@@ -42,7 +41,6 @@ pub struct PageCacheRow {
     /// `cachestat`(2), whatever was requested.
     #[serde(flatten)]
     pub row: Row<Case>,
-    /// The state that was asked for.
     pub asked_state: State,
     /// Why the state is not the one asked for; `null` when it is.
     pub not_as_asked: Option<String>,
@@ -98,7 +96,6 @@ pub struct Percentiles {
 }
 
 impl PageCacheRow {
-    /// Whether the row is in the state that was asked for.
     pub fn is_as_asked(&self) -> bool {
         self.asked_state == self.row.case.state
     }

@@ -18,7 +18,6 @@ const WRITE_ZEROES: u32 = 0x80;
 /// Where the bytes of a range are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// In the log.
     Stored {
         chunk: u64,
         /// Their start in the chunk, bytes.
@@ -54,7 +53,6 @@ impl Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     pub bytes: u64,
-    /// Their location.
     pub source: Source,
 }
 

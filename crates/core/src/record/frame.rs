@@ -106,7 +106,6 @@ fn length(body: &[u8]) -> io::Result<u32> {
         .ok_or_else(|| io::Error::other("a frame of the operation log is too long"))
 }
 
-/// One frame as read.
 pub(super) struct Frame {
     pub(super) kind: Kind,
     pub(super) body: Vec<u8>,

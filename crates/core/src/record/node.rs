@@ -38,7 +38,6 @@ const LONGEST_NAME: usize = 255;
 pub enum Place {
     /// It is the root of all paths.
     Root,
-    /// It has this name.
     Name(Name),
     /// It has no name: it was removed, or never had one (`O_TMPFILE`, `memfd_create`).
     Nowhere,
@@ -64,7 +63,6 @@ pub enum Attribute {
         /// Of the last modification.
         modified: Time,
     },
-    /// An extended attribute.
     Extended {
         /// With its namespace: `user.mime_type`.
         name: Vec<u8>,
@@ -89,8 +87,10 @@ pub enum Attribute {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Was {
     /// A regular file contained these bytes, after a hole; ranges in no such entry are zero.
-    Bytes { offset: u64, payload: Payload },
-    /// It had this attribute.
+    Bytes {
+        offset: u64,
+        payload: Payload,
+    },
     Attribute(Attribute),
     /// A symbolic link had this target.
     Target(Vec<u8>),
@@ -116,14 +116,12 @@ impl Was {
 /// A time set on a node. The order of the variants is part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Time {
-    /// The time of the call.
     Now,
     /// Unchanged.
     Kept,
     /// This time, since 1970.
     At {
         seconds: i64,
-        /// Nanoseconds of the second.
         nanoseconds: u32,
     },
 }

@@ -57,7 +57,6 @@ impl Payload {
     }
 }
 
-/// A part of a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Piece {
     /// Bytes of the log.

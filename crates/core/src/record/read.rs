@@ -22,7 +22,6 @@ pub enum ReadError {
     /// It does not begin like a log.
     #[error("not an operation log: it does not begin with `iostrata record`")]
     NotALog,
-    /// It has another version.
     #[error(
         "operation log version {found}: this iostrata reads version {}",
         super::VERSION
@@ -37,7 +36,6 @@ pub enum ReadError {
         /// The end of the last complete frame.
         offset: u64,
     },
-    /// It is corrupt.
     #[error(
         "the operation log is corrupt at byte {offset}: {what}; only the part before that is usable"
     )]
@@ -46,7 +44,6 @@ pub enum ReadError {
         offset: u64,
         what: &'static str,
     },
-    /// It exceeds the limits.
     #[error("the operation log is not read further: {0}; everything before that is usable")]
     TooMuch(#[from] Exceeded),
     /// The file cannot be read.
@@ -57,10 +54,8 @@ pub enum ReadError {
 /// The next entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
-    /// A recording begins.
     Begin(Begin),
     Operation(Operation),
-    /// It ends.
     End(End),
 }
 

@@ -17,7 +17,6 @@ pub struct Begin {
 /// The end of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// Operations of this recording.
     pub operations: u64,
     /// Number of times that a process was stopped until its payload had been read.
     pub stops: u64,
@@ -31,7 +30,6 @@ pub struct End {
 /// also a gap, with its path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Check {
-    /// They were compared.
     Compared {
         /// Nodes whose logged state was compared completely.
         nodes: u64,
@@ -59,7 +57,6 @@ pub enum Completeness {
 }
 
 impl Completeness {
-    /// Complete if there are no gaps.
     pub fn from_gaps(gaps: Vec<Gap>) -> Self {
         if gaps.is_empty() {
             Self::Complete

@@ -12,7 +12,6 @@ const NOISY: f64 = 0.5;
 pub struct Overview {
     /// Timing runs of a row: fewest and most; `None` when nothing was timed.
     pub runs: Option<(usize, usize)>,
-    /// Rows that were timed.
     pub timed_rows: usize,
     /// Those whose interval is wider than half of their median.
     pub noisy_rows: usize,
@@ -26,7 +25,6 @@ pub struct Overview {
     pub interrupted: Option<(usize, usize)>,
     /// Whether the kernel observed nothing.
     pub unobserved: bool,
-    /// Whether the machine is virtual.
     pub is_virtual: bool,
     /// Whether the run created file systems on loop devices.
     pub has_images: bool,

@@ -28,7 +28,6 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// From a run.
     pub fn of(run: &TraceResult) -> Self {
         let busy = run.tasks.iter().filter(|task| task.time_s > 0.0);
         let wall_s = run.wall_s.max(0.0);

@@ -6,7 +6,6 @@ use crate::trace::{FileKind, FileRow, SIZE_BUCKETS, Shape};
 pub(super) const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 /// Calls that write at an offset.
 pub(super) const WRITES: &[&str] = &["write", "pwrite64", "writev", "pwritev", "pwritev2"];
-/// Calls that open a path.
 pub(super) const OPENS: &[&str] = &["open", "openat", "openat2", "creat"];
 
 /// Bytes of a page, on every machine that iostrata runs on.
@@ -68,7 +67,6 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Calls with these names.
     pub(super) fn of(file: &FileRow, names: &[&'static str]) -> Self {
         let mut sum = Self {
             blocked_s: Some(0.0),
@@ -160,12 +158,10 @@ impl Summed {
     }
 }
 
-/// Whether any call with that name was made on the file.
 pub(super) fn has(file: &FileRow, name: &str) -> bool {
     file.calls.iter().any(|call| call.row.name == name)
 }
 
-/// Time of all calls on the file, seconds.
 pub(super) fn all_time_s(file: &FileRow) -> f64 {
     file.calls.iter().map(|call| call.row.time_s).sum()
 }

@@ -18,7 +18,6 @@ pub(super) static RULE: Rule = Rule {
 /// A tenth of the run is a visible difference between a first run and a second one.
 const LEAST_SHARE: f64 = 0.1;
 
-/// Number of cited files.
 const CITED: usize = 5;
 
 struct Cold<'a> {

@@ -46,7 +46,6 @@ impl<'a> Names<'a> {
 }
 
 impl<'a> Originals<'a> {
-    /// From the run.
     pub(super) fn of(run: &'a TraceResult) -> Self {
         let is_left_alone = |history: &FileHistory| {
             !history.created

@@ -14,7 +14,6 @@ pub(super) const LISTED: usize = 5;
 /// A rule's finding, about one file or the whole run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
-    /// One line.
     pub(super) title: String,
     pub(super) evidence: Vec<Cited>,
     /// Time spent on it, seconds.
@@ -106,7 +105,6 @@ pub(super) fn worst(run: &TraceResult, mut drafts: Vec<Draft>) -> Vec<Draft> {
     drafts
 }
 
-/// The number of unlisted files.
 pub(super) fn more_files(left_out: usize) -> Option<Cited> {
     (left_out > 0).then(|| Cited {
         count: Some(left_out as u64),

@@ -30,7 +30,6 @@ const LOOKUPS: &[&str] = &[
     "statx",
 ];
 
-/// Number of cited paths.
 const CITED: usize = 5;
 
 fn look(run: &TraceResult) -> Option<Found> {

@@ -41,7 +41,6 @@ impl Stake {
     }
 }
 
-/// The fault of one file.
 #[derive(Debug, Clone)]
 pub(super) struct Fault<'a> {
     pub(super) file: &'a FileRow,
@@ -166,7 +165,6 @@ pub(super) struct SyncHabits<'a> {
 }
 
 impl<'a> SyncHabits<'a> {
-    /// From the run.
     pub(super) fn of(run: &'a TraceResult) -> Self {
         let synced = || lasting(run).filter_map(|(file, history)| Some((history.synced_by?, file)));
         Self {

@@ -65,7 +65,6 @@ pub use bound::Bound;
 pub use proof::prove;
 pub use rule::Rule;
 
-/// All rules, by name.
 pub static ALL: &[&Rule] = &[
     &acknowledged_not_synced::RULE,
     &cache_thrash::RULE,

@@ -19,7 +19,6 @@ const BELOW: &[&str] = &[
     "pg_stat_tmp", // PostgreSQL: statistics, reset after a crash
 ];
 
-/// Names of files.
 const NAMED: &[&str] = &[
     "pg_internal.init", // PostgreSQL: relcache, rebuilt (relcache.c)
     "postmaster.pid",   // PostgreSQL: of a server that has exited
@@ -33,7 +32,6 @@ const NAMED: &[&str] = &[
     ".viminfo",         // vim: session history
 ];
 
-/// Ends of names.
 const ENDS: &[&str] = &[
     "-shm",   // SQLite: WAL index, rebuilt (sqlite.org/wal.html)
     ".pid",   // the process does not survive a crash

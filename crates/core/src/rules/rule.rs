@@ -26,7 +26,6 @@ pub(super) enum Subject {
     AllFiles(fn(&TraceResult, &FileRow) -> Option<Found>),
     /// Each name whose files were synced.
     SyncedNames(fn(&TraceResult, &SyncedName<'_>) -> Option<Found>),
-    /// The whole run.
     Run(fn(&TraceResult) -> Option<Found>),
     /// The same, with several findings per run.
     Groups(fn(&TraceResult) -> Vec<Found>),

@@ -16,7 +16,6 @@ pub(super) static RULE: Rule = Rule {
     at: Subject::Run(look),
 };
 
-/// Number of cited files.
 const CITED: usize = 3;
 
 /// Calls that pass the contents on in other ways.

@@ -17,7 +17,6 @@ pub(super) static RULE: Rule = Rule {
 /// Any device writes less than this back in a moment.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// Number of cited files.
 const CITED: usize = 3;
 
 fn look(run: &TraceResult) -> Option<Found> {

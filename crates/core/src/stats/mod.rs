@@ -11,7 +11,6 @@ pub use bootstrap::median_interval;
 pub use shift::{Bounds, Shift, hodges_lehmann, ratio};
 pub use student::{t_beyond, t_quantile};
 
-/// A median with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub median: f64,

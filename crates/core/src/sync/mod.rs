@@ -56,7 +56,6 @@ names! {
     }
 }
 
-/// One case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
@@ -94,7 +93,6 @@ impl Case {
     };
 }
 
-/// The result of the experiment.
 pub type SyncResult = ExperimentResult<SyncRow, Projected>;
 
 /// The parts of the result besides rows and answers.
@@ -183,7 +181,6 @@ impl PerSync {
 /// Counts of the two passes besides times and evidence.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counted {
-    /// Syncs of each timing run.
     pub syncs_per_run: u64,
     pub latency: Latency,
     pub observed_syncs: u64,

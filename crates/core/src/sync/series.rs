@@ -44,7 +44,6 @@ impl Second {
         }
     }
 
-    /// Syncs a second.
     pub fn syncs_per_s(&self) -> f64 {
         self.per_s(self.syncs)
     }

@@ -13,7 +13,6 @@ use crate::environment::Backend;
 use crate::gap::{Countable, Gap, Reason};
 use crate::op::FileId;
 
-/// The rows of an interval.
 pub fn assemble(counted: &Counted) -> Interval {
     let pairs = Pairs::of(counted);
     let devices = devices(counted);

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::figures::RequestFigures;
 use crate::evidence::Cause;
 
-/// Requests of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Requests {
     /// Requests issued in the interval.
     pub count: u64,
-    /// Bytes they carried.
     pub bytes: u64,
 }
 
@@ -43,7 +41,6 @@ macro_rules! causes {
             pub latency: Latencies,
         }
 
-        /// Latency of requests by their cause.
         #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
         #[cfg_attr(test, derive(JsonSchema))]
         pub struct Latencies {
@@ -53,7 +50,6 @@ macro_rules! causes {
         }
 
         impl Causes {
-            /// Of one cause.
             pub fn of(&self, cause: Cause) -> RequestFigures {
                 match cause {
                     $(Cause::$cause => figures(self.$name, self.latency.$name),)*

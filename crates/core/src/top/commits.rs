@@ -18,7 +18,6 @@ pub type Transaction = (u32, u32);
 pub struct CommitWait {
     pub process: u32,
     pub file: Option<FileId>,
-    /// What was committed.
     pub transaction: Transaction,
     pub count: u64,
 }

@@ -8,7 +8,6 @@ use crate::evidence::Cause;
 use crate::gap::Gap;
 use crate::op::FileId;
 
-/// Calls of one purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallSum {
     pub count: u64,
@@ -22,7 +21,6 @@ pub struct CallSum {
 pub struct PageSum {
     /// Pages asked for.
     pub lookups_pages: u64,
-    /// Pages waited for.
     pub missed_pages: u64,
     /// Pages brought in, those waited for included.
     pub filled_pages: u64,
@@ -32,15 +30,12 @@ pub struct PageSum {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RequestSum {
-    /// Requests issued.
     pub count: u64,
-    /// Bytes they carried.
     pub bytes: u64,
     /// Requests that ended, which may have been issued in an earlier interval.
     pub ended: u64,
     /// Issue to completion of these, nanoseconds.
     pub time_ns: u64,
-    /// The longest, nanoseconds.
     pub longest_ns: u64,
 }
 
@@ -72,7 +67,6 @@ pub struct RequestRow {
     /// The process that submitted it; `None` for the kernel's threads, and for requests that name no
     /// file: those are the file system's.
     pub process: Option<u32>,
-    /// How many.
     pub sum: RequestSum,
 }
 
@@ -103,7 +97,6 @@ pub struct Disk {
     pub filesystems: Vec<(String, Vec<u8>)>,
 }
 
-/// What of the strata is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strata {
     pub calls: bool,
@@ -114,7 +107,6 @@ pub struct Strata {
 /// Of iostrata itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Own {
-    /// Its process.
     pub process: u32,
     /// CPU time of all its threads, nanoseconds.
     pub cpu_ns: u64,
@@ -122,14 +114,12 @@ pub struct Own {
     pub peak_resident_bytes: u64,
 }
 
-/// One interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     /// Its begin, nanoseconds since 1970.
     pub started_ns: u64,
     pub length_ns: u64,
     pub strata: Strata,
-    /// How.
     pub ways: Vec<Way>,
     /// By process and file.
     pub shares: Vec<Share>,
@@ -145,7 +135,6 @@ pub struct Counted {
     /// Dirty at the end.
     pub dirty: Option<Dirty>,
     pub own: Own,
-    /// Events that were lost.
     pub lost_events: u64,
     pub missing: Vec<Gap>,
 }

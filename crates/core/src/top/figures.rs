@@ -35,7 +35,6 @@ impl Calls {
         self.each().iter().map(|of| of.count).sum()
     }
 
-    /// Time in all calls, seconds.
     pub fn time_s(&self) -> f64 {
         self.each().iter().map(|of| of.time_s).sum()
     }
@@ -50,7 +49,6 @@ impl Calls {
 pub struct Pages {
     /// Pages asked for.
     pub lookups_pages: u64,
-    /// Pages that were not there and were waited for.
     pub missed_pages: u64,
     /// Pages brought in before anybody waited for them.
     pub prefetched_pages: u64,
@@ -64,7 +62,6 @@ pub struct Pages {
 pub struct RequestFigures {
     /// Requests issued in the interval.
     pub count: u64,
-    /// Bytes they carried.
     pub bytes: u64,
     /// Requests that ended in the interval, also those issued before it.
     pub ended: u64,
@@ -85,9 +82,7 @@ impl RequestFigures {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRequests {
-    /// Requests that read.
     pub reads: RequestFigures,
-    /// Requests that write.
     pub data: RequestFigures,
 }
 
@@ -111,7 +106,6 @@ pub struct Work {
 }
 
 impl Work {
-    /// Bytes of requests.
     pub fn device_bytes(&self) -> u64 {
         self.device.map_or(0, |device| device.bytes())
     }

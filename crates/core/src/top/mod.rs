@@ -68,7 +68,6 @@ pub struct Interval {
     pub devices: Vec<Device>,
     /// Who waited for syncs, most time first, and what the file system did meanwhile.
     pub syncs: Vec<SyncWait>,
-    /// Events that were lost in the interval.
     pub lost_events: u64,
     pub missing: Vec<Gap>,
 }
@@ -116,7 +115,6 @@ impl Interval {
     }
 }
 
-/// What iostrata costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
@@ -163,12 +161,10 @@ pub struct Process {
     pub parent_pid: Option<u32>,
     /// Path of its cgroup (version 2); `null` when unknown.
     pub cgroup: Option<String>,
-    /// Whether it is iostrata itself.
     pub is_iostrata: bool,
     /// The file of which it has most bytes of requests, then most time in calls; `null` when no file
     /// is known.
     pub busiest_file: Option<String>,
-    /// What it did.
     #[serde(flatten)]
     pub work: Work,
     /// What `/proc/PID/io` says, where nothing else does.
@@ -193,25 +189,21 @@ pub struct File {
     pub disk: Option<String>,
     /// Processes that used it, most time in calls first.
     pub pids: Vec<u32>,
-    /// What was done with it.
     #[serde(flatten)]
     pub work: Work,
 }
 
-/// The files of one directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Directory {
     /// Its path; `null` for all files whose path is unknown.
     pub path: Option<String>,
-    /// Files that were used.
     pub files: u64,
     /// What was done with them.
     #[serde(flatten)]
     pub work: Work,
 }
 
-/// The processes of one cgroup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Cgroup {
@@ -219,12 +211,10 @@ pub struct Cgroup {
     pub path: Option<String>,
     /// Processes that used files.
     pub processes: u64,
-    /// What they did.
     #[serde(flatten)]
     pub work: Work,
 }
 
-/// The processes of one container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Container {
@@ -234,7 +224,6 @@ pub struct Container {
     pub cgroup: String,
     /// Processes that used files.
     pub processes: u64,
-    /// What they did.
     #[serde(flatten)]
     pub work: Work,
 }
@@ -250,7 +239,6 @@ pub struct Device {
     pub requests: Causes,
 }
 
-/// A mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileSystem {
@@ -267,7 +255,6 @@ pub struct SyncWait {
     pub name: Option<String>,
     /// The file; `null` when unknown.
     pub path: Option<String>,
-    /// Its syncs.
     #[serde(flatten)]
     pub syncs: CallFigures,
     /// Its synchronous writes: by a descriptor that was opened with `O_SYNC` or `O_DSYNC`, with `RWF_SYNC` or

@@ -30,14 +30,12 @@ pub struct ProcessIo {
     pub cancelled_write_bytes: u64,
 }
 
-/// One process at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Its start, clock ticks since boot: tells it from a later one with its number.
     pub started_ticks: u64,
     /// Name of its first thread.
     pub name: String,
-    /// Its counters.
     pub io: ProcessIo,
 }
 
@@ -54,7 +52,6 @@ pub struct Samples {
     pub refused: u64,
     /// Dirty at that moment.
     pub dirty: Option<Dirty>,
-    /// Of iostrata.
     pub own: Own,
 }
 

@@ -2,17 +2,13 @@
 
 use super::{Interval, Work};
 
-/// What a row is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum By {
     #[default]
     Process,
     File,
-    /// A directory, with the files in it.
     Directory,
-    /// A cgroup, with its processes.
     Cgroup,
-    /// A container, with its processes.
     Container,
     /// A disk, with its requests by cause.
     Device,
@@ -24,7 +20,6 @@ pub enum Sort {
     /// Bytes of device requests.
     #[default]
     Device,
-    /// Time in calls.
     Time,
     Calls,
     /// Bytes read by calls.
@@ -38,7 +33,6 @@ pub enum Sort {
     Dirtied,
 }
 
-/// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Selection {
     /// What a row is: disks are chosen where they are the rows, and stay those of the machine elsewhere.

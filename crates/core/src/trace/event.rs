@@ -17,7 +17,6 @@ pub struct Event {
     pub call: Call,
     /// The open file that it used, if known.
     pub open: Option<OpenFile>,
-    /// Its effect.
     pub did: Did,
 }
 
@@ -34,7 +33,6 @@ pub struct OpenFile {
 pub enum Did {
     /// A change of a file. Its description is that of the open file, its node the kernel's.
     Changed(Change),
-    /// A change of names.
     Named(NameChange),
     /// Consecutive writes of one thread to one file.
     Wrote(Writes),

@@ -61,7 +61,6 @@ pub(super) fn file_rows(
     rows.collect()
 }
 
-/// The rows of one file.
 #[derive(Default)]
 struct Own<'a> {
     syscalls: Vec<&'a mut SyscallRow>,

@@ -32,11 +32,9 @@ pub enum Headline<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs<'a> {
     pub finding: &'a Finding,
-    /// Its cost, seconds.
     pub cost_s: f64,
     /// Its cost as a share of the run, at most 1; `None` when it is a sum over concurrent threads.
     pub share: Option<f64>,
-    /// The saving of the advice.
     pub saving: Option<Saving>,
     /// The calls that took this time, by name and number; `None` when it is not the time of one
     /// kind of calls on the finding's file.
@@ -45,7 +43,6 @@ pub struct Costs<'a> {
     pub syncs: Option<AllSyncs>,
 }
 
-/// All syncs of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AllSyncs {
     pub count: u64,
@@ -87,7 +84,6 @@ pub enum Part {
     /// On the CPU outside file I/O.
     Cpu,
     Files,
-    /// Waiting.
     Waits,
 }
 

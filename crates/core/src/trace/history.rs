@@ -77,7 +77,6 @@ impl Happened {
         self.first_ns.truncate(MOMENTS);
     }
 
-    /// Whether there is any.
     pub fn is_any(&self) -> bool {
         self.count > 0
     }
@@ -97,7 +96,6 @@ pub enum NameHolder {
     Vacant,
     /// A file that the run itself had created had that name.
     Own,
-    /// Unknown from the run.
     Unknown,
     /// An older file had that name, and lost it.
     Existing,
@@ -108,11 +106,8 @@ pub enum NameHolder {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Naming {
-    /// It was created with it.
     Created,
-    /// It was renamed to it.
     Renamed,
-    /// It was linked to it.
     Linked,
 }
 
@@ -211,7 +206,6 @@ pub struct FileHistory {
     pub unlinked: bool,
     /// Time of its removal, if it is older than the run.
     pub removed: Happened,
-    /// Process that removed it.
     pub removed_by: Option<u32>,
     /// Whether it was removed, and neither its directory nor its whole file system was synced
     /// afterwards.

@@ -79,7 +79,6 @@ pub struct TraceResult {
     pub attached: Option<Attached>,
     /// Exit code; `null` if a signal ended it, or it was attached to and is still running.
     pub exit_code: Option<i32>,
-    /// Signal that ended it.
     pub signal: Option<i32>,
     /// Its start, or the time of attaching, nanoseconds of `CLOCK_MONOTONIC`: the clock of the
     /// moments in [`FileHistory`].
@@ -94,7 +93,6 @@ pub struct TraceResult {
     pub backend: Backend,
     /// Lost events; counts may be too low by this many.
     pub lost_events: u64,
-    /// The whole run.
     pub evidence: Evidence,
     /// The kernel's accounting for the processes, when the events of the lower strata were not
     /// observed: figures of whole processes, not of files.
@@ -103,7 +101,6 @@ pub struct TraceResult {
     /// The operation log that was written; `null` when none was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recording: Option<RecordingRow>,
-    /// Bytes at each stratum.
     pub bytes: Descent,
     /// Calls and requests over time; `null` if there were none.
     pub timeline: Option<Timeline>,
@@ -140,7 +137,6 @@ pub struct Descent {
     pub written_bytes: u64,
     /// Bytes of the page cache that were dirtied, in whole folios.
     pub dirtied_bytes: Option<u64>,
-    /// Bytes read from the device for it.
     pub device_read_bytes: Option<u64>,
     /// Minimum and maximum, when other programs shared the disk.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -196,7 +192,6 @@ pub struct CallRow {
     /// System call, or `io_uring.<operation>`.
     pub name: String,
     pub count: u64,
-    /// Calls that failed.
     pub errors: u64,
     /// Bytes moved; 0 for calls that move none.
     pub bytes: u64,
@@ -242,7 +237,6 @@ impl CallRow {
     }
 }
 
-/// One call on one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileCall {
@@ -283,7 +277,6 @@ pub struct Synced {
     pub time_s: f64,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRow {
@@ -307,7 +300,6 @@ pub struct FileRow {
     pub reads: Moved,
     pub writes: Moved,
     pub syncs: Synced,
-    /// Every call on it.
     pub calls: Vec<FileCall>,
     /// Page cache and device, for this file.
     pub evidence: Evidence,
@@ -380,7 +372,6 @@ pub struct DirectoryRow {
     pub renamed: u64,
     /// Renames over an existing file whose new contents had not been synced.
     pub renamed_unsynced: u64,
-    /// Names removed.
     pub removed: u64,
     /// `fsync` calls on the directory.
     pub syncs: u64,

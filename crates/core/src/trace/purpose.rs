@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use super::FileKind;
 use super::calls::{Effect, effect};
 
-/// Calls with the same purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CallGroup {
     /// Moves bytes of a file to the program.
@@ -63,7 +62,6 @@ impl FileKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// From the file.
     Read,
     /// Into the file.
     Write,
@@ -84,12 +82,10 @@ pub fn is_sync(call: &str) -> bool {
     effect(call) == Some(Effect::Syncs)
 }
 
-/// Whether the call opens a file.
 pub fn is_open(call: &str) -> bool {
     effect(call) == Some(Effect::Opens)
 }
 
-/// The purpose of a call on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -27,7 +27,6 @@ pub struct TimedRuns {
     /// The files that were evicted from the page cache before each timed run and before the
     /// observed one; `null` when that was not requested.
     pub cold: Option<Cold>,
-    /// The timed runs, in their order.
     pub each: Vec<TimedRun>,
     /// Their elapsed times; `null` when there are none.
     pub wall_s: Option<Spread>,
@@ -39,7 +38,6 @@ pub struct TimedRuns {
     pub others_cpus: Option<f64>,
 }
 
-/// One timed run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct TimedRun {
@@ -54,7 +52,6 @@ pub struct TimedRun {
     pub max_resident_bytes: Option<u64>,
     /// Exit code; `null` when a signal ended it.
     pub exit_code: Option<i32>,
-    /// Signal that ended it.
     pub signal: Option<i32>,
 }
 
@@ -65,7 +62,6 @@ impl TimedRun {
     }
 }
 
-/// Times of several runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Spread {
@@ -128,7 +124,6 @@ pub enum Doubt {
     Failed(usize),
     /// Ratio of the first run to the median.
     FirstSlower(f64),
-    /// Number of outliers.
     Outliers(usize),
 }
 
@@ -186,7 +181,6 @@ fn outliers(values: &[f64]) -> Vec<usize> {
 }
 
 impl TraceResult {
-    /// Times of the unobserved runs, if there were any.
     pub fn timed(&self) -> Option<Spread> {
         self.runs.as_ref()?.wall_s
     }

@@ -15,7 +15,6 @@ pub struct Selection {
     pub path: Option<Pattern>,
     /// Files on which this call was made, with all their figures; among the calls only this one.
     pub call: Option<String>,
-    /// The sort column.
     pub sort: Sort,
     /// Maximum number of rows in each table.
     pub top: Option<usize>,
@@ -36,13 +35,10 @@ pub enum Sort {
     Blocked,
     Read,
     Written,
-    /// Calls that sync.
     Syncs,
-    /// Calls that open.
     Opens,
     /// Bytes of the page cache that became dirty.
     Dirtied,
-    /// Bytes that the device read.
     DeviceRead,
     /// Bytes that the device wrote.
     DeviceWritten,
@@ -188,7 +184,6 @@ impl Selection {
         self.sort.sort(tasks, |task| &task.name, figure);
     }
 
-    /// Whether a file was chosen.
     pub fn has(&self, run: &TraceResult, file: &FileRow) -> bool {
         let is_called = file.calls.iter().any(|call| self.has_call(&call.row.name));
         (self.call.is_none() || is_called)
@@ -199,7 +194,6 @@ impl Selection {
                     .is_some_and(|path| self.has_path(run, path)))
     }
 
-    /// Whether a path was chosen.
     pub fn has_path(&self, run: &TraceResult, path: &str) -> bool {
         let Some(pattern) = &self.path else {
             return true;
@@ -210,7 +204,6 @@ impl Selection {
             .any(|text| pattern.matches(text))
     }
 
-    /// Whether a call was chosen.
     pub fn has_call(&self, name: &str) -> bool {
         self.call.as_ref().is_none_or(|call| call == name)
     }

@@ -63,7 +63,6 @@ impl Shape {
         }
     }
 
-    /// Number of all transfers.
     fn transfers(&self) -> u64 {
         self.sizes
             .iter()

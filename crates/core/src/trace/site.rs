@@ -35,7 +35,6 @@ pub struct Site {
     pub stack: Arc<[String]>,
     /// Share of the time of this call on this file, from 0 to 1, by its samples.
     pub share: f64,
-    /// Number of stacks sampled there.
     pub samples: u64,
     /// Why the stack is incomplete; `null` when it is complete.
     pub why_not: Option<String>,
@@ -104,7 +103,6 @@ impl CallSites<'_> {
     }
 }
 
-/// The rows of each file.
 pub(super) fn by_file(rows: &[SiteRow]) -> HashMap<FileId, Vec<&SiteRow>> {
     let mut files: HashMap<FileId, Vec<&SiteRow>> = HashMap::new();
     for row in rows {

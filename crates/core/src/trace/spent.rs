@@ -31,7 +31,6 @@ pub struct InCalls {
 }
 
 impl InCalls {
-    /// The sum.
     pub fn total_s(&self) -> f64 {
         self.file_s() + self.waiting_s
     }

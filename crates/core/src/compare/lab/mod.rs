@@ -88,7 +88,6 @@ pub fn lab(first: &Pair<'_>, further: &[Pair<'_>]) -> Comparison {
     comparison
 }
 
-/// The experiment with the same name.
 fn same<'a>(result: &'a LabResult, as_this: &Experiment) -> Option<&'a Experiment> {
     let mut experiments = result.experiments.iter();
     experiments.find(|one| one.shared().id == as_this.shared().id)

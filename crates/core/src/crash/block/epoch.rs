@@ -76,7 +76,6 @@ pub struct Request {
     pub action: Action,
 }
 
-/// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Bytes for a range.

@@ -35,7 +35,6 @@ pub(in crate::crash) fn letters(letter: char, bytes: u32) -> Payload {
     }
 }
 
-/// A log in the making.
 pub(in crate::crash) struct Log {
     operations: Vec<Operation>,
     now_ns: u64,

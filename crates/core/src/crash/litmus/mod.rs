@@ -40,7 +40,6 @@ pub struct Litmus {
     pub does: &'static str,
     /// What is there before it, and durable.
     pub given: &'static [Given],
-    /// What it calls.
     pub calls: &'static [Call],
     /// The paths whose state is its outcome.
     pub looks_at: &'static [&'static str],
@@ -118,7 +117,6 @@ impl Litmus {
         SHORT.iter().chain(LOGGED)
     }
 
-    /// The program with this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         Self::all().find(|litmus| litmus.name == name)
     }

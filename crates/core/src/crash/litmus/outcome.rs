@@ -6,7 +6,6 @@ use crate::record::{Body, Contents, Source, Tree};
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// A directory.
     Directory,
     /// A file: runs of equal bytes, each with its length.
     File(Vec<(u8, u64)>),
@@ -49,7 +48,6 @@ fn contents(runs: &[(u8, u64)]) -> String {
     runs.collect::<Vec<_>>().join("+")
 }
 
-/// What a tree has at these paths.
 pub(super) fn files(tree: &Tree, paths: &[&str]) -> String {
     let mut all = Vec::new();
     for path in paths {

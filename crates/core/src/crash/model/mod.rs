@@ -280,7 +280,6 @@ pub(super) fn ended_before(one: &Step, other: &Step) -> bool {
     one.end < other.begin
 }
 
-/// Number of the block.
 fn block(offset: u64) -> u64 {
     offset / BLOCK_BYTES
 }

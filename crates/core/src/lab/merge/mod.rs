@@ -27,7 +27,6 @@ pub enum MergeError {
          {LONGEST_NAME} letters, digits, dots, hyphens and underscores"
     )]
     Name(String),
-    /// A result of several machines.
     #[error(
         "{file} is itself merged from results of several machines; name the results it was made \
          from"

@@ -38,7 +38,6 @@ pub struct Tree {
     memory_bytes: u64,
 }
 
-/// One node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     pub kind: FileKind,
@@ -50,7 +49,6 @@ pub struct Node {
     name: Option<Name>,
 }
 
-/// The contents of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     File(Contents),
@@ -114,7 +112,6 @@ impl Tree {
         self.root
     }
 
-    /// A node in the log.
     pub fn node(&self, id: FileId) -> Option<&Node> {
         self.nodes.get(&id).map(Arc::as_ref)
     }

@@ -6,7 +6,6 @@ use crate::figures::{number, rate};
 use crate::judge::{Finding, Missing, Requests};
 use crate::sync::{SyncCall, Write};
 
-/// Range that counts as about five.
 const ABOUT_FIVE: std::ops::RangeInclusive<f64> = 4.5..=5.5;
 
 /// From this share of a lone writer's transactions on, several writers share none.

@@ -7,7 +7,6 @@ use super::Figures;
 pub struct Device {
     /// Name on the command line and in tables.
     pub name: &'static str,
-    /// Its meaning.
     pub class: &'static str,
     /// One write of 4 KiB, microseconds.
     pub write_us: f64,
@@ -17,7 +16,6 @@ pub struct Device {
     pub iops: Option<f64>,
     /// Where the figures come from.
     pub source: &'static str,
-    /// The assumption.
     pub assumption: Option<&'static str>,
 }
 
@@ -35,7 +33,6 @@ impl Device {
     }
 }
 
-/// The built-in devices.
 pub const DEVICES: [Device; 8] = [
     Device {
         name: "hdd-7200",

@@ -58,7 +58,6 @@ pub struct Projection {
     pub device: Figures,
     /// Row whose requests were taken, 1-based.
     pub row: usize,
-    /// Syncs a second.
     pub syncs_per_s: f64,
     /// What was measured on that device; only for a projection of the measured
     /// device itself, as a check of the model.

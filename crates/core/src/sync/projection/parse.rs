@@ -11,10 +11,8 @@ pub enum DeviceError {
         known()
     )]
     Unknown { name: String },
-    /// A figure that a device does not have.
     #[error("unknown key {key:?}; a device has iops, write_us and flush_us")]
     Key { key: String },
-    /// The same figure twice.
     #[error("{key} is given twice")]
     Twice { key: &'static str },
     /// No number, or one that makes no sense.

@@ -25,13 +25,11 @@ pub struct ProcessKey {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileKey {
-    /// By its path.
     Path(String),
     /// By device, `major:minor`, and inode number.
     Inode(String, u64),
 }
 
-/// What a row did.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Did {
     /// As the kernel side counts it.
@@ -44,7 +42,6 @@ pub struct Did {
 pub struct Sums {
     /// Whether paths identify files; where they are not known, and otherwise, the inode does.
     by_path: bool,
-    /// What observes.
     pub backend: Option<Backend>,
     pub intervals: u64,
     /// Time that they cover, seconds.
@@ -57,7 +54,6 @@ pub struct Sums {
     pub files: Slots<FileKey, Did>,
     /// By cgroup; `None` for processes of which it is unknown.
     pub cgroups: Slots<Option<String>, Did>,
-    /// Requests by disk.
     pub disks: Slots<String, Causes>,
     /// CPU time of iostrata, seconds.
     pub own_cpu_s: f64,

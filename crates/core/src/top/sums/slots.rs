@@ -9,7 +9,6 @@ const HALF_LIFE_S: f64 = 60.0;
 /// Sums by key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slots<K, V> {
-    /// Places.
     most: usize,
     own: BTreeMap<K, Slot<V>>,
     others: Option<V>,
@@ -20,7 +19,6 @@ pub struct Slots<K, V> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Slot<V> {
     sum: V,
-    /// What it did lately.
     recent: f64,
 }
 
@@ -113,7 +111,6 @@ impl<K: Ord + Clone, V: AddAssign + Copy> Slots<K, V> {
         self.others_now
     }
 
-    /// Places.
     pub fn most(&self) -> usize {
         self.most
     }

@@ -10,7 +10,6 @@ use crate::bytes;
 pub use judge::{Judged, Outcome, Sight, judge};
 pub use parse::{BudgetError, parse};
 
-/// One limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// The subject of the limit.
@@ -22,7 +21,6 @@ pub struct Budget {
     pub limit: Amount,
 }
 
-/// The subject of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Of {
     /// One system call, or `io_uring.<operation>`.
@@ -35,7 +33,6 @@ pub enum Of {
     Syncs,
     /// Calls that open by path.
     Opens,
-    /// Reads from the device.
     DeviceReads,
     /// Writes to the device, of every cause.
     DeviceWrites,

@@ -36,15 +36,12 @@ pub enum BudgetError {
     Measure {
         name: String,
         measure: Measure,
-        /// Its measures.
         known: Vec<&'static str>,
     },
-    /// A limit that is not a whole number.
     #[error("`{limit}` is not a number of calls; write a whole number such as 10")]
     Count { limit: String },
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// A limit that is not a time.
     #[error("`{limit}` is not a time; write 100us, 20ms, 1.5s or 2min")]
     Time { limit: String },
 }

@@ -27,7 +27,6 @@ pub enum Effect {
     Syncs,
     /// Opens a name as a descriptor.
     Opens,
-    /// Closes a descriptor.
     Closes,
     /// Maps a file's pages into the program, or makes memory writable.
     Maps,
@@ -47,16 +46,13 @@ pub enum Effect {
     Queues,
     /// Sleeps for reasons other than files.
     Waits,
-    /// No effect.
     Nothing,
 }
 
 /// Where a call is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counted {
-    /// By its name only.
     ByName,
-    /// For its file.
     AtFile,
 }
 
@@ -65,7 +61,6 @@ pub enum Counted {
 pub enum Following {
     /// It changes nothing that they record.
     NotNeeded,
-    /// Both record it.
     Both,
     /// The history records it; the log is incomplete after it, for this reason.
     HistoryOnly(NotFollowed),
@@ -78,7 +73,6 @@ pub enum Following {
 pub struct Group {
     pub effect: Effect,
     pub counted: Counted,
-    /// Whether their effect is followed.
     pub following: Following,
     /// Their names, separated by white space: system calls, `io_uring.<operation>`,
     /// `aio.<operation>`, and requests identified by their arguments, `ioctl(FICLONE)`.

@@ -23,7 +23,6 @@ struct Directory {
 }
 
 impl Directory {
-    /// Whether any name in it changed.
     fn has_changed(&self) -> bool {
         let row = &self.row;
         row.made + row.renamed + row.removed + row.syncs > 0
@@ -75,7 +74,6 @@ impl Directories {
         }
     }
 
-    /// A directory was removed.
     pub(super) fn removed(&mut self, path: &[u8]) {
         if let Some(directory) = self.directories.get_mut(path) {
             directory.made_by = None;

@@ -43,14 +43,12 @@ const NOT_FOUND: [i32; 2] = [2, NOT_DIRECTORY];
 /// `ENOTDIR`
 const NOT_DIRECTORY: i32 = 20;
 
-/// The result of following.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Followed {
     /// Files that were changed or synced.
     pub files: BTreeMap<FileId, Box<FileHistory>>,
     /// Last name of each file that was renamed.
     pub renamed_to: BTreeMap<FileId, Vec<u8>>,
-    /// Directories whose names changed.
     pub directories: Vec<DirectoryRow>,
     /// Paths that were looked up and do not exist.
     pub not_found: Vec<NotFound>,
@@ -65,7 +63,6 @@ pub struct LeftOut {
     /// Files whose history was not kept, or was dropped after their removal. A file that comes back
     /// later is counted again.
     pub files: u64,
-    /// Names that were not kept.
     pub names: u64,
     /// Changes of names in directories that were not kept.
     pub name_changes: u64,
@@ -88,7 +85,6 @@ impl LeftOut {
     }
 }
 
-/// A file with a name.
 #[derive(Debug)]
 struct Known {
     path: Path,
@@ -389,7 +385,6 @@ const MAPPED: usize = 1 << 10;
 /// Maximum number of processes.
 const PROCESSES: usize = 1 << 10;
 
-/// The mappings of all processes.
 #[derive(Debug, Default)]
 struct Mappings(HashMap<u32, Vec<FileId>>);
 

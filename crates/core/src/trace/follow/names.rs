@@ -12,10 +12,8 @@ pub(super) type Path = Arc<[u8]>;
 /// Maximum bytes of paths: some 100,000 of them.
 const ROOM_BYTES: usize = 16 << 20;
 
-/// The state of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
-    /// It belongs to this file.
     File(FileId),
     /// It is in use; the file is unknown.
     Present,

@@ -14,7 +14,6 @@ const APART: usize = 16;
 pub(super) struct Pending(VecDeque<(Span, u64)>);
 
 impl Pending {
-    /// Adds a change.
     pub(super) fn add(&mut self, span: Span, amount: u64) {
         self.0.push_back((span, amount));
         if self.0.len() > APART

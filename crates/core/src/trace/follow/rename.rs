@@ -13,7 +13,6 @@ const EXISTS: i32 = 17;
 /// The effect of a rename on the file that has the new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It is replaced.
     Replacing,
     /// There is none, or the call fails.
     Fresh,

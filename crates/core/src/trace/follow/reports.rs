@@ -19,7 +19,6 @@ struct Process {
     changed: Vec<FileId>,
 }
 
-/// The reports of all processes.
 #[derive(Debug, Default)]
 pub(super) struct Reports(HashMap<u32, Process>);
 

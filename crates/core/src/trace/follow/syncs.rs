@@ -33,7 +33,6 @@ enum Unsynced {
     Growing,
     /// Contents had changed, but not the length.
     Steady,
-    /// Unknown.
     Unclear,
 }
 

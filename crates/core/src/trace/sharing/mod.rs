@@ -29,7 +29,6 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// The disks in question.
     pub(super) fn all_disks(&self) -> Vec<u32> {
         let disks: BTreeSet<u32> = self.disks.values().flatten().copied().collect();
         disks.into_iter().collect()

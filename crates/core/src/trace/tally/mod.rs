@@ -150,7 +150,6 @@ impl Tally {
         first_was_there
     }
 
-    /// A call has ended.
     pub fn call(&mut self, ended: Ended) {
         let call = &ended.call;
         let thread = self

@@ -39,7 +39,6 @@ struct Run {
     writes: Writes,
 }
 
-/// One observed thread.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) task: Task,

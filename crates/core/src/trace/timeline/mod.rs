@@ -20,7 +20,6 @@ const PER_DOUBLING: u32 = 1 << (FIRST_MOMENTS_POWER - 1);
 /// what comes later is added to the very last.
 const DOUBLINGS: u32 = 16;
 
-/// Maximum number of moments.
 pub const MOMENTS: u32 = (1 << FIRST_MOMENTS_POWER) + DOUBLINGS * PER_DOUBLING;
 
 /// The moment of a time, nanoseconds since the start.
@@ -116,7 +115,6 @@ pub struct CallSeries {
 pub struct RequestSeries {
     pub cause: Cause,
     pub counts: Vec<u64>,
-    /// Bytes they carried.
     pub bytes: Vec<u64>,
 }
 

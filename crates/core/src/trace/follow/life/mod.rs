@@ -34,7 +34,6 @@ pub(super) struct Life {
     old_bytes: u64,
     /// Part of these that was overwritten.
     overwritten: Option<(u64, u64)>,
-    /// Number of its names.
     links: u32,
     syncs: Syncs,
     pending: Pending,
