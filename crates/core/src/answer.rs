@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 names! {
     /// What the measured rows say about a claim.
     pub enum Verdict {
+        /// The evidence supports the claim.
         Holds = "holds",
+        /// The evidence contradicts the claim.
         Refuted = "refuted",
         /// The difference is inside the noise, or a needed row is missing.
         Inconclusive = "inconclusive",

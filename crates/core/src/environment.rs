@@ -95,6 +95,7 @@ pub struct Storage {
     pub path: String,
     /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
+    /// Mount and superblock options.
     pub mount_options: String,
     /// Whether the file system has a journal or log; `null` when unknown.
     pub journal: Option<bool>,

@@ -41,10 +41,15 @@ impl FileId {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileKind {
+    /// File contents.
     Regular,
+    /// Directory.
     Directory,
+    /// Symbolic link.
     Symlink,
+    /// FIFO, or pipe.
     Pipe,
+    /// Socket.
     Socket,
     /// Terminal, `/dev/null` and the like.
     CharacterDevice,

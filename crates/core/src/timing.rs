@@ -8,6 +8,7 @@ use crate::stats::{self, Ends};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Sample {
+    /// Elapsed time, seconds.
     pub real_s: f64,
     /// CPU time in user mode, seconds.
     pub user_s: f64,

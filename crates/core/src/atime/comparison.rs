@@ -64,6 +64,7 @@ pub struct Comparison {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Saving {
+    /// Estimate, per cent.
     pub percent: f64,
     /// Lower end of the interval; `null` when the samples are too few for one.
     pub low_percent: Option<f64>,

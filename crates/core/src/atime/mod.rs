@@ -31,6 +31,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub struct TouchCase {
     pub operation: Operation,
     pub mount: Mount,
+    /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
 }
 
@@ -100,6 +101,7 @@ pub struct LoopCase {
     pub reading: Reading,
     /// Under which mount option.
     pub mount: Mount,
+    /// File-system type, as in `/proc/self/mountinfo`.
     pub filesystem: String,
     /// Opens, reads and closes.
     pub reads: u64,

@@ -2,6 +2,7 @@
 
 names! {
     pub enum Operation {
+        /// `stat`.
         Stat = "stat",
         /// `open` for reading; looked at while it is still open.
         Open = "open",
@@ -11,7 +12,9 @@ names! {
         Read = "read",
         /// `read` of 0 bytes.
         ReadZero = "read_zero",
+        /// `pread64`.
         Pread = "pread",
+        /// `readv`.
         Readv = "readv",
         /// `mmap` for reading, no page touched.
         Mmap = "mmap",
@@ -23,7 +26,9 @@ names! {
         Readlink = "readlink",
         /// `read` of a file opened with `O_NOATIME`.
         NoatimeRead = "noatime_read",
+        /// `write`.
         Write = "write",
+        /// `truncate`.
         Truncate = "truncate",
         /// `execve` of the file.
         Exec = "exec",
@@ -70,7 +75,9 @@ impl Operation {
 names! {
     /// The file whose access time is meant.
     pub enum Subject {
+        /// A regular file.
         File = "file",
+        /// A directory.
         Directory = "directory",
         /// A symbolic link itself.
         Link = "link",

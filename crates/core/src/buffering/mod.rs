@@ -31,9 +31,13 @@ names! {
         Buffered = "buffered",
         /// The buffer is flushed after every record: one `write` each.
         Flush = "flush",
+        /// `write` and `fsync` each.
         Fsync = "fsync",
+        /// `write` and `fdatasync` each.
         Fdatasync = "fdatasync",
+        /// File opened with `O_SYNC`.
         OSync = "o_sync",
+        /// File opened with `O_DSYNC`.
         ODsync = "o_dsync",
         /// `pwritev2` with `RWF_DSYNC`.
         RwfDsync = "rwf_dsync",
@@ -51,7 +55,9 @@ names! {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "BufferingCase"))]
 pub struct Case {
     pub mode: Mode,
+    /// Bytes per record.
     pub size_bytes: u64,
+    /// Records.
     pub count: u64,
 }
 
@@ -97,6 +103,7 @@ pub struct PerWrite {
     pub real_s: Option<f64>,
     /// Records per second, from the median time.
     pub writes_per_s: Option<f64>,
+    /// Bytes per writing system call.
     pub bytes_per_syscall: Option<f64>,
     pub dirtied_pages: Option<f64>,
     /// Requests with data.

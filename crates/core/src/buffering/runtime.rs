@@ -27,6 +27,7 @@ pub struct RuntimeCall {
 pub struct RuntimeBuffer {
     /// `C stdio`, `Python` ...
     pub runtime: String,
+    /// Version it reports.
     pub version: String,
     /// Call used in its own words, such as `open(path, "wb").write`.
     pub api: String,

@@ -28,6 +28,7 @@ pub struct Step {
 pub struct Timeline {
     pub mode: Mode,
     pub target: String,
+    /// Bytes per record.
     pub size_bytes: u64,
     /// In order.
     pub steps: Vec<Step>,

@@ -25,9 +25,13 @@ pub enum HoldKind {
     InMemory,
     /// A loop device uses the file.
     LoopDevice,
+    /// Processes whose memory the user may not inspect.
     HiddenProcesses,
+    /// The file changed during the operation.
     Changed,
+    /// There is not enough memory.
     Memory,
+    /// The file could not be read.
     Unreadable,
     /// No permitted interface reports what is resident.
     NotTold,
@@ -43,6 +47,7 @@ pub struct Hold {
     pub why: String,
     /// Bytes affected; `null` when unknown, or when the reason affects no bytes in particular.
     pub bytes: Option<u64>,
+    /// Processes involved.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub processes: Vec<Process>,
 }

@@ -75,6 +75,7 @@ pub enum Outcome {
     Partly,
     /// Not at all as requested.
     NotDone,
+    /// Its residency is unknown.
     Unknown,
 }
 
@@ -82,6 +83,7 @@ pub enum Outcome {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
+    /// `cachestat(2)`.
     Cachestat,
     /// `mincore(2)` for a file that the caller owns or may write to: for others it reports every
     /// page as resident (`can_do_mincore`, `mm/mincore.c`). It does not report dirty pages.

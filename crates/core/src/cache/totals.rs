@@ -14,6 +14,7 @@ pub struct Totals {
     pub unknown_files: u64,
     /// Those that are not, or not fully, in the requested state.
     pub failed_files: u64,
+    /// Lengths, bytes, of all files.
     pub size_bytes: u64,
     /// Bytes of the pages of files with known residency: the maximum that can be resident.
     pub known_bytes: u64,

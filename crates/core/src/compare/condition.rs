@@ -29,6 +29,7 @@ pub enum Weight {
     Machine,
     /// Measured in another way, or another subject was measured.
     Settings,
+    /// A caveat.
     Note,
 }
 

@@ -11,6 +11,7 @@ use crate::trace::{direction, is_open, is_sync};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Count {
+    /// What determines it.
     pub part: Part,
     /// The count, such as `fsync calls` or `data bytes`.
     pub what: String,

@@ -133,6 +133,7 @@ pub struct Rows {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Whole {
+    /// Name of the experiment.
     pub id: String,
     /// Pairs with times.
     pub timed: usize,
@@ -145,6 +146,7 @@ pub struct Whole {
     pub others_cpus: Sides<Option<f64>>,
 }
 
+/// One pair of rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
@@ -161,6 +163,7 @@ pub struct Row {
     pub per: String,
     /// Median times of all runs, seconds; `null` when a row has none.
     pub median_s: Sides<Option<f64>>,
+    /// Timing runs.
     pub runs: Sides<usize>,
     /// Ratio of the times, `new` over `base`; `null` when there is too little data.
     pub time: Option<TimeRatio>,
@@ -190,6 +193,7 @@ impl Row {
 pub struct Runs {
     /// Wall time, seconds. From one run each: shown, not judged.
     pub wall_s: Sides<f64>,
+    /// The programs and their arguments.
     pub commands: Sides<String>,
     /// Lost events: counts may be too low by this many.
     pub lost_events: Sides<u64>,
@@ -202,7 +206,9 @@ pub struct Runs {
     /// The unobserved timed runs; `null` unless both have some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timed: Option<Timed>,
+    /// Counts of the whole run that differ.
     pub counts: Vec<Count>,
+    /// Counts of the whole run that are equal.
     pub equal_counts: usize,
     /// Calls that are in both, largest difference in time first.
     pub calls: Vec<Calls>,

@@ -31,6 +31,7 @@ names! {
         MmapMemcpy = "mmap_memcpy",
         /// The source mapped, and handed to `write`.
         MmapWrite = "mmap_write",
+        /// `sendfile`.
         Sendfile = "sendfile",
         /// `splice` into a pipe and out of it.
         Splice = "splice",
@@ -93,10 +94,13 @@ pub struct Case {
     /// Bytes of the program's buffer; `None` where there is none or its size is
     /// another's affair.
     pub buffer_bytes: Option<u64>,
+    /// Whether the source was in the page cache.
     pub source: Source,
     /// Whether the copy ends with an `fsync` of the target, which is in the time.
     pub durable: bool,
+    /// Bytes that are copied.
     pub size_bytes: u64,
+    /// The target that is overwritten.
     pub destination: Destination,
 }
 

@@ -35,11 +35,13 @@ pub struct CalibrateResult {
 pub struct CalibrateSettings {
     /// Who else committed, one run each.
     pub pressures: Vec<Pressure>,
+    /// How many times each run was made.
     pub repeats: u32,
     /// Time that each request of the device took at least, seconds.
     pub delay_s: f64,
     /// The limit on images of each run.
     pub images: u64,
+    /// The seed of random subsets.
     pub seed: u64,
 }
 
@@ -56,6 +58,7 @@ pub struct LitmusRow {
     pub before: String,
     /// The files after it, without a crash.
     pub after: String,
+    /// What was recovered.
     pub outcomes: Vec<OutcomeRow>,
     /// What the model allows, and no recovery showed.
     pub not_recovered: Vec<NotRecovered>,
@@ -65,6 +68,7 @@ pub struct LitmusRow {
     pub sampled_epochs: u64,
     /// Epochs that were not tried, because of the limit on images.
     pub skipped_epochs: u64,
+    /// Time of all runs, seconds.
     pub seconds: f64,
 }
 
@@ -98,6 +102,7 @@ pub struct NotRecovered {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Soundness {
+    /// All of it.
     Sound,
     /// A model denies something that a file system left.
     Unsound,

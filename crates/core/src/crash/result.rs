@@ -19,6 +19,7 @@ pub const SCHEMA: &str = "iostrata.crash/1";
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CrashResult {
     pub schema: String,
+    /// The machine that the program ran on.
     pub environment: Environment,
     pub command: Vec<String>,
     /// The checker; `null` for the one that is built in.
@@ -33,6 +34,7 @@ pub struct CrashResult {
     pub interrupted_by: Option<String>,
     /// Which part of the states was looked at, as `2/4`; `null` for all.
     pub partition: Option<String>,
+    /// Of a merged result: the parts.
     pub parts: Vec<PartRow>,
     /// Of a part: what was said of each state, for `iostrata merge`.
     pub verdicts: Vec<Said>,
@@ -116,6 +118,7 @@ pub struct ModeRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FormatRow {
+    /// Its path in the directory.
     pub file: String,
     /// What it is, with an article.
     pub format: String,
@@ -219,7 +222,9 @@ pub struct Finding {
     pub culprit: OperationRow,
     /// The operation that should have waited for it.
     pub before: Option<OperationRow>,
+    /// What the checker said.
     pub message: String,
+    /// The models that allow it.
     pub possible_on: Vec<Model>,
     /// How it is known: `model`, `real recovery`.
     pub proven_by: Vec<String>,
@@ -250,8 +255,10 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OperationRow {
+    /// Its number in the log.
     pub op: u64,
     pub syscall: String,
+    /// The path it is about.
     pub path: Option<String>,
     /// The second path of a rename or a link.
     pub other_path: Option<String>,

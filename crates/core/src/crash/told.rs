@@ -59,7 +59,9 @@ pub enum Left {
     Durable,
     /// All of it, by chance.
     OnDisk,
+    /// A part.
     Partly,
+    /// Nothing.
     Lost,
     /// It changed nothing: a sync, or output.
     Done,
@@ -79,6 +81,7 @@ pub struct FileRow {
     pub at_bytes: Option<u64>,
     /// Its length after.
     pub after_bytes: Option<u64>,
+    /// What the crash made of it.
     pub state: FileState,
 }
 

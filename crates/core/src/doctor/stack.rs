@@ -39,7 +39,9 @@ pub struct Layer {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum LayerKind {
+    /// A mounted file system.
     FileSystem,
+    /// A partition of the disk below.
     Partition,
     /// A file used as a disk. The file system that holds it follows.
     Loop {
@@ -68,6 +70,7 @@ pub enum LayerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceNumber {
+    /// Driver.
     pub major: u32,
     /// Device of that driver.
     pub minor: u32,
@@ -126,6 +129,7 @@ pub struct Queue {
     pub write_cache: Option<String>,
     /// Whether the device takes forced-unit-access writes.
     pub fua: Option<bool>,
+    /// Active I/O scheduler.
     pub scheduler: Option<String>,
     /// Smallest unit the device addresses.
     pub logical_block_bytes: Option<u64>,

@@ -22,6 +22,7 @@ pub enum Phase {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
+    /// Any read.
     #[serde(rename = "reads")]
     Read,
     /// File contents.
@@ -32,9 +33,11 @@ pub enum Cause {
     Commit,
     /// Metadata in place.
     Metadata,
+    /// A cache flush without data.
     Flush,
     /// Discard, secure erase or write-zeroes.
     Discard,
+    /// A write of unknown cause.
     Unknown,
 }
 

@@ -42,6 +42,7 @@ pub(crate) use merge::{Joined, Stamp, Stamped};
 /// The schema name written into every lab result.
 pub const SCHEMA: &str = "iostrata.lab/1";
 
+/// A whole lab run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct LabResult {

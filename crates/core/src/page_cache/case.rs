@@ -70,6 +70,7 @@ names! {
         Json = "json",
         /// JSON into typed structures.
         JsonTyped = "json_typed",
+        /// Lines are counted.
         Lines = "lines",
         /// sum of 64-bit words: as cheap as looking at every byte can be.
         Checksum = "checksum",
@@ -79,8 +80,10 @@ names! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "PageCacheCase"))]
 pub struct Case {
+    /// Where the file is.
     pub state: State,
     pub reader: Reader,
+    /// Size of the file.
     pub size_bytes: u64,
     pub parse: Parse,
 }

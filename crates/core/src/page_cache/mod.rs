@@ -92,6 +92,7 @@ pub struct Percentiles {
     /// 99.9 % take no longer.
     pub p999: f64,
     pub max: f64,
+    /// Operations.
     pub count: u64,
 }
 

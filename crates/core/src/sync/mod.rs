@@ -59,9 +59,11 @@ names! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "SyncCase"))]
 pub struct Case {
+    /// How durability is asked for.
     pub call: SyncCall,
     /// The state of the blocks before the write.
     pub write: Write,
+    /// Bytes per write.
     pub size_bytes: u64,
     /// Threads that write and sync at the same time, each its own file.
     pub writers: u64,
@@ -139,8 +141,10 @@ pub struct PerSync {
     pub commit: Option<f64>,
     /// Requests with metadata in its place.
     pub metadata: Option<f64>,
+    /// Writes of unknown cause.
     pub unknown: Option<f64>,
     pub flushes: Option<f64>,
+    /// Bytes written to the device.
     pub bytes: Option<f64>,
     /// Requests that read: blocks a write had to fetch first.
     pub reads: Option<f64>,

@@ -26,6 +26,7 @@ pub struct Second {
     pub data: Option<u64>,
     /// Requests with journal or log blocks.
     pub journal: Option<u64>,
+    /// Commit blocks.
     pub commit: Option<u64>,
     /// Requests with metadata.
     pub metadata: Option<u64>,

@@ -49,6 +49,7 @@ impl Calls {
 pub struct Pages {
     /// Pages asked for.
     pub lookups_pages: u64,
+    /// Pages that were not there and were waited for.
     pub missed_pages: u64,
     /// Pages brought in before anybody waited for them.
     pub prefetched_pages: u64,
@@ -83,6 +84,7 @@ impl RequestFigures {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRequests {
     pub reads: RequestFigures,
+    /// Requests that write.
     pub data: RequestFigures,
 }
 

@@ -115,6 +115,7 @@ impl Interval {
     }
 }
 
+/// What iostrata costs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct OwnCost {
@@ -198,6 +199,7 @@ pub struct File {
 pub struct Directory {
     /// Its path; `null` for all files whose path is unknown.
     pub path: Option<String>,
+    /// Files that were used.
     pub files: u64,
     /// What was done with them.
     #[serde(flatten)]

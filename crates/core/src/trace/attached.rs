@@ -70,7 +70,9 @@ pub struct Matched {
     pub process: u32,
     /// The name of its first thread (comm).
     pub name: String,
+    /// What of it matches.
     pub by: Vec<MatchedBy>,
+    /// How it came.
     pub joined: Joined,
 }
 
@@ -78,9 +80,11 @@ pub struct Matched {
 #[serde(rename_all = "snake_case")]
 #[cfg_attr(test, derive(JsonSchema))]
 pub enum MatchedBy {
+    /// Its number.
     Pid,
     /// The name of its first thread (comm), of at most 15 bytes. A program may set it.
     Comm,
+    /// The base name of its executable.
     Executable,
     /// The base name of its first argument (`argv[0]`). A program may set it.
     Argument,

@@ -76,6 +76,7 @@ pub struct Finding {
     pub cost_threads: Option<u64>,
     /// Saving of the advice, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
+    /// The source of the saving.
     pub saving_basis: Option<Basis>,
     pub advice: String,
     /// The `iostrata crash` command line that shows it, for a shell; `null` for what is not about a crash.
@@ -109,6 +110,7 @@ pub enum Remedy {
         piece_bytes: u64,
         /// Current number of writes between two syncs, at least 1.
         writes_per_sync: u64,
+        /// Current number of syncs.
         syncs: u64,
         /// Syncs replaced by one in the improved variant; 1 keeps every sync.
         group: u64,

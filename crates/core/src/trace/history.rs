@@ -96,6 +96,7 @@ pub enum NameHolder {
     Vacant,
     /// A file that the run itself had created had that name.
     Own,
+    /// Unknown from the run.
     Unknown,
     /// An older file had that name, and lost it.
     Existing,
@@ -106,8 +107,11 @@ pub enum NameHolder {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Naming {
+    /// It was created with it.
     Created,
+    /// It was renamed to it.
     Renamed,
+    /// It was linked to it.
     Linked,
 }
 

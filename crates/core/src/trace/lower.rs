@@ -25,6 +25,7 @@ pub struct ProcessIo {
     pub processes: u64,
     /// Bytes returned by reads, including pipes and terminals.
     pub read_bytes: u64,
+    /// Bytes accepted by writes.
     pub written_bytes: u64,
     pub read_calls: u64,
     pub write_calls: u64,

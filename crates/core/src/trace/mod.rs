@@ -93,6 +93,7 @@ pub struct TraceResult {
     pub backend: Backend,
     /// Lost events; counts may be too low by this many.
     pub lost_events: u64,
+    /// The whole run.
     pub evidence: Evidence,
     /// The kernel's accounting for the processes, when the events of the lower strata were not
     /// observed: figures of whole processes, not of files.
@@ -265,6 +266,7 @@ fn is_false(value: &bool) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Moved {
+    /// Calls.
     pub count: u64,
     pub bytes: u64,
     pub time_s: f64,
@@ -273,6 +275,7 @@ pub struct Moved {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Synced {
+    /// Calls.
     pub count: u64,
     pub time_s: f64,
 }
@@ -353,6 +356,7 @@ pub struct TaskRow {
     pub written_bytes: u64,
 }
 
+/// A path that was looked up and does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct NotFound {
@@ -372,6 +376,7 @@ pub struct DirectoryRow {
     pub renamed: u64,
     /// Renames over an existing file whose new contents had not been synced.
     pub renamed_unsynced: u64,
+    /// Names removed.
     pub removed: u64,
     /// `fsync` calls on the directory.
     pub syncs: u64,

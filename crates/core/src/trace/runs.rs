@@ -27,6 +27,7 @@ pub struct TimedRuns {
     /// The files that were evicted from the page cache before each timed run and before the
     /// observed one; `null` when that was not requested.
     pub cold: Option<Cold>,
+    /// The timed runs, in their order.
     pub each: Vec<TimedRun>,
     /// Their elapsed times; `null` when there are none.
     pub wall_s: Option<Spread>,
@@ -108,6 +109,7 @@ pub struct Cold {
     pub left: Vec<Stayed>,
 }
 
+/// A file that stayed after an eviction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Stayed {

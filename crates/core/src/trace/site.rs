@@ -35,6 +35,7 @@ pub struct Site {
     pub stack: Arc<[String]>,
     /// Share of the time of this call on this file, from 0 to 1, by its samples.
     pub share: f64,
+    /// Number of stacks sampled there.
     pub samples: u64,
     /// Why the stack is incomplete; `null` when it is complete.
     pub why_not: Option<String>,

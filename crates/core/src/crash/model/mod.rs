@@ -19,7 +19,9 @@ names! {
         Posix = "posix",
         /// ext4 with its defaults: `data=ordered`, delayed allocation, `auto_da_alloc`, `dioread_nolock`.
         Ext4 = "ext4",
+        /// xfs with its defaults.
         Xfs = "xfs",
+        /// btrfs with its defaults.
         Btrfs = "btrfs",
     }
 }

@@ -42,6 +42,7 @@ pub struct Figures {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Calibration {
+    /// Target it was measured on.
     pub target: String,
     /// Median time of a direct write, seconds.
     pub write_s: f64,

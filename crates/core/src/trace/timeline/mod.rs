@@ -103,6 +103,7 @@ pub struct Timeline {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallSeries {
     pub group: Purpose,
+    /// Calls in each bucket.
     pub counts: Vec<u64>,
     pub bytes: Vec<u64>,
     /// Time inside, seconds. A call longer than a bucket is in that of its end.
@@ -114,6 +115,7 @@ pub struct CallSeries {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct RequestSeries {
     pub cause: Cause,
+    /// Requests in each bucket.
     pub counts: Vec<u64>,
     pub bytes: Vec<u64>,
 }
