@@ -17,7 +17,7 @@ pub struct Threads {
     /// The latest end of a first thread with this id, if one was observed.
     firsts: HashMap<u32, Option<u64>>,
     /// Threads without a row, and their sum.
-    summed_threads: u64,
+    without_row: u64,
     summed: Others,
 }
 
@@ -56,7 +56,7 @@ impl Threads {
         for task in self.kept.drain(ROWS..) {
             let summed = &mut self.summed;
             let add = |sum: &mut u64, value: u64| *sum = sum.saturating_add(value);
-            self.summed_threads += 1;
+            self.without_row += 1;
             add(&mut summed.calls, task.calls);
             add(&mut summed.on_cpu_ns, task.on_cpu_ns.unwrap_or(0));
             add(&mut summed.time_ns, task.time_ns);
@@ -76,7 +76,7 @@ impl Threads {
             ..self.summed
         });
         let why = Reason::ThreadsSummed(others);
-        let gap = Gap::counted(self.summed_threads, Countable::ThreadRows, why);
+        let gap = Gap::counted(self.without_row, Countable::ThreadRows, why);
         (self.kept, self.lived, gap)
     }
 }
