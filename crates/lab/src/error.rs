@@ -11,63 +11,38 @@ use crate::engine::EngineError;
 /// Fact, cause and remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The choice makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// The largest case does not fit.
     #[error(
         "not enough space in {}: the largest case needs {} and {} are free; \
          choose another directory, or fewer or smaller records",
         .dir.display(), bytes::short(*needed_bytes), bytes::short(*free_bytes)
     )]
     NoSpace {
-        /// Target's directory.
         dir: PathBuf,
         /// Space for the largest case, with a reserve.
         needed_bytes: u64,
         /// Space available to this user.
         free_bytes: u64,
     },
-    /// The directory cannot be written to.
     #[error("cannot write to {}: {source}; choose a directory that this user may write to", .dir.display())]
-    Denied {
-        /// Target's directory.
-        dir: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The largest case does not fit into memory.
+    Denied { dir: PathBuf, source: io::Error },
     #[error("{0}")]
     NoMemory(String),
-    /// This kernel, or the chosen file system, supports none of the cases.
     #[error("{0}")]
     Impossible(String),
-    /// A copy differs from its source.
     #[error(
         "the copy {} made by {method} differs from its source; this run is not reported: check \
          memory and disk, and report it to the file system's developers",
         .copy.display()
     )]
-    Differs {
-        /// The method.
-        method: &'static str,
-        /// The copy.
-        copy: PathBuf,
-    },
-    /// A workload process failed.
+    Differs { method: &'static str, copy: PathBuf },
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The observer failed.
     #[error(transparent)]
     Observe(#[from] ObserveError),
-    /// Any other kernel error.
     #[error("cannot {doing}: {source}")]
-    Io {
-        /// The attempted operation.
-        doing: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Io { doing: String, source: io::Error },
 }
 
 impl LabError {
@@ -81,12 +56,10 @@ impl LabError {
         matches!(self, Self::Differs { .. })
     }
 
-    /// The choice makes no sense.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
 
-    /// A kernel error for an operation on `path`.
     pub(crate) fn at(doing: &str, path: &Path, source: impl Into<io::Error>) -> Self {
         Self::io(format!("{doing} {}", path.display()), source)
     }

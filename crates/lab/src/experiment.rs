@@ -45,7 +45,6 @@ pub trait Experiment {
         Ok(())
     }
 
-    /// The stopping rule of its cases.
     fn stopping(&self, usual: StoppingRule) -> StoppingRule {
         usual
     }

@@ -29,7 +29,6 @@ const ENDING: [i32; 11] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGXCPU,
 ];
 
-/// The user or the system requested an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted by {}", SignalName(*.signal))]
 pub struct Interrupted {

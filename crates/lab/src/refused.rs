@@ -16,12 +16,10 @@ struct Part<C> {
 }
 
 impl<C> Refused<C> {
-    /// Nothing is refused yet.
     pub(crate) fn nothing() -> Self {
         Self { parts: Vec::new() }
     }
 
-    /// Adds a refused feature, and the cases that need it.
     pub(crate) fn add(
         &mut self,
         what: TargetPart,

@@ -27,7 +27,6 @@ pub struct Target {
     pub disks: Vec<u32>,
     /// Block device of the file system, if it has one.
     pub device_path: Option<PathBuf>,
-    /// Mount and devices.
     pub storage: environment::Storage,
 }
 

@@ -11,7 +11,6 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::engine::{EngineError, Process};
 use crate::error::LabError;
 
-/// Why a part of an experiment was not done.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// It is not possible here; the reason is for the user.

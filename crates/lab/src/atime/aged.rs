@@ -27,7 +27,6 @@ const IMAGE_BYTES: u64 = 8 << 20;
 /// Where Debian keeps these programs; often not in a user's PATH.
 const SYSTEM_DIRECTORY: &str = "/usr/sbin";
 
-/// Tests the rule of a day.
 pub(super) fn probes(
     scratch: &Path,
     stop: &dyn Fn() -> bool,
@@ -75,7 +74,6 @@ struct Aged {
 }
 
 impl Aged {
-    /// Creates it below `scratch`.
     fn make(scratch: &Path, stop: &dyn Fn() -> bool) -> Result<Self, Trouble> {
         let failed = |error| LabError::io("make an image with old times", error);
         let device = device(scratch).map_err(failed)?;
@@ -171,7 +169,6 @@ fn device(scratch: &Path) -> io::Result<LoopDevice> {
     LoopDevice::attach(file.as_fd()).map_err(io::Error::other)
 }
 
-/// Runs a program of e2fsprogs on the device.
 fn run(
     program: &str,
     arguments: &[OsString],

@@ -48,7 +48,6 @@ pub(super) fn row(
     })
 }
 
-/// Does the operation once in this state.
 fn look(
     target: &Target,
     operation: Operation,
@@ -94,7 +93,6 @@ fn refused(error: &io::Error) -> Option<String> {
     known.then(|| error.to_string())
 }
 
-/// A row without times and requests.
 fn untimed(case: TouchCase, target: &Target) -> Row<TouchCase> {
     Row {
         case,

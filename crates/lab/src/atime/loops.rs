@@ -24,7 +24,6 @@ const OPEN: &str = if cfg!(target_arch = "x86_64") {
     "openat"
 };
 
-/// A loop under a mount option on a target.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
@@ -73,7 +72,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// The job of the workload process; while it is observed it pauses after this many files.
     pub(super) fn job(&self) -> ReadLoopJob {
         let (files, reads) = self.size;
         ReadLoopJob {
@@ -173,7 +171,6 @@ impl session::Item for Item<'_> {
     }
 }
 
-/// The files of the loop as the observer identifies them.
 fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
     let directory = directory(item.target);
     // The mounts are read once for all of them.
@@ -187,7 +184,6 @@ fn identities(item: &Item<'_>) -> Result<Vec<KernelFile>, LabError> {
     named.map_err(|error| LabError::at("look up", &directory, error))
 }
 
-/// Times and observes the items.
 pub(super) fn loops(
     session: &mut Session<'_>,
     items: &[Item<'_>],

@@ -17,7 +17,6 @@ use crate::tool::or_gap;
 
 const HOUR_S: i64 = 3600;
 
-/// The results of the matrix.
 #[derive(Default)]
 pub(super) struct Matrix {
     pub(super) rows: Vec<AtimeRow>,
@@ -50,7 +49,6 @@ pub(super) fn matrix(session: &mut Session<'_>, plan: &Plan) -> Result<Matrix, L
     Ok(matrix)
 }
 
-/// The planned mount options that a target supports.
 pub(super) fn options(plan: &Plan, target: &Target) -> Result<Vec<Mount>, LabError> {
     if target.image {
         return Ok(plan.mounts.clone());

@@ -18,7 +18,6 @@ pub(super) struct Moments {
     mtime_s: i64,
 }
 
-/// Access, modification and change time of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) accessed: Timespec,

@@ -10,7 +10,6 @@ use rustix::mount::{MountFlags, mount_remount};
 use crate::error::LabError;
 use crate::target::Target;
 
-/// The current option of the mount of `dir`.
 pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
     let id = mount_id(dir)?;
     // The thread's own: other threads may live in another namespace.

@@ -22,7 +22,6 @@ const GIT_VARIABLES: [&str; 5] = [
     "GIT_COMMON_DIR",
 ];
 
-/// Creates what the operation's program needs on this target.
 pub(super) fn prepare(
     operation: Operation,
     tree: &Tree,
@@ -51,7 +50,6 @@ pub(super) fn prepare(
     }
 }
 
-/// Runs the operation's program.
 pub(super) fn perform(
     operation: Operation,
     tree: &Tree,

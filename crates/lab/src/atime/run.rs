@@ -132,7 +132,6 @@ fn nothing_left(plan: &Plan, targets: &[Target]) -> LabError {
     ))
 }
 
-/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[AtimeRow]) -> Vec<String> {
     let loops = rows.iter().filter_map(|row| match row {
         AtimeRow::Loop(row) => Some(&**row),

@@ -21,36 +21,27 @@ const QUICK_FILES: u64 = 2_000;
 /// room to spare.
 const BYTES_PER_FILE: u64 = 3 * FILE_BYTES as u64;
 
-/// Bytes that must be free on each target.
 pub(super) const NEEDED_BYTES: u64 = MANY_FILES * BYTES_PER_FILE;
 
 /// What the user chose; empty lists mean the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Operations.
     pub operations: Vec<Operation>,
-    /// Loops.
     pub loops: Vec<Loop>,
-    /// Mount options.
     pub mounts: Vec<Mount>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
-/// The cases for each target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Operations, in the order of the table.
     pub operations: Vec<Operation>,
-    /// Loops.
     pub loops: Vec<Loop>,
-    /// Mount options.
     pub mounts: Vec<Mount>,
     /// The only target whose loops are timed, if it is measured; `None` for all.
     pub(super) timed_target: Option<&'static str>,
     /// Files of the loop over many.
     pub(super) many_files: u64,
-    /// The stopping rule of a loop.
     pub(super) stopping: StoppingRule,
 }
 

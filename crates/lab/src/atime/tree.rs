@@ -24,12 +24,10 @@ pub(super) const LINE: &str = "0123456789abcdefghijklmnopqrstuvwxyz_\n";
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
-    /// The time to which times are set.
     pub(super) moments: Moments,
 }
 
 impl Tree {
-    /// Creates it below `dir`.
     pub(super) fn make(dir: &Path) -> Result<Self, LabError> {
         let tree = Self {
             root: dir.join("operations"),

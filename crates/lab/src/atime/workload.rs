@@ -26,7 +26,6 @@ const TICK: Duration = Duration::from_millis(20);
 /// Reads files in a loop and syncs their file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLoopJob {
-    /// Directory of the files.
     pub directory: OsString,
     /// Files, named by their numbers from 0.
     pub files: u64,
@@ -36,10 +35,8 @@ pub struct ReadLoopJob {
     pub reading: Reading,
 }
 
-/// The times of a [`ReadLoopJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LoopReport {
-    /// The reads.
     pub reading: Work,
     /// The `syncfs` after it.
     pub sync: Work,
@@ -104,7 +101,6 @@ impl Task for ReadLoopTask {
     }
 }
 
-/// Opens, reads and closes one file.
 fn read_whole(path: &CString) -> Result<(), Failure> {
     let mut buffer = [0; FILE_BYTES];
     let count = open(
@@ -131,7 +127,6 @@ fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::from_io(&format!("{doing} {}", path.display()), error)
 }
 
-/// Name of the file with this number.
 pub(super) fn file_name(number: u64) -> String {
     format!("{number:05}")
 }

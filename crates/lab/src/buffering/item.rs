@@ -12,7 +12,6 @@ use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, Session, Timed, sync_file_system, wide};
 use crate::target::Target;
 
-/// A case on a target.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
@@ -30,7 +29,6 @@ impl session::Item for Item<'_> {
         format!("{mode} {size} on {}", self.target.name)
     }
 
-    /// A new file, written and removed.
     fn run(&self, session: &mut Session<'_>, (): &mut ()) -> Result<Sample, LabError> {
         let file = self.file();
         let work = session.work(&self.job(&file))?;
@@ -88,7 +86,6 @@ impl session::Item for Item<'_> {
 }
 
 impl Item<'_> {
-    /// The file of the next run.
     fn file(&self) -> RunFile {
         let name = format!("{}-{}", self.case.mode.as_str(), self.case.size_bytes);
         RunFile::new(&self.target.dir, &name)

@@ -19,7 +19,6 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// The sequence of records of `size_bytes`.
     pub(super) fn new(size_bytes: u64) -> Result<Self, Failure> {
         let bytes = size_bytes.saturating_add(PERIOD_BYTES);
         let (size, length) = usize::try_from(size_bytes)

@@ -91,7 +91,6 @@ fn timelines(session: &mut Session<'_>, modes: &[Mode]) -> Result<Vec<Timeline>,
     Ok(timelines)
 }
 
-/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[BufferingRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
     let flushed = "a completed flush has reached the host, which may keep the data in memory";

@@ -22,17 +22,14 @@ pub(super) const TIMELINE_RECORDS: u64 = 4;
 /// What the user chose; empty lists and `None` mean the defaults of the effort.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Modes.
     pub modes: Vec<Mode>,
     /// Bytes per record.
     pub sizes_bytes: Vec<u64>,
     /// Records per case.
     pub count: Option<u64>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
-/// The cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// By size and within a size by mode.

@@ -16,26 +16,21 @@ use crate::engine::{Failure, Job, Task, monotonic_ns};
 /// Writes a few records, one for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepsJob {
-    /// How each record is written.
     pub mode: Mode,
     /// Bytes per record.
     pub size_bytes: u64,
-    /// Records.
     pub count: u64,
     /// File to create. It must not exist.
     pub path: OsString,
 }
 
-/// One step of a [`StepsJob`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepReport {
     /// The step: `open`, `write 1`, `close` ...
     pub action: String,
-    /// Bytes written so far.
     pub written_bytes: u64,
     /// `CLOCK_MONOTONIC` at the end of the step, nanoseconds.
     pub ended_ns: u64,
-    /// Whether it was the last.
     pub last: bool,
 }
 
@@ -44,16 +39,13 @@ pub struct StepReport {
 pub struct ReadJob {
     /// Bytes per record of the writer.
     pub size_bytes: u64,
-    /// File to read.
     pub path: OsString,
 }
 
-/// The result of a [`ReadJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadReport {
     /// Bytes from the start of the file up to the first wrong one.
     pub right_bytes: u64,
-    /// Bytes the file has.
     pub length_bytes: u64,
 }
 
@@ -111,7 +103,6 @@ impl Task for StepsTask {
         })
     }
 
-    /// Does the next step.
     fn go(&mut self) -> Result<StepReport, Failure> {
         let (action, written_bytes) = match std::mem::replace(&mut self.state, State::Closed) {
             State::Open => {
@@ -161,7 +152,6 @@ impl Task for StepsTask {
     }
 }
 
-/// Reads a file of records.
 pub(crate) struct ReadTask {
     path: PathBuf,
     records: Records,
@@ -199,7 +189,6 @@ impl Task for ReadTask {
         })
     }
 
-    /// Opens the file, reads all of it, and compares.
     fn go(&mut self) -> Result<ReadReport, Failure> {
         let mut found = Vec::new();
         File::open(&self.path)

@@ -10,21 +10,18 @@ use super::records::Records;
 use super::writer::Writer;
 use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 
-/// Writes a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WriteJob {
-    /// Mode, size and number of records.
     pub case: Case,
     /// File to create. It must not exist.
     pub path: OsString,
 }
 
-/// The same loop with a write that does nothing: the cost of measuring itself.
+/// The loop of [`WriteJob`] around a write that does nothing: the cost of measuring itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NullJob {
     /// Bytes per record.
     pub size_bytes: u64,
-    /// Records.
     pub count: u64,
 }
 
@@ -99,7 +96,6 @@ impl Job for NullJob {
 impl Task for NullTask {
     type Job = NullJob;
 
-    /// Generates the records.
     fn prepare(job: NullJob) -> Result<Self, Failure> {
         Ok(Self(Loop {
             name: "nothing".to_owned(),

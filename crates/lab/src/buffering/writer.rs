@@ -148,7 +148,6 @@ impl Writer {
         }
     }
 
-    /// Bytes written so far.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }

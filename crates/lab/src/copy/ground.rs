@@ -13,7 +13,6 @@ use crate::error::LabError;
 use crate::session::Session;
 use crate::target::Target;
 
-/// Targets with their abilities and sources.
 #[derive(Default)]
 pub(super) struct Ground<'a> {
     places: Vec<Place<'a>>,

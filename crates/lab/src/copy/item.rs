@@ -40,7 +40,6 @@ const LAUNCHING: [&str; 12] = [
     "waitpid",
 ];
 
-/// A case on a target.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
@@ -72,7 +71,6 @@ impl session::Item for Item<'_> {
         format!("{text}, on {}", self.target.name)
     }
 
-    /// One copy, compared with its source and removed.
     fn run(&self, session: &mut Session<'_>, gathered: &mut States) -> Result<Sample, LabError> {
         let state = self.source.prepare(self.case.source, self.target)?;
         let copy = self.destination(session)?;
@@ -221,7 +219,6 @@ fn without_launching(raw: &RawEvidence, pipes: &[KernelFile; 2]) -> RawEvidence 
     }
 }
 
-/// A yardstick, and its file system.
 #[derive(Clone, Copy)]
 pub(super) struct YardstickItem<'a> {
     pub(super) measure: Measure,

@@ -18,19 +18,15 @@ use crate::target::Target;
 /// Bytes of the probe file: not a whole number of blocks.
 const PROBE_BYTES: u64 = (64 << 10) + 1;
 
-/// Buffer size of the probe.
 const PROBE_BUFFER_BYTES: u64 = 8 << 10;
 
-/// The abilities of a target.
 pub(super) struct Abilities {
-    /// Cases that are not possible here.
     pub(super) refused: Refused<Case>,
     /// Why the device does not support writes and reads that bypass the page cache.
     pub(super) no_device: Option<Reason>,
 }
 
 impl Abilities {
-    /// Probes them, for the methods and states of `cases`.
     pub(super) fn find(
         session: &mut Session<'_>,
         target: &Target,

@@ -106,7 +106,6 @@ fn both(
     Ok((rows, yardsticks))
 }
 
-/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[CopyRow]) -> Vec<String> {
     let targets = session.targets;
     let guest = "page faults cost more than on bare metal, and data made durable by the device \

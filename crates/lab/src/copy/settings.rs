@@ -58,10 +58,8 @@ const MOST_RUNS: usize = 5;
 /// Minimum seconds of copying per case before its runs end.
 const LEAST_BUDGET_S: f64 = 6.0;
 
-/// The size of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Buffer {
-    /// This many bytes.
     Bytes(u64),
     /// As many bytes as the file has.
     Whole,
@@ -70,32 +68,25 @@ pub enum Buffer {
 /// What the user chose; empty lists and `None` mean the defaults of the effort.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Methods.
     pub methods: Vec<CopyMethod>,
-    /// States of the source.
     pub sources: Vec<Source>,
-    /// Bytes of the file.
     pub sizes_bytes: Vec<u64>,
     /// Buffers of the methods that have one.
     pub buffers: Vec<Buffer>,
-    /// Existing files to overwrite.
     pub destination: Destination,
     /// Whether every copy ends with an `fsync`; otherwise separate rows do.
     pub durable: bool,
     /// Whether the user named images, which then get the same cases as the host.
     pub named_images: bool,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
-/// The cases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// On the user's own file system.
     pub host: Vec<Case>,
     /// On each image. Empty when images would show nothing.
     pub images: Vec<Case>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
@@ -250,7 +241,6 @@ impl Selection {
     }
 }
 
-/// The stopping rule of a case.
 pub(super) fn stopping(effort: Effort, stopping: StoppingRule) -> StoppingRule {
     match effort {
         Effort::Thorough => stopping,

@@ -19,7 +19,6 @@ pub(super) struct States {
 }
 
 impl States {
-    /// Adds the source's state before a run.
     pub(super) fn add(&mut self, case: &Case, seen: Option<&Residency>) {
         self.runs += 1;
         let Some(seen) = seen else {
@@ -39,7 +38,6 @@ impl States {
         }
     }
 
-    /// The resulting note for readers.
     pub(super) fn notes(&self, case: &Case) -> Vec<String> {
         let mut notes = Vec::new();
         if self.unknown {

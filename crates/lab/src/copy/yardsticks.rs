@@ -21,10 +21,8 @@ const DEVICE_STEP_BYTES: usize = 16 << 20;
 /// Contents of writes to the device.
 const DEVICE_SEED: u64 = 0xde_71_ce;
 
-/// A yardstick and its size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct YardstickJob {
-    /// The yardstick.
     pub measure: Measure,
     /// Bytes moved or touched.
     pub size_bytes: u64,
@@ -32,7 +30,6 @@ pub struct YardstickJob {
     pub path: OsString,
 }
 
-/// A yardstick with its memory prepared.
 pub(crate) struct YardstickTask {
     measure: Measure,
     size: usize,
@@ -129,7 +126,6 @@ impl Task for YardstickTask {
         })
     }
 
-    /// Does it once, timed.
     fn go(&mut self) -> Result<Work, Failure> {
         let watch = Stopwatch::start()?;
         let failed = |doing: &str, path: &PathBuf, error: &io::Error| {

@@ -30,9 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The work of the process between: runs the command, and gives its exit code. The first of the arguments is the
 /// number of the process that asks.
-///
-/// # Errors
-/// When the command cannot be started.
 pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let (parent, command) = arguments.split_first().ok_or_else(invalid)?;

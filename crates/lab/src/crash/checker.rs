@@ -77,14 +77,12 @@ impl Sandbox {
     }
 }
 
-/// How a checker is run.
 #[derive(Debug, Clone)]
 pub struct Checker {
     /// Given to `/bin/sh -c`.
     pub command: String,
     /// It fails when it takes longer.
     pub patience: Duration,
-    /// What it is kept in.
     pub sandbox: Sandbox,
     /// A program that calls [`starter_main`](super::starter_main).
     pub launcher: Launcher,
@@ -104,9 +102,6 @@ const MOST_SAID: u64 = 64 << 10;
 
 impl Checker {
     /// Runs it in a stage that has a tree; gives its message when it does not end with 0.
-    ///
-    /// # Errors
-    /// When it cannot be run at all, or an end was asked for.
     pub fn check(
         &self,
         stage: &Stage,
@@ -139,13 +134,10 @@ impl Checker {
     }
 }
 
-/// Why a checker said nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// It could not be run.
     #[error("cannot run the checker: {0}")]
     Run(#[from] io::Error),
-    /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
@@ -177,9 +169,6 @@ pub(super) const TEMPORARY: &str = "tmp";
 impl Stage {
     /// In an empty directory that the caller removes, for trees of at most so many bytes. In
     /// [`Sandbox::Secluded`] this thread can write nowhere else from now on.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn enter(path: PathBuf, checker: &Checker, tree_bytes: u64) -> io::Result<Self> {
         let sandbox = checker.sandbox;
         let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::Secluded;
@@ -197,12 +186,10 @@ impl Stage {
         })
     }
 
-    /// The tree.
     pub fn tree(&self) -> PathBuf {
         self.path.join(TREE)
     }
 
-    /// What had been printed.
     pub fn printed(&self) -> PathBuf {
         self.path.join(PRINTED)
     }
@@ -216,9 +203,6 @@ impl Stage {
     }
 
     /// Empty again.
-    ///
-    /// # Errors
-    /// When something in it cannot be removed.
     pub fn renew(&self) -> io::Result<()> {
         let is_new = match &self.room {
             Some(room) => room.renew()?,

@@ -7,16 +7,12 @@ use std::process::{Command, Stdio};
 use iostrata_core::noun::counted;
 use iostrata_tracer::kernel::die_with_parent;
 
-/// Why a directory is not copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// There is no `cp`.
     #[error("cannot run cp: {0}; install it (Debian package coreutils)")]
     Run(#[from] io::Error),
-    /// A part of it cannot be read, or there is no room.
     #[error("cannot copy {from}: {said}")]
     Failed {
-        /// The source.
         from: String,
         /// What `cp` said first.
         said: String,
@@ -25,9 +21,6 @@ pub enum CopyError {
 
 /// Copies a directory to a path that does not exist: names, contents, links, modes, owners, times, extended
 /// attributes.
-///
-/// # Errors
-/// When a part of it cannot be read, or there is no room.
 pub fn copy_directory(from: &Path, to: &Path) -> Result<(), CopyError> {
     let mut command = Command::new("cp");
     command

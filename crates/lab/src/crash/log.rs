@@ -13,31 +13,23 @@ use iostrata_core::record::{
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::rebuild::{self, RebuildError};
 
-/// Why a log tells nothing about a crash.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
-    /// It cannot be read.
     #[error("the operation log cannot be used: {0}")]
     Read(#[from] ReadError),
     /// It says what cannot be, or comes to too much.
     #[error("the operation log cannot be used: {0}")]
     Refused(#[from] Refused),
-    /// The directory is not in it.
     #[error("the operation log does not know the directory under test")]
     NoDirectory,
-    /// It is of several programs.
     #[error("the operation log has several recordings; record the program alone")]
     Several,
-    /// A tree cannot be made.
     #[error(transparent)]
     Build(#[from] RebuildError),
-    /// No checker can be run.
     #[error("cannot run the checker: {0}; check the space in TMPDIR and the limits of this user")]
     Stage(std::io::Error),
-    /// A thread of the checkers has ended.
     #[error("a thread that runs the checker has ended early")]
     NoChecker,
-    /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
@@ -46,13 +38,10 @@ pub enum LogError {
 pub struct Log {
     reader: Reader<BufReader<File>>,
     interrupt: Interrupt,
-    /// What the program did.
     pub history: History,
     /// Why the log is not the whole truth; empty when it is.
     pub incomplete_because: Vec<Gap>,
-    /// Operations of the log.
     pub operations: u64,
-    /// BLAKE3 of the log.
     pub blake3: String,
     /// The program and its arguments.
     pub command: Vec<Vec<u8>>,
@@ -103,9 +92,6 @@ const LIMITS: Limits = Limits {
 impl Log {
     /// Reads the log of a program, with the directory that it was started in as the one under test. `stacks` are
     /// those of its calls, as far as they are known.
-    ///
-    /// # Errors
-    /// When the log cannot be read, or does not know the directory.
     pub fn read(path: &Path, stacks: Stacks, interrupt: Interrupt) -> Result<Self, LogError> {
         let mut stacks = Some(stacks);
         let mut hasher = blake3::Hasher::new();
@@ -197,9 +183,6 @@ impl Log {
 
     /// Tells what reached the reader of standard output from what processes of the program wrote to
     /// their own descriptor 1, such as a pipe: of the first the bytes are in `printed`, in order.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub fn keep_printed(&mut self, printed: &[u8]) -> Result<(), LogError> {
         let mut rest = printed;
         for step in self.history.steps_in_order() {
@@ -246,17 +229,11 @@ impl Log {
     }
 
     /// Whether an end was asked for.
-    ///
-    /// # Errors
-    /// When it was.
     pub fn check_interrupt(&self) -> Result<(), LogError> {
         Ok(self.interrupt.check()?)
     }
 
     /// Makes a tree in an empty directory.
-    ///
-    /// # Errors
-    /// When the log cannot be read, or a file cannot be made.
     pub fn build(&mut self, tree: &Tree, into: &Path) -> Result<(), LogError> {
         let top = self.history.root;
         rebuild::build(tree, top, &mut self.reader, into, &self.interrupt)?;
@@ -292,9 +269,6 @@ impl Log {
     }
 
     /// The hash of a file's bytes.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub fn digest(&mut self, contents: &Contents) -> Result<Digest, LogError> {
         let mut hasher = blake3::Hasher::new();
         self.each(contents, |bytes| {
@@ -305,9 +279,6 @@ impl Log {
     }
 
     /// What had been printed after so many acknowledgements.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
     pub fn printed(&mut self, told: usize) -> Result<Vec<u8>, LogError> {
         let contents = self.history.printed(told);
         let mut all = Vec::new();

@@ -140,9 +140,6 @@ fn outcome(answer: [u8; ANSWER_BYTES]) -> io::Result<ExitStatus> {
 }
 
 /// The work of the small process: starts checkers until nobody asks for them any more.
-///
-/// # Errors
-/// When it was not started by iostrata.
 pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
     let [sandbox, stage, command] = arguments else {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -25,7 +25,6 @@ struct Job {
     answer: Sender<(usize, Result<Option<String>, LogError>)>,
 }
 
-/// Threads that run a checker.
 pub struct Workers {
     /// `None` at the end.
     jobs: Option<Sender<Job>>,
@@ -44,9 +43,6 @@ struct Work {
 
 impl Workers {
     /// So many, below a directory that the caller removes; no tree has more bytes.
-    ///
-    /// # Errors
-    /// When a thread or its directory cannot be made.
     pub fn start(
         count: usize,
         checker: &Checker,
@@ -77,9 +73,6 @@ impl Workers {
     }
 
     /// Looks at all of these; gives what is broken in each.
-    ///
-    /// # Errors
-    /// When a tree cannot be made, its checker not be run, or an end was asked for.
     pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         let (answer, answers) = mpsc::channel();
         for (number, seen) in all.iter().enumerate() {
@@ -165,9 +158,6 @@ impl Work {
 }
 
 /// The strongest sandbox that works here, tried in a directory that the caller removes.
-///
-/// # Errors
-/// When a directory cannot be made or removed in it.
 pub fn sandbox(scratch: &Path, launcher: &Launcher) -> io::Result<Sandbox> {
     let path = scratch.join("trial");
     fs::create_dir(&path)?;

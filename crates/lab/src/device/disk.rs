@@ -18,7 +18,6 @@ use iostrata_tracer::clock::now_ns;
 use super::image::DiskImage;
 use super::log::Writer;
 
-/// Name of the file.
 pub(super) const DISK: &str = "disk";
 
 /// Nothing but this server changes anything.
@@ -30,7 +29,6 @@ const FILE: INodeNo = INodeNo(2);
 const FALLOC_FL_PUNCH_HOLE: i32 = 0x02;
 const FALLOC_FL_ZERO_RANGE: i32 = 0x10;
 
-/// One file, and the log of its requests.
 #[derive(Debug)]
 pub(super) struct Disk {
     image: DiskImage,

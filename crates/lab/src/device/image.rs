@@ -24,9 +24,6 @@ pub struct DiskImage {
 
 impl DiskImage {
     /// One of this size that reads as zeros.
-    ///
-    /// # Errors
-    /// When the kernel has no descriptors.
     pub fn new(size_bytes: u64) -> io::Result<Self> {
         let file = File::from(memfd_create("iostrata disk", MemfdFlags::CLOEXEC)?);
         ftruncate(&file, size_bytes)?;
@@ -39,15 +36,11 @@ impl DiskImage {
         Ok(Self { file, size_bytes })
     }
 
-    /// Its size.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
     /// The same content in memory of its own.
-    ///
-    /// # Errors
-    /// When there is no memory.
     pub fn copy(&self) -> io::Result<Self> {
         let copy = Self::new(self.size_bytes)?;
         self.write_to(&copy.file)?;
@@ -56,9 +49,6 @@ impl DiskImage {
 
     /// Makes a range hold these bytes; only blocks that differ are written, and zeros cost no memory. What was there is
     /// in `held` then.
-    ///
-    /// # Errors
-    /// When the range is not all inside, or there is no memory.
     pub fn set(&self, bytes: &[u8], offset: u64, held: &mut Vec<u8>) -> io::Result<()> {
         held.resize(bytes.len(), 0);
         self.file.read_exact_at(held, offset)?;
@@ -79,18 +69,12 @@ impl DiskImage {
     }
 
     /// Writes the content to an empty file; holes stay holes.
-    ///
-    /// # Errors
-    /// When there is no room.
     pub fn write_to(&self, file: &File) -> io::Result<()> {
         ftruncate(file, self.size_bytes)?;
         self.each_part(|part, offset| file.write_all_at(part, offset))
     }
 
     /// The ranges that hold more than holes.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn extents(&self) -> io::Result<Vec<Range<u64>>> {
         let mut extents = Vec::new();
         let mut at = 0;
@@ -127,9 +111,6 @@ impl DiskImage {
     }
 
     /// Gives up memory that holds zeros only.
-    ///
-    /// # Errors
-    /// When it cannot be read.
     pub fn drop_zeros(&self) -> io::Result<()> {
         self.each_part(|part, offset| {
             let blocks: Vec<&[u8]> = part.chunks(BLOCK_BYTES).collect();
@@ -146,9 +127,6 @@ impl DiskImage {
     }
 
     /// Reads bytes at a place.
-    ///
-    /// # Errors
-    /// When they are not all inside.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, offset)
     }

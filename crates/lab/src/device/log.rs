@@ -42,7 +42,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// For the file of a new log.
     pub(crate) fn new(file: File) -> Self {
         Self {
             file,
@@ -131,7 +130,6 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// As the reason for what is missing.
     pub fn reason(self) -> Reason {
         match self {
             Self::NoRoom => Reason::DeviceLogFull,
@@ -187,9 +185,6 @@ impl RequestLog {
     }
 
     /// Reads the requests so far, without the bytes of writes. One that the server was ended in the middle of is none.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
     pub fn requests(&self) -> io::Result<Requests> {
         let size_bytes = self.file.metadata()?.len();
         let [_, kind, ..] = self.header(0)?;
@@ -241,9 +236,6 @@ impl RequestLog {
     }
 
     /// Reads bytes that a request names.
-    ///
-    /// # Errors
-    /// When the log does not have them.
     pub fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         let begin = usize::try_from(at).unwrap_or(usize::MAX);
         let end = begin.saturating_add(bytes.len());

@@ -20,21 +20,15 @@ use crate::scratch::{Leftover, Mounted};
 
 const FUSE: &str = "/dev/fuse";
 
-/// Why a device cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The kernel has no FUSE, or refuses it.
     #[error("cannot open {FUSE}: {0}; block mode needs root and the kernel module `fuse`")]
     NoFuse(io::Error),
-    /// No loop device.
     #[error(transparent)]
     Loop(#[from] LoopError),
-    /// Anything else.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// The attempted operation.
         doing: &'static str,
-        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -57,9 +51,6 @@ pub struct Recorder {
 impl Recorder {
     /// Serves `image` at the directory `at`, which exists, and attaches a loop device to it. The server writes to
     /// `image` itself.
-    ///
-    /// # Errors
-    /// When FUSE or loop devices cannot be used.
     pub fn attach(
         server: &Server,
         image: &DiskImage,
@@ -100,7 +91,6 @@ impl Recorder {
         })
     }
 
-    /// The loop device.
     pub fn device(&self) -> &LoopDevice {
         &self.device
     }

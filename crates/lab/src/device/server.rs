@@ -41,9 +41,6 @@ pub struct Server {
 impl Server {
     /// Starts a program that calls [`server_main`]. Call it before
     /// [`isolate`](crate::scratch::isolate): a server in the namespace of a mount keeps that alive.
-    ///
-    /// # Errors
-    /// When it cannot be started.
     pub fn start(launcher: &Launcher) -> io::Result<Self> {
         let (told, hears) = UnixStream::pair()?;
         let child = launcher
@@ -82,7 +79,6 @@ impl Server {
         Ok(())
     }
 
-    /// Number of the process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -73,7 +73,6 @@ impl Reading {
 }
 
 impl Meter {
-    /// Adds the interval between two readings.
     pub fn add(&mut self, before: &Reading, after: &Reading) {
         let ticks_per_s = iostrata_tracer::kernel::clock_ticks_per_second() as f64;
         let seconds = |pick: fn(&MachineTicks) -> u64| {

@@ -30,7 +30,6 @@ impl Process {
         &mut self.0
     }
 
-    /// Process id.
     pub(crate) fn id(&self) -> u32 {
         self.0.id()
     }

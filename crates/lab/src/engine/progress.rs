@@ -15,7 +15,6 @@ pub struct Step<'a> {
 
 /// Receives every step.
 pub trait Progress {
-    /// A step starts.
     fn step(&mut self, step: &Step<'_>);
 
     /// A line about the measurement, for a user who asked to watch.
@@ -28,7 +27,6 @@ pub trait Progress {
     fn finished(&mut self);
 }
 
-/// Shows nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -63,12 +61,10 @@ impl<'a> Ledger<'a> {
         self.done += 1;
     }
 
-    /// Passes a line on.
     pub fn line(&mut self, text: &str) {
         self.to.line(text);
     }
 
-    /// Passes a failure on.
     pub(crate) fn failed(&mut self, error: LabError) {
         self.to.failed(error);
     }

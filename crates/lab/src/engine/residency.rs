@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(4);
 /// The cached part of a file, as `cachestat`(2) counts it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Residency {
-    /// Pages of the file.
     pub(crate) pages: u64,
     pub(crate) resident_pages: u64,
     /// Resident pages that are not written back.
@@ -47,7 +46,6 @@ impl Residency {
         self.resident_pages >= self.pages
     }
 
-    /// Bytes of the resident pages.
     pub(crate) fn resident_bytes(&self) -> u64 {
         self.resident_pages * page_bytes()
     }

@@ -8,7 +8,6 @@ use super::xorshift::XorShift;
 /// and not by the order.
 const ORDER_SEED: u64 = 0x10_57_2a_7a;
 
-/// The stopping rule of a case.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoppingRule {
     /// Runs a case gets before its interval may stop it.
@@ -21,7 +20,6 @@ pub struct StoppingRule {
     pub budget_s: f64,
 }
 
-/// The requested run of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
     /// Not counted: fills caches and lets the file system allocate its structures.
@@ -30,7 +28,6 @@ pub enum Round {
     Timed(usize),
 }
 
-/// The measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// Samples per case, in the order of the runs.
@@ -83,7 +80,6 @@ pub fn measure<E>(
     Ok(Measured::new(by_case, stopping, warm_ups, false))
 }
 
-/// The state of one case.
 #[derive(Debug, Clone, Default)]
 struct CaseRuns {
     samples: Vec<Sample>,

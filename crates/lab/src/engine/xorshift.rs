@@ -16,7 +16,6 @@ impl XorShift {
         })
     }
 
-    /// The next 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -24,7 +23,6 @@ impl XorShift {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Fills `bytes` with the sequence.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             let word = self.next().to_le_bytes();

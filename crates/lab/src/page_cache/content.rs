@@ -18,7 +18,6 @@ const PIECE_BYTES: u64 = 1 << 20;
 /// Smallest file that holds a list.
 pub(super) const SMALLEST_JSON_BYTES: u64 = 2;
 
-/// The contents of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// Random bytes: no lower layer can compress them.

@@ -25,7 +25,6 @@ const TRIES: usize = 3;
 /// Interval of checks for an interruption during a pause.
 const PAUSE_CHECK: Duration = Duration::from_millis(50);
 
-/// A case on a target.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
@@ -52,7 +51,6 @@ pub(super) struct Again {
     pub(super) resident_after_bytes: u64,
 }
 
-/// One timing run.
 #[derive(Debug, Clone)]
 pub(super) struct ReadRun {
     pub(super) found: Found,

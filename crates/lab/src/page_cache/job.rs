@@ -13,7 +13,6 @@ pub struct ReadFileJob {
     /// The reader. The state decides how the file is opened and read; the parent has brought it
     /// into that state before it sends `go`.
     pub case: Case,
-    /// The file, with the case's size.
     pub path: OsString,
     /// Number of reads of `pread_random`.
     pub random_reads: u64,
@@ -21,7 +20,6 @@ pub struct ReadFileJob {
     pub steps: Vec<FileStep>,
 }
 
-/// One step of a [`ReadFileJob`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileStep {
@@ -33,7 +31,6 @@ pub enum FileStep {
     Nothing,
 }
 
-/// The result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReadFileReport {
     /// Times and faults of the whole step.
@@ -43,7 +40,6 @@ pub struct ReadFileReport {
     /// Seconds from before the open until the bytes were there, or with a parser, until they were
     /// parsed.
     pub reading_s: Option<f64>,
-    /// Seconds of the parser.
     pub parsing_s: Option<f64>,
     /// Bytes fetched from storage for this process (`read_bytes` of `/proc/self/io`); `None` where
     /// the kernel does not count them.

@@ -18,7 +18,6 @@ pub(super) struct Person {
     pub(super) friends: Vec<Friend>,
 }
 
-/// A person whom a [`Person`] knows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Friend {
     pub(super) id: u64,

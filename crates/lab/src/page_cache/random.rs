@@ -20,13 +20,11 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    /// None yet.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
         Self(histogram.expect("bounds and digits are constants that it takes"))
     }
 
-    /// Adds `count` operations of `nanoseconds`.
     pub fn add(&mut self, nanoseconds: u64, count: u64) {
         self.0.saturating_record_n(nanoseconds, count);
     }

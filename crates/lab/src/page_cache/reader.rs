@@ -41,7 +41,6 @@ pub(crate) struct ReadFileTask {
     done: usize,
 }
 
-/// The result of one read of the file.
 #[derive(Default)]
 struct Got {
     bytes: u64,
@@ -213,7 +212,6 @@ impl Task for ReadFileTask {
         })
     }
 
-    /// Does the next step.
     fn go(&mut self) -> Result<ReadFileReport, Failure> {
         let step = self.job.steps.get(self.done).copied();
         self.done += 1;

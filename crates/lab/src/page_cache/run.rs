@@ -22,7 +22,6 @@ use crate::scratch::ImageKind;
 use crate::session::{Effort, RunFile, Session, measure};
 use crate::target::Target;
 
-/// A file and its target.
 struct Made<'a> {
     target: &'a Target,
     size_bytes: u64,
@@ -157,7 +156,6 @@ fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f
     Ok(loop_s.map(|seconds| seconds * 1e9 / reads as f64))
 }
 
-/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[PageCacheRow], own_cost_ns: Option<f64>) -> Vec<String> {
     let targets = session.targets;
     let cold =

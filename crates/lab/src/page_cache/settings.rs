@@ -28,21 +28,15 @@ const COPY_FROM_BYTES: u64 = 64 * KIB;
 /// What the user chose; empty lists mean the defaults of the effort.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// States.
     pub states: Vec<State>,
-    /// Readers.
     pub readers: Vec<Reader>,
-    /// Parsers.
     pub parses: Vec<Parse>,
-    /// Sizes of the file.
     pub sizes_bytes: Vec<u64>,
     /// Pause between two reads, which are then shown one by one.
     pub sleep: Option<Duration>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
-/// The cases and their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Cases, by parser and size.
@@ -51,7 +45,6 @@ pub struct Plan {
     pub reads: u32,
     /// Maximum number of reads in a run of `pread_random`.
     pub random_reads: u64,
-    /// Pause between two reads, which are then shown one by one.
     pub sleep: Option<Duration>,
 }
 

@@ -25,7 +25,6 @@ use crate::interrupt::Interrupt;
 /// `S_ISUID`, `S_ISGID`: rights that an untrusted log must not grant.
 const SPECIAL_BITS: u32 = 0o6000;
 
-/// A tree under construction.
 pub(super) struct Build<'a, R> {
     tree: &'a Tree,
     reader: &'a mut Reader<R>,
@@ -56,7 +55,6 @@ struct Lacking {
     extended: Examples,
 }
 
-/// The current name.
 struct At<'d> {
     directory: BorrowedFd<'d>,
     name: &'d [u8],
@@ -101,7 +99,6 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         Ok(())
     }
 
-    /// Creates the contents of a directory.
     fn fill(&mut self, root: BorrowedFd<'_>, id: FileId, path: &[u8]) -> Result<(), RebuildError> {
         let directory =
             beneath::directory(root, path).map_err(|errno| self.failed(path, errno.into()))?;
@@ -370,7 +367,6 @@ fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-/// Why a node could not be created.
 enum Stopped {
     Io(io::Error),
     Read(ReadError),

@@ -22,66 +22,39 @@ use build::Build;
 /// Operations between two checks for an interruption.
 const STEP: u64 = 1 << 14;
 
-/// Why nothing was rebuilt.
 #[derive(Debug, thiserror::Error)]
 pub enum RebuildError {
-    /// The log cannot be read.
     #[error("{}: {source}", log.display())]
-    Read {
-        /// The log.
-        log: PathBuf,
-        /// The reason.
-        source: ReadError,
-    },
-    /// It contains impossible operations.
+    Read { log: PathBuf, source: ReadError },
     #[error("{}: {source}; nothing was rebuilt", log.display())]
-    Impossible {
-        /// The log.
-        log: PathBuf,
-        /// The operation, and its position.
-        source: Impossible,
-    },
-    /// The destination is not empty.
+    Impossible { log: PathBuf, source: Impossible },
     #[error("{} is not an empty directory; name an empty or a new one", into.display())]
-    NotEmpty {
-        /// The directory.
-        into: PathBuf,
-    },
-    /// It does not fit.
+    NotEmpty { into: PathBuf },
     #[error(
         "not enough space in {}: the files of the log need {needed_bytes} bytes and \
          {free_bytes} are free; nothing was rebuilt; choose another directory",
         into.display()
     )]
     Space {
-        /// The directory.
         into: PathBuf,
-        /// Bytes to write.
         needed_bytes: u64,
         /// Space available to this user.
         free_bytes: u64,
     },
-    /// It cannot be created.
     #[error("cannot rebuild {what} under {}: {source}; everything created was removed", into.display())]
     Make {
-        /// The part that could not be created.
         what: String,
-        /// The directory.
         into: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
-    /// An end was requested.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
-/// The rebuilt files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebuilt {
     /// Names of regular files.
     pub files: u64,
-    /// Directories.
     pub directories: u64,
     /// Symbolic links, FIFOs and sockets.
     pub others: u64,
@@ -141,9 +114,6 @@ pub fn rebuild(
 }
 
 /// Makes what a directory of a tree holds in `into`, which is empty. What was made stays when it fails.
-///
-/// # Errors
-/// When the log cannot be read, or a file cannot be made.
 pub(crate) fn build<R: Read + Seek>(
     tree: &Tree,
     top: FileId,
@@ -215,7 +185,6 @@ fn apply_all<R: Read + Seek>(
     Ok(missing)
 }
 
-/// The destination directory.
 struct Destination {
     path: PathBuf,
     directory: File,

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Runs a piece of work in both variants, interleaved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayJob {
-    /// The work.
     pub remedy: Remedy,
-    /// The file of the work.
     pub file: ReplayFile,
     /// `CLOCK_MONOTONIC` time after which no run starts, nanoseconds.
     pub deadline_ns: u64,
@@ -21,15 +19,9 @@ pub struct ReplayJob {
 pub enum ReplayFile {
     /// In this directory, without a name from the start: nothing of it remains, whichever process
     /// is killed.
-    Nameless {
-        /// The directory.
-        directory: OsString,
-    },
+    Nameless { directory: OsString },
     /// With a name, for file systems that sync nameless files differently. It must not exist.
-    Named {
-        /// Its path.
-        path: OsString,
-    },
+    Named { path: OsString },
 }
 
 /// The work of one variant in every run, and its times.
@@ -43,15 +35,12 @@ pub struct WayReport {
     pub syncs: u64,
 }
 
-/// Both variants.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplayReport {
     /// Pieces of one run.
     pub pieces: u64,
     /// Pieces of the whole program.
     pub all_pieces: u64,
-    /// The current variant.
     pub now: WayReport,
-    /// The improved variant.
     pub better: WayReport,
 }

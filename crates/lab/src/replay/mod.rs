@@ -54,7 +54,6 @@ const PATIENCE_NS: u64 = 100_000_000;
 /// A requested measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted<'a> {
-    /// The work, in both variants.
     pub remedy: Remedy,
     /// Directory of the file concerned, absolute.
     pub directory: &'a Path,
@@ -64,7 +63,6 @@ pub struct Wanted<'a> {
     pub device: Option<u32>,
 }
 
-/// The programs to start.
 #[derive(Debug, Clone, Copy)]
 pub struct Programs<'a> {
     /// Does the work.
@@ -82,7 +80,6 @@ pub struct Measurement {
     pub runs: usize,
     /// The part of the work that was done in each run; below 1, the times are scaled up.
     pub performed_share: f64,
-    /// Directory that was used.
     pub directory: PathBuf,
 }
 

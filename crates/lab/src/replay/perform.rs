@@ -21,7 +21,6 @@ pub(super) struct Done {
     pub(super) pieces: u64,
     /// Calls that read or wrote.
     pub(super) transfers: u64,
-    /// Calls that synced.
     pub(super) syncs: u64,
 }
 

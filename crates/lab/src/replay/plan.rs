@@ -15,26 +15,18 @@ const OVERWRITTEN_BYTES: u64 = 4 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// In transfers of this many bytes; through a buffer when a piece is smaller.
-    Transferred {
-        /// Writing, or reading.
-        write: bool,
-        /// Bytes of one transfer.
-        bytes: u64,
-    },
+    Transferred { write: bool, bytes: u64 },
     /// Each piece in its own write, with syncs between.
     Synced(Syncing),
 }
 
-/// See [`Way::Synced`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Syncing {
-    /// Writes between two syncs.
     pub(super) writes_per_sync: u64,
     /// `fdatasync`, or `fsync`.
     pub(super) data_only: bool,
     /// Append, or overwrite.
     pub(super) append: bool,
-    /// Whether the blocks are preallocated.
     pub(super) preallocate: bool,
 }
 
@@ -107,7 +99,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Most pieces of one run.
     pub(super) fn most_pieces(&self) -> u64 {
         self.pieces.min((MOST_BYTES / self.piece_bytes).max(1))
     }
@@ -148,7 +139,6 @@ impl Plan {
         }
     }
 
-    /// Maximum bytes that the file will ever have.
     pub(super) fn most_bytes(&self) -> u64 {
         self.filled_bytes()
             .max(self.most_pieces() * self.piece_bytes)

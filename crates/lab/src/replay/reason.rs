@@ -10,16 +10,13 @@ use crate::scratch::ScratchError;
 /// Why there is no measured saving: a clause for the list of missing parts.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotReplayed {
-    /// A signal ended it.
     #[error("it was interrupted")]
     Interrupted,
-    /// Other measurements came first.
     #[error("the {limit_s:.1} s for all measurements were used up")]
     NoTimeLeft {
         /// For all of them together, seconds.
         limit_s: f64,
     },
-    /// Not even a small part was done in both variants.
     #[error("the smallest comparable part takes longer than the {given_s:.2} s available for it")]
     TooSlow {
         /// For this one, seconds.
@@ -28,27 +25,21 @@ pub enum NotReplayed {
     /// The directory was removed, and so were all above it on that file system.
     #[error("the directory {0} is gone")]
     Gone(String),
-    /// The directory is on another file system than the file was.
     #[error("{0} is now on a different file system than the file was")]
     OtherFileSystem(String),
-    /// Not enough room.
     #[error("not enough space in {directory}: {} needed, {} free",
         bytes::short(*needed_bytes), bytes::short(*free_bytes))]
     NoSpace {
-        /// The directory.
         directory: String,
         /// For the scratch file.
         needed_bytes: u64,
         /// Available to this user.
         free_bytes: u64,
     },
-    /// There was room at the start, and none left during the writes.
     #[error("{0} became full")]
     Full(String),
-    /// No user can write there.
     #[error("the file system of {0} is mounted read-only")]
     ReadOnly(String),
-    /// This user may not write there.
     #[error("this user may not create files in {0}")]
     Denied(String),
     /// The kernel, the file system or the workload process refused.

@@ -31,7 +31,6 @@ const RUNS: u64 = 10;
 /// File contents that no file system stores as a hole or compresses.
 const CONTENT_SEED: u64 = 0x5_e91a;
 
-/// A prepared file, and its work.
 pub(crate) struct ReplayTask {
     plan: Plan,
     file: File,
@@ -74,7 +73,6 @@ impl Job for ReplayJob {
 impl Task for ReplayTask {
     type Job = ReplayJob;
 
-    /// Creates the file.
     fn prepare(job: ReplayJob) -> Result<Self, Failure> {
         let plan = Plan::new(&job.remedy)?;
         let path = match &job.file {

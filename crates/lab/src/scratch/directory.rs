@@ -150,7 +150,6 @@ impl Scratch {
         self.remove()
     }
 
-    /// The directory itself.
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }

@@ -14,47 +14,29 @@ use crate::interrupt::Interrupted;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScratchError {
-    /// The directory does not exist or is not a directory.
     #[error(
         "cannot use {} for measuring: {reason}; name an existing directory with --dir",
         path.display()
     )]
-    NotADirectory {
-        /// The named path.
-        path: PathBuf,
-        /// `it does not exist` or `it is not a directory`.
-        reason: &'static str,
-    },
-    /// The user may not write there.
+    NotADirectory { path: PathBuf, reason: &'static str },
     #[error(
         "cannot write in {}: permission denied; choose a directory of your own with --dir",
         path.display()
     )]
-    NoPermission {
-        /// The named path.
-        path: PathBuf,
-    },
-    /// Created files do not belong to their creator.
+    NoPermission { path: PathBuf },
     #[error(
         "cannot trust {}: files created there do not belong to this user, and others could \
          replace them; run iostrata as the owner of the directory, or choose one of your own with \
          --dir",
         path.display()
     )]
-    NotOwn {
-        /// The named path.
-        path: PathBuf,
-    },
-    /// No user can write there.
+    NotOwn { path: PathBuf },
     #[error(
         "cannot write in {}: its file system is mounted read-only; choose another directory \
          with --dir",
         path.display()
     )]
-    ReadOnly {
-        /// The named path.
-        path: PathBuf,
-    },
+    ReadOnly { path: PathBuf },
     /// Not enough room, found before or while writing.
     #[error(
         "not enough space in {}: {} are needed, {} are free; use fewer or smaller records \
@@ -62,92 +44,65 @@ pub enum ScratchError {
         path.display(), bytes::short(*needed_bytes), bytes::short(*free_bytes)
     )]
     NoSpace {
-        /// The directory.
         path: PathBuf,
         /// Needed, the margin included.
         needed_bytes: u64,
         /// Free for this user.
         free_bytes: u64,
     },
-    /// The user chose images without the privilege to mount.
     #[error(
         "cannot make file-system images: {cause}; images need root (CAP_SYS_ADMIN in the initial \
          user namespace): run as root, or measure the directory's own file system with --fs host"
     )]
-    NeedsRoot {
-        /// The refused operation.
-        cause: String,
-    },
-    /// The mkfs program is not installed.
+    NeedsRoot { cause: String },
     #[error(
         "cannot make {kind} images: {program} was not found in PATH, /usr/sbin or /sbin; \
          install it (Debian package {package})"
     )]
     NoMkfs {
-        /// The file system to create.
         kind: ImageKind,
-        /// The missing program.
         program: &'static str,
         /// Debian package that contains it.
         package: &'static str,
     },
-    /// The mkfs program failed.
     #[error("cannot make an image of {kind}: {command} ended with {status} and said: {output}")]
     MkfsFailed {
-        /// The file system to create.
         kind: ImageKind,
-        /// The command line.
         command: String,
-        /// How it ended.
         status: std::process::ExitStatus,
-        /// What it printed.
         output: String,
     },
-    /// The kernel has no driver for it.
     #[error(
         "cannot mount {kind}: this kernel has no {filesystem}; load its module or leave {kind} out"
     )]
     NoFileSystem {
-        /// The file system to mount.
         kind: ImageKind,
         /// Name in `/proc/filesystems`.
         filesystem: &'static str,
     },
-    /// The kernel refused the mount.
     #[error("cannot mount {kind} from {}: {source}; the kernel log says why", device.display())]
     MountFailed {
-        /// The file system to mount.
         kind: ImageKind,
-        /// The loop device.
         device: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
-    /// The mounted file system is not the requested one.
     #[error(
         "asked for {kind} but {found}; mkfs or kernel defaults differ on this machine; leave \
          {kind} out"
     )]
     NotAsAsked {
-        /// The file system to mount.
         kind: ImageKind,
         /// The actual one, as a clause.
         found: String,
     },
-    /// No loop device.
     #[error(transparent)]
     Loop(LoopError),
-    /// A signal ended it.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// Any other kernel error.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// The attempted operation.
         doing: &'static str,
-        /// Its subject.
         path: PathBuf,
-        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -190,8 +145,6 @@ impl From<LoopError> for ScratchError {
 #[derive(Debug, thiserror::Error)]
 #[error("{} could not be removed: {cause}", path.display())]
 pub struct Leftover {
-    /// The remaining path.
     pub path: PathBuf,
-    /// The reason.
     pub cause: String,
 }

@@ -85,7 +85,6 @@ impl Image {
         Ok(image)
     }
 
-    /// Which file system it is.
     pub fn kind(&self) -> ImageKind {
         self.kind
     }
@@ -96,7 +95,6 @@ impl Image {
         self.mount.path()
     }
 
-    /// The loop device under it.
     pub fn device(&self) -> &LoopDevice {
         &self.device
     }

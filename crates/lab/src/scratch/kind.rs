@@ -5,20 +5,15 @@ use std::fmt;
 
 const MIB: u64 = 1 << 20;
 
-/// A file system to create in an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ImageKind {
     /// ext4 with the defaults of mke2fs: journal, `data=ordered`.
     Ext4,
-    /// ext4 without a journal.
     Ext4NoJournal,
-    /// ext4 with fast commits.
     Ext4FastCommit,
     /// ext4 that journals file contents too, `data=journal`.
     Ext4DataJournal,
-    /// XFS.
     Xfs,
-    /// Btrfs.
     Btrfs,
 }
 
@@ -45,7 +40,6 @@ impl ImageKind {
         }
     }
 
-    /// The kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -73,7 +67,6 @@ impl ImageKind {
         }
     }
 
-    /// The program that creates it.
     pub(super) fn mkfs(self) -> Mkfs {
         const EXT4: &[&str] = &[
             "-q",

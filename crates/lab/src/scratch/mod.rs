@@ -52,7 +52,6 @@ pub fn find_mkfs(kind: ImageKind) -> Result<(), ScratchError> {
     mkfs::find(kind).map(drop)
 }
 
-/// The requirements of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// The user's directory.
@@ -63,11 +62,9 @@ pub struct Plan<'a> {
     pub enter: bool,
     /// Maximum bytes in the scratch directory itself at one time.
     pub host_bytes: u64,
-    /// File systems to create, if any.
     pub images: Option<Images<'a>>,
 }
 
-/// File systems to create.
 #[derive(Debug, Clone, Copy)]
 pub struct Images<'a> {
     /// The kinds, in this order.
@@ -78,7 +75,6 @@ pub struct Images<'a> {
     pub mounts: &'a PrivateMounts,
 }
 
-/// A scratch directory and the file systems mounted in it.
 #[derive(Debug)]
 pub struct Prepared {
     host: PathBuf,

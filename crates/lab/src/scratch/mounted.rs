@@ -22,17 +22,14 @@ pub(crate) struct Mounted {
 }
 
 impl Mounted {
-    /// The new mount at `path`.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, ended: false }
     }
 
-    /// Path of its root directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Unmounts now.
     pub(crate) fn close(mut self) -> Result<(), Leftover> {
         self.ended = true;
         unmount_patiently(&self.path)

@@ -61,13 +61,10 @@ impl Effort {
 /// The settings of every experiment besides its cases and targets.
 #[derive(Debug, Clone)]
 pub struct RunSettings {
-    /// The stopping rule of a case.
     pub stopping: StoppingRule,
-    /// How thoroughly.
     pub effort: Effort,
     /// Directory for programs and files that belong to no target.
     pub scratch: PathBuf,
-    /// How workload processes are started.
     pub launcher: Launcher,
     /// Hypervisor or container, as in the environment block.
     pub virtualization: Option<String>,
@@ -82,7 +79,6 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Runs that measure the measuring loop itself.
 pub(crate) const LOOP_RUNS: usize = 3;
 
-/// A run in progress.
 pub struct Session<'a> {
     pub(crate) run: RunSettings,
     pub(crate) targets: &'a [Target],

@@ -11,13 +11,11 @@ use crate::engine::{KernelFile, Work};
 use crate::error::LabError;
 use crate::target::Target;
 
-/// A case on a target.
 pub(crate) trait Item {
     /// Results of the timing runs besides their samples.
     type Gathered: Default;
     /// Results of the observed run besides evidence.
     type Found: Default;
-    /// A row of the result.
     type Row;
 
     /// For progress: `fsync append 1 KiB on ext4`.

@@ -28,7 +28,6 @@ const PAGES: u64 = 256;
 #[repr(align(4096))]
 struct Page([u8; PAGE]);
 
-/// Times direct writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectJob {
     /// File to create. It must not exist.
@@ -46,7 +45,6 @@ pub struct DirectReport {
     pub synced_s: f64,
 }
 
-/// A file ready to be written.
 pub(crate) struct DirectTask {
     path: PathBuf,
     writes: u64,

@@ -14,7 +14,6 @@ use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
 
-/// A case on a target.
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
     pub(super) target: &'a Target,
@@ -69,7 +68,6 @@ impl session::Item for Item<'_> {
         )
     }
 
-    /// New files, one stretch, files removed.
     fn run(&self, session: &mut Session<'_>, gathered: &mut SyncRuns) -> Result<Sample, LabError> {
         let files = self.files();
         let length = gathered.next(&session.run);
@@ -129,7 +127,6 @@ impl SyncRuns {
 }
 
 impl Item<'_> {
-    /// The files of the next run.
     pub(super) fn files(&self) -> Files {
         let name = |writer| format!("sync-{writer}");
         let files =
@@ -137,7 +134,6 @@ impl Item<'_> {
         Files(files.collect())
     }
 
-    /// The job that works on `files`.
     pub(super) fn job(&self, session: &Session<'_>, files: &Files, length: Length) -> SyncJob {
         let paths: Vec<OsString> = files.0.iter().map(|file| file.path().into()).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

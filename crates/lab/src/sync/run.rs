@@ -158,7 +158,6 @@ fn machine_settings(session: &mut Session<'_>) -> Vec<Setting> {
     }
 }
 
-/// Properties of this machine that limit the meaning of the rows.
 fn caveats(session: &Session<'_>, rows: &[SyncRow]) -> Vec<String> {
     let targets = session.targets;
     let flushed = "a completed flush has reached the host, which may keep the data in memory; \

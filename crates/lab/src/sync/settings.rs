@@ -28,28 +28,21 @@ pub(super) const FEWEST_TIMED_SYNCS: u64 = 20;
 /// What the user chose; empty lists mean the defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
-    /// Calls.
     pub calls: Vec<SyncCall>,
-    /// Ways of writing.
     pub writes: Vec<Write>,
     /// Bytes per write.
     pub sizes_bytes: Vec<u64>,
-    /// Numbers of concurrent writers.
     pub writers: Vec<u64>,
     /// Devices for which the rates are projected.
     pub devices: Vec<Figures>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 
-/// The cases and their parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Cases, the article's first.
     pub cases: Vec<Case>,
-    /// Devices for which their rates are projected.
     pub devices: Vec<Figures>,
-    /// How thoroughly.
     pub effort: Effort,
 }
 

@@ -15,7 +15,6 @@ use crate::engine::{Failure, Job, Stopwatch, Task, Work};
 /// Writes and syncs, one stretch for each `go`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncJob {
-    /// Call, way of writing, size, and number of writers.
     pub case: Case,
     /// The files to create, one for each writer. None may exist.
     pub paths: Vec<OsString>,
@@ -27,7 +26,6 @@ pub struct SyncJob {
     pub duration_ns: u64,
 }
 
-/// One stretch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SyncReport {
     /// Times of the stretch, all writers together.
@@ -44,7 +42,6 @@ pub struct SyncReport {
     pub not_as_asked: Option<String>,
 }
 
-/// Prepared writers: files created, records in memory.
 pub(crate) struct SyncTask {
     writers: Vec<Writer>,
     limit: Limit,
@@ -59,7 +56,6 @@ impl Job for SyncJob {
 impl Task for SyncTask {
     type Job = SyncJob;
 
-    /// Creates the files.
     fn prepare(job: SyncJob) -> Result<Self, Failure> {
         let mut writers = Vec::new();
         let mut not_as_asked = None;

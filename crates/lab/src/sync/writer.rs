@@ -42,7 +42,6 @@ pub(super) struct Stretch {
     latencies: Histogram<u64>,
 }
 
-/// A prepared writer.
 pub(super) struct Writer {
     file: File,
     path: PathBuf,

@@ -28,7 +28,6 @@ pub(crate) struct AtimeOptions {
 }
 
 impl AtimeOptions {
-    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--operation", !self.operation.is_empty()),
@@ -38,7 +37,6 @@ impl AtimeOptions {
         names(&given)
     }
 
-    /// The experiment with its cases chosen.
     pub(super) fn plan(&self, effort: Effort) -> atime::Plan {
         let selection = atime::Selection {
             operations: self.operation.clone(),

@@ -23,7 +23,6 @@ pub(crate) struct BufferingOptions {
 }
 
 impl BufferingOptions {
-    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--mode", !self.mode.is_empty()),
@@ -32,7 +31,6 @@ impl BufferingOptions {
         names(&given)
     }
 
-    /// The experiment with its cases chosen.
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<buffering::Plan, LabError> {
         let selection = buffering::Selection {
             modes: self.mode.clone(),

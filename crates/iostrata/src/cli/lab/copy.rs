@@ -38,7 +38,6 @@ pub(crate) struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--method", !self.method.is_empty()),
@@ -50,7 +49,6 @@ impl CopyOptions {
         names(&given)
     }
 
-    /// The experiment with its cases chosen.
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<copy::Plan, LabError> {
         let selection = copy::Selection {
             methods: self.method.clone(),

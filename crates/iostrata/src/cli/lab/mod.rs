@@ -39,7 +39,6 @@ pub(crate) enum ExperimentName {
 }
 
 impl ExperimentName {
-    /// As typed.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Buffering => "buffering",
@@ -50,7 +49,6 @@ impl ExperimentName {
         }
     }
 
-    /// Its page.
     pub(crate) fn page(self) -> &'static str {
         match self {
             Self::Buffering => include_str!("../../../docs/experiments/buffering.md"),

@@ -33,7 +33,6 @@ pub(crate) struct PageCacheOptions {
 }
 
 impl PageCacheOptions {
-    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--state", !self.state.is_empty()),
@@ -44,7 +43,6 @@ impl PageCacheOptions {
         names(&given)
     }
 
-    /// The experiment with its cases chosen.
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<page_cache::Plan, LabError> {
         let selection = page_cache::Selection {
             states: self.state.clone(),

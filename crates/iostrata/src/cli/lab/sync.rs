@@ -35,7 +35,6 @@ const DEVICE_HELP: &str = "Device to project the rate to: hdd-7200, sata-ssd, sa
     [default: all of the names]";
 
 impl SyncOptions {
-    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--call", !self.call.is_empty()),
@@ -46,7 +45,6 @@ impl SyncOptions {
         names(&given)
     }
 
-    /// The experiment with its cases chosen.
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<sync::Plan, LabError> {
         let selection = sync::Selection {
             calls: self.call.clone(),

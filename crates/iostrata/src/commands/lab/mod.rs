@@ -42,7 +42,6 @@ type Planned = (ExperimentName, Box<dyn experiment::Experiment>);
 /// Shorter runs are not worth a line, unless `--thorough` was given.
 const WORTH_SAYING_S: f64 = 60.0;
 
-/// Runs experiments, saves the result and draws it.
 pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let effort = effort(options);
     let json = Named::output("--json", options.json.as_deref());
@@ -237,7 +236,6 @@ fn measure(
     (experiments, None)
 }
 
-/// The observer, or why there is none.
 fn open_observer() -> (Option<EbpfObserver>, Reason) {
     let limits = Limits {
         without: super::without(),

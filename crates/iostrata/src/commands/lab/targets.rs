@@ -118,7 +118,6 @@ impl Choice {
         }
     }
 
-    /// Prints what is left out and why.
     pub(crate) fn explain(&self) {
         for LeftOut { names, why } in &self.left_out {
             ui::say(&format!("left out: {}: {why}", names.join(", ")));

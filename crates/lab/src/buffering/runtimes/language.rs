@@ -3,10 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-/// A language runtime.
 #[derive(Debug)]
 pub(in crate::buffering) struct Language {
-    /// Name in the table.
     pub(super) name: &'static str,
     /// The program's file name and text.
     pub(super) source: (&'static str, &'static str),

@@ -54,7 +54,6 @@ pub(super) fn fill(
     Ok(())
 }
 
-/// A program ready to run.
 struct Prepared {
     language: &'static Language,
     version: String,

@@ -23,7 +23,6 @@ pub(super) use program::start_and_end;
 /// to path, like that of `cp`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CopyJob {
-    /// The method.
     pub case: Case,
     /// The source, with the case's size.
     pub from: OsString,
@@ -141,7 +140,6 @@ fn sync(to: &File, case: &Case) -> io::Result<()> {
     Ok(())
 }
 
-/// The size of the case's buffer.
 fn buffer_bytes(case: &Case) -> io::Result<usize> {
     let bytes = case.buffer_bytes.unwrap_or(1 << 20);
     usize::try_from(bytes).map_err(|_too_large| io::ErrorKind::OutOfMemory.into())

@@ -34,9 +34,6 @@ pub struct Checking {
 impl Checking {
     /// So many, in a directory that the caller removes, for trees of at most so many bytes. Nothing may be mounted in
     /// it then: the checkers' own mounts would keep it.
-    ///
-    /// # Errors
-    /// When a thread or a directory cannot be made.
     pub fn start(
         count: usize,
         checker: &Checker,
@@ -70,9 +67,6 @@ impl Checking {
     }
 
     /// Has a copy of a tree looked at; gives what is broken in it.
-    ///
-    /// # Errors
-    /// When it cannot be copied, the checker not be run, or an end was asked for.
     pub fn check(&self, tree: &Path, printed: Vec<u8>) -> Result<Option<String>, BlockError> {
         // The checker may be in a namespace that does not have the recovered file system.
         let number = self.copies.fetch_add(1, Ordering::Relaxed);

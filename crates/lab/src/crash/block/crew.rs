@@ -24,7 +24,6 @@ use crate::scratch::ImageKind;
 /// Images that are recovered at the same time.
 const BAYS: usize = 16;
 
-/// An image to recover.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) image: Image,
@@ -33,12 +32,10 @@ pub(super) struct Job {
     pub(super) told: BTreeSet<usize>,
 }
 
-/// A recovered tree.
 #[derive(Debug, Clone, Copy)]
 pub struct Recovered<'a> {
     /// The directory, on the recovered file system.
     pub work: &'a Path,
-    /// What is in it.
     pub observed: &'a Observed,
 }
 
@@ -90,14 +87,12 @@ impl<'r, L> Crew<'r, L> {
         })
     }
 
-    /// What is known so far.
     pub(super) fn verdicts(&mut self) -> &Verdicts {
         self.verdicts
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many images were recovered.
     pub(super) fn recovered(&self) -> u64 {
         self.recovered.load(Ordering::Relaxed)
     }

@@ -18,27 +18,22 @@ use super::images::Image;
 use super::record::Recording;
 use super::tree::Observed;
 
-/// How much is tried.
 #[derive(Debug, Clone, Copy)]
 pub struct ExploreBudget {
-    /// Images to recover.
     pub images: u64,
     /// Of each epoch.
     pub subsets: SubsetBudget,
 }
 
-/// What exploring a recording came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Explored {
     /// Images that were made up, equal ones included.
     pub states: u64,
-    /// Images that were recovered.
     pub images: u64,
     /// Different in the tree, or in what had been printed.
     pub distinct: u64,
     /// Of these, those that break something.
     pub failing: u64,
-    /// Epochs of the recording.
     pub epochs: u64,
     /// Epochs that write to the journal alone: none or all of their blocks stand for all subsets.
     pub journal_epochs: u64,
@@ -64,9 +59,6 @@ pub struct Explored {
 
 /// Tries what the budget allows; gives what it came to, also when it ends early. `told_at` gives the number of
 /// acknowledgements at a time; `progress` gets the number of images recovered so far.
-///
-/// # Errors
-/// When an image cannot be made, `look` fails, or an end was asked for.
 pub fn explore<E: From<BlockError> + Send>(
     site: Site<'_>,
     recording: &Recording,

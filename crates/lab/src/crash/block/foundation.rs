@@ -30,7 +30,6 @@ pub struct Room<'a> {
     pub directory: &'a Path,
     /// From [`isolate`](crate::scratch::isolate).
     pub mounts: &'a PrivateMounts,
-    /// Whether an end was asked for.
     pub interrupt: &'a Interrupt,
 }
 
@@ -38,7 +37,6 @@ pub struct Room<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Site<'a> {
     directory: &'a Path,
-    /// Whether an end was asked for.
     pub interrupt: &'a Interrupt,
 }
 
@@ -51,14 +49,12 @@ impl<'a> Room<'a> {
         }
     }
 
-    /// A mount point in it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, BlockError> {
         self.site().place(name)
     }
 }
 
 impl Site<'_> {
-    /// A mount point in it.
     pub(super) fn place(&self, name: &str) -> Result<PathBuf, BlockError> {
         let path = self.directory.join(name);
         fs::create_dir_all(&path).map_err(BlockError::io("make a mount point"))?;
@@ -75,9 +71,6 @@ pub struct Foundation {
 
 impl Foundation {
     /// Makes a file system, copies a directory into it, and lets `prepare` change the copy.
-    ///
-    /// # Errors
-    /// When the file system cannot be made, or the files do not fit.
     pub fn make(
         room: &Room<'_>,
         kind: ImageKind,
@@ -107,7 +100,6 @@ impl Foundation {
         Ok(Self { kind, image })
     }
 
-    /// Which file system it is.
     pub fn kind(&self) -> ImageKind {
         self.kind
     }

@@ -154,7 +154,6 @@ fn units(range: &Range<u64>, bytes: u64) -> Range<u64> {
     range.start / bytes..range.end.div_ceil(bytes)
 }
 
-/// Puts a block on a disk.
 pub(super) fn apply(disk: &DiskImage, log: &RequestLog, block: &Block) -> Result<(), BlockError> {
     let written = match bytes_of(log, block)? {
         Some(bytes) => disk.write(&bytes, block.offset),

@@ -12,9 +12,6 @@ use crate::crash::copied::copy_directory;
 
 /// Recovers an image again and copies its tree to `tree` in a directory that exists; of one that cannot be mounted, the image
 /// itself to `image`. Gives the path.
-///
-/// # Errors
-/// When the image cannot be made, or there is no room for the copy.
 pub fn keep(
     site: Site<'_>,
     recording: &Recording,

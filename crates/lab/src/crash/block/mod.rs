@@ -33,25 +33,19 @@ use crate::interrupt::Interrupted;
 use crate::scratch::{Leftover, ScratchError};
 use iostrata_tracer::kernel::LoopError;
 
-/// Why block mode cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
-    /// No file system could be made.
     #[error(transparent)]
     Scratch(#[from] ScratchError),
-    /// No device could be recorded.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// An end was asked for.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
-    /// A process is left that uses the file system under test.
     #[error(
         "the program has left {} in use: {}; end what it has started before it ends",
         .0.path.display(), .0.cause
     )]
     Busy(Leftover),
-    /// Not enough memory.
     #[error(
         "block mode needs {needed_mib} MiB of memory for the disks of this run, and {free_mib} MiB are available; \
          use one file system at a time (--fs ext4), or free memory"
@@ -62,17 +56,10 @@ pub enum BlockError {
         /// `MemAvailable`, MiB.
         free_mib: u64,
     },
-    /// A file of the program cannot be copied to the file system under test.
     #[error(transparent)]
     Copy(#[from] CopyError),
-    /// Anything else.
     #[error("cannot {doing}: {source}")]
-    Io {
-        /// The attempted operation.
-        doing: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Io { doing: String, source: io::Error },
 }
 
 impl BlockError {

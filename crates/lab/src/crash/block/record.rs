@@ -16,7 +16,6 @@ use crate::device::{Cut, DiskImage, Recorder, RequestLog, Server};
 use crate::interrupt::Interrupt;
 use crate::scratch::ImageKind;
 
-/// How a recording is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// Who else commits.
@@ -46,9 +45,7 @@ const STAND_IN: &str = "another file is changed and synced every second in place
 /// What a device got during a run.
 #[derive(Debug)]
 pub struct Recording {
-    /// Which file system.
     pub kind: ImageKind,
-    /// How it was recorded.
     pub setting: Setting,
     /// Options of the mount besides the file system's defaults.
     pub mount_options: String,
@@ -56,7 +53,6 @@ pub struct Recording {
     pub base: DiskImage,
     /// The requests during the run, and until everything was written after it.
     pub epochs: Vec<Epoch>,
-    /// Their bytes.
     pub log: RequestLog,
     /// Why the log lacks the last requests, if it does.
     pub cut: Option<Cut>,
@@ -76,9 +72,6 @@ impl Recording {
 /// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
 /// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`], to be
 /// synced after each change.
-///
-/// # Errors
-/// When something cannot be mounted, or `run` fails.
 pub fn record<E: From<BlockError>>(
     room: &Room<'_>,
     server: &Server,

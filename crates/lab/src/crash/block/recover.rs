@@ -52,9 +52,6 @@ pub(super) struct Bay<'r> {
 
 impl<'r> Bay<'r> {
     /// One for images of a recording, to be mounted at a directory that exists.
-    ///
-    /// # Errors
-    /// When there is no loop device.
     pub(super) fn new(path: PathBuf, recording: &'r Recording) -> Result<Self, BlockError> {
         let disk = DiskImage::new(recording.base.size_bytes());
         let disk = disk.map_err(BlockError::io("make a disk in memory"))?;
@@ -82,9 +79,6 @@ impl<'r> Bay<'r> {
     }
 
     /// Whose disk may be changed now. It holds what the last recovery has left.
-    ///
-    /// # Errors
-    /// When there is no loop device.
     pub(super) fn ready(&mut self) -> Result<Mountable<'_, 'r>, BlockError> {
         if !self.is_free()? {
             // A mount would show the file system that is still there.
@@ -134,7 +128,6 @@ impl<'r> Bay<'r> {
 pub(super) struct Mountable<'b, 'r>(&'b Bay<'r>);
 
 impl Mountable<'_, '_> {
-    /// Where the image is put.
     pub(super) fn disk(&self) -> &DiskImage {
         &self.0.disk
     }

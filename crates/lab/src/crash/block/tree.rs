@@ -15,7 +15,6 @@ use rustix::fs::{lgetxattr, llistxattr};
 /// Extended attributes of a file at most (`XATTR_LIST_MAX`), and one of them (`XATTR_SIZE_MAX`), bytes: xattr(7).
 const MOST_XATTR_BYTES: usize = 65_536;
 
-/// What is below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     /// Of names, kinds, modes, owners, extended attributes, lengths and contents.

@@ -11,7 +11,6 @@ use super::{Command, Kind, Message};
 /// Exit code of a child with invalid input, as `EX_SOFTWARE` in sysexits.h.
 const EXIT_PROTOCOL: i32 = 70;
 
-/// A job, with its name.
 #[derive(Deserialize)]
 struct Named {
     name: String,

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// The kind of failure.
     pub kind: FailureKind,
     /// The kernel's error number, if the kernel refused.
     pub errno: Option<i32>,
@@ -31,7 +30,6 @@ pub enum FailureKind {
     Unsupported,
     /// Not enough memory for the record.
     Memory,
-    /// Any other kernel error.
     Io,
     /// The job or command is impossible for the child.
     Job,
@@ -96,43 +94,20 @@ fn kind_of(errno: i32) -> FailureKind {
     }
 }
 
-/// Why the engine got no report from its workload.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The process could not be started.
     #[error("cannot start the workload process {program}: {source}")]
-    Start {
-        /// Program.
-        program: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// It was killed.
+    Start { program: String, source: io::Error },
     #[error("the workload process was killed by {} before it could {doing}{}", signal_name(*.signal), kill_hint(*.signal))]
-    Killed {
-        /// Signal number.
-        signal: i32,
-        /// The work it was doing.
-        doing: &'static str,
-    },
-    /// It ended without an answer.
+    Killed { signal: i32, doing: &'static str },
     #[error("the workload process ended with exit code {code} before it could {doing}")]
-    Ended {
-        /// Exit code.
-        code: i32,
-        /// The work it was doing.
-        doing: &'static str,
-    },
-    /// It could not do the work, and reported why.
+    Ended { code: i32, doing: &'static str },
     #[error(transparent)]
     Failed(#[from] Failure),
-    /// It sent something that is not part of the protocol.
     #[error("unexpected reply from the workload process: {0}")]
     Protocol(String),
-    /// The pipe to it failed.
     #[error("lost contact with the workload process: {0}")]
     Pipe(#[from] io::Error),
-    /// The user interrupted.
     #[error("interrupted")]
     Interrupted,
 }

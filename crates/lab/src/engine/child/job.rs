@@ -15,7 +15,6 @@ use super::Failure;
 pub trait Job: Serialize + DeserializeOwned {
     /// The name by which the child finds it.
     const NAME: &'static str;
-    /// The report of a step.
     type Report: Serialize + DeserializeOwned;
 }
 
@@ -26,7 +25,6 @@ pub(crate) trait Task: Sized + 'static {
     /// Prepares, which is not measured.
     fn prepare(job: Self::Job) -> Result<Self, Failure>;
 
-    /// Does the next step.
     fn go(&mut self) -> Result<<Self::Job as Job>::Report, Failure>;
 }
 
@@ -40,7 +38,6 @@ pub(crate) struct Kind {
 type Prepared = Result<Box<dyn Steps>, Failure>;
 
 impl Kind {
-    /// The entry of a task.
     pub(crate) const fn of<T: Task>() -> Self {
         Self {
             name: T::Job::NAME,
@@ -54,7 +51,6 @@ impl Kind {
 
 /// A [`Task`] whose reports are serialised.
 pub(super) trait Steps {
-    /// Does the next step.
     fn step(&mut self) -> io::Result<Result<Value, Failure>>;
 }
 
@@ -72,9 +68,7 @@ impl<T: Task> Steps for T {
 pub struct Work {
     /// `CLOCK_MONOTONIC` and `getrusage(2)` around the work.
     pub sample: Sample,
-    /// Minor page faults.
     pub minor_faults: u64,
-    /// Major page faults.
     pub major_faults: u64,
 }
 

@@ -43,7 +43,6 @@ impl Launcher {
         }
     }
 
-    /// The command, with its arguments.
     pub(crate) fn command(&self) -> process::Command {
         let mut command = process::Command::new(&self.program);
         command.args(&self.arguments);
@@ -98,7 +97,6 @@ fn start_as<J: Job>(
     }
 }
 
-/// A job, with the name by which the child finds it.
 #[derive(Serialize)]
 struct Named<'a, J> {
     name: &'static str,
@@ -116,7 +114,6 @@ pub struct Workload<J> {
 }
 
 impl<J: Job> Workload<J> {
-    /// Process id.
     pub fn pid(&self) -> u32 {
         self.process.id()
     }

@@ -38,8 +38,6 @@ enum Message<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Command {
-    /// Do the next step.
     Go,
-    /// End.
     Exit,
 }

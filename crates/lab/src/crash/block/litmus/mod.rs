@@ -31,10 +31,6 @@ pub struct LitmusTest {
 }
 
 impl LitmusTest {
-    /// Makes the file system.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn prepare(
         room: &Room<'_>,
         kind: ImageKind,
@@ -48,9 +44,6 @@ impl LitmusTest {
 
     /// Runs the program with its device recorded, and recovers what crashes could have left. Adds that to what was
     /// shown before.
-    ///
-    /// # Errors
-    /// When something cannot be mounted or performed, or an end was asked for.
     pub fn run(
         &self,
         room: &Room<'_>,
