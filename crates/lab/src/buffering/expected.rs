@@ -23,40 +23,26 @@ pub fn expected_calls(case: &Case) -> BTreeMap<&'static str, Calls> {
     } = *case;
     let bytes = size * count;
     let each = count * size.div_ceil(MAX_WRITE_BYTES);
-    let mut calls = BTreeMap::new();
-    let mut write = |count| calls.insert("write", (count, bytes));
-    match mode {
-        Mode::Buffered => {
-            write(buffered_writes(count, size));
-        }
-        Mode::Flush | Mode::OSync | Mode::ODsync => {
-            write(each);
-        }
-        Mode::Fsync => {
-            write(each);
-            calls.insert("fsync", (count, 0));
-        }
-        Mode::Fdatasync => {
-            write(each);
-            calls.insert("fdatasync", (count, 0));
-        }
-        Mode::RwfDsync => {
-            calls.insert("pwritev2", (each, bytes));
-        }
-        Mode::SyncFileRange => {
-            write(each);
-            calls.insert("sync_file_range", (count, 0));
-        }
-        Mode::FinalFsync => {
-            write(buffered_writes(count, size));
-            calls.insert("fsync", (1, 0));
-        }
+    let (writes, sync) = match mode {
+        Mode::Buffered => (buffered_writes(count, size), None),
+        Mode::Flush | Mode::OSync | Mode::ODsync | Mode::RwfDsync => (each, None),
+        Mode::Fsync => (each, Some(("fsync", count))),
+        Mode::Fdatasync => (each, Some(("fdatasync", count))),
+        Mode::SyncFileRange => (each, Some(("sync_file_range", count))),
+        Mode::FinalFsync => (buffered_writes(count, size), Some(("fsync", 1))),
         Mode::GroupFsync => {
             let (groups, rest) = (count / GROUP_WRITES, count % GROUP_WRITES);
-            write(groups * buffered_writes(GROUP_WRITES, size) + buffered_writes(rest, size));
-            calls.insert("fsync", (count.div_ceil(GROUP_WRITES), 0));
+            let writes = groups * buffered_writes(GROUP_WRITES, size) + buffered_writes(rest, size);
+            (writes, Some(("fsync", count.div_ceil(GROUP_WRITES))))
         }
-    }
+    };
+    let write = if mode == Mode::RwfDsync {
+        "pwritev2"
+    } else {
+        "write"
+    };
+    let mut calls = BTreeMap::from([(write, (writes, bytes))]);
+    calls.extend(sync.map(|(name, count)| (name, (count, 0))));
     calls
 }
 

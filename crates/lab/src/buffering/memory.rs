@@ -1,11 +1,11 @@
 //! System memory around a run, as `free -w` divides it.
 
-use std::fs::{self, File};
-use std::os::fd::AsFd as _;
+use std::fs;
 use std::path::Path;
 
 use iostrata_core::buffering::Memory;
-use iostrata_tracer::kernel::cachestat;
+
+use crate::engine::residency;
 
 /// Memory now; `None` when `/proc/meminfo` cannot be read.
 ///
@@ -22,9 +22,7 @@ pub(super) fn read(device: Option<&Path>) -> Option<Memory> {
 
 /// Bytes of a file that are in the page cache; `None` when the kernel does not report them.
 pub(super) fn resident_bytes(path: &Path) -> Option<u64> {
-    let file = File::open(path).ok()?;
-    let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?.cached_pages;
-    Some(pages * iostrata_tracer::kernel::page_size() as u64)
+    Some(residency(path).ok()?.resident_bytes())
 }
 
 fn parse(meminfo: &str) -> Option<Memory> {

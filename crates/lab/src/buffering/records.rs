@@ -1,6 +1,6 @@
 //! The bytes of the records: different in every record, and not compressible.
 
-use crate::engine::{Failure, XorShift};
+use crate::engine::{Failure, XorShift, random_bytes};
 
 /// Distance after which the pseudo-random bytes repeat. Larger than the units that file systems
 /// compress (128 KiB on btrfs).
@@ -20,16 +20,8 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn new(size_bytes: u64) -> Result<Self, Failure> {
-        let bytes = size_bytes.saturating_add(PERIOD_BYTES);
-        let (size, length) = usize::try_from(size_bytes)
-            .ok()
-            .zip(usize::try_from(bytes).ok())
-            .ok_or_else(|| Failure::memory(size_bytes, None))?;
-        let mut pool = Vec::new();
-        pool.try_reserve_exact(length)
-            .map_err(|error| Failure::memory(size_bytes, Some(&error)))?;
-        pool.resize(length, 0);
-        XorShift::new(CONTENT_SEED).fill(&mut pool);
+        let pool = random_bytes(size_bytes, PERIOD_BYTES, CONTENT_SEED)?;
+        let size = usize::try_from(size_bytes).unwrap_or(0);
         Ok(Self {
             pool,
             size,

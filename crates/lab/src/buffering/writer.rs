@@ -15,7 +15,7 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 /// A file that accepts records in one [`Mode`], or discards them.
 pub(super) struct Writer {
     sink: Sink,
-    sync: Sync,
+    mode: Mode,
     /// Bytes written so far, the offset of the next record.
     offset: u64,
     records: u64,
@@ -30,25 +30,6 @@ enum Sink {
     SyncedCall(File),
     /// Does nothing, to measure the cost of the loop.
     Nothing,
-}
-
-/// The action after a record.
-#[derive(Clone, Copy)]
-enum Sync {
-    /// Nothing.
-    None,
-    /// Flush the user-space buffer.
-    Flush,
-    /// Flush the user-space buffer, then `fsync`.
-    Fsync,
-    /// Flush the user-space buffer, then `fdatasync`.
-    Fdatasync,
-    /// Flush the user-space buffer, then `sync_file_range` on the record.
-    FileRange,
-    /// Flush the user-space buffer and `fsync` after every [`GROUP_WRITES`] records and at the end.
-    Group,
-    /// Flush the user-space buffer and `fsync` at the end.
-    AtEnd,
 }
 
 impl Writer {
@@ -70,34 +51,26 @@ impl Writer {
             .custom_flags(flags.bits())
             .open(path)?;
         file.sync_all()?;
-        let buffer = |file| {
-            let bytes = usize::try_from(APPLICATION_BUFFER_BYTES).unwrap_or(usize::MAX);
-            Sink::Buffered(BufWriter::with_capacity(bytes, file))
+        let sink = match mode {
+            Mode::OSync | Mode::ODsync => Sink::Direct(file),
+            Mode::RwfDsync => Sink::SyncedCall(file),
+            _ => {
+                let bytes = usize::try_from(APPLICATION_BUFFER_BYTES).unwrap_or(usize::MAX);
+                Sink::Buffered(BufWriter::with_capacity(bytes, file))
+            }
         };
-        let (sink, sync) = match mode {
-            Mode::Buffered => (buffer(file), Sync::None),
-            Mode::Flush => (buffer(file), Sync::Flush),
-            Mode::Fsync => (buffer(file), Sync::Fsync),
-            Mode::Fdatasync => (buffer(file), Sync::Fdatasync),
-            Mode::OSync | Mode::ODsync => (Sink::Direct(file), Sync::None),
-            Mode::RwfDsync => (Sink::SyncedCall(file), Sync::None),
-            Mode::SyncFileRange => (buffer(file), Sync::FileRange),
-            Mode::FinalFsync => (buffer(file), Sync::AtEnd),
-            Mode::GroupFsync => (buffer(file), Sync::Group),
-        };
-        Ok(Self {
-            sink,
-            sync,
-            offset: 0,
-            records: 0,
-        })
+        Ok(Self::new(sink, mode))
     }
 
     /// A writer that does nothing.
     pub(super) fn nothing() -> Self {
+        Self::new(Sink::Nothing, Mode::Buffered)
+    }
+
+    fn new(sink: Sink, mode: Mode) -> Self {
         Self {
-            sink: Sink::Nothing,
-            sync: Sync::None,
+            sink,
+            mode,
             offset: 0,
             records: 0,
         }
@@ -120,30 +93,30 @@ impl Writer {
     }
 
     fn after_record(&mut self, start: u64) -> io::Result<()> {
-        match self.sync {
-            Sync::Flush => self.flush(),
-            Sync::Fsync => self.fsync(),
-            Sync::Fdatasync => {
+        match self.mode {
+            Mode::Flush => self.flush(),
+            Mode::Fsync => self.fsync(),
+            Mode::Fdatasync => {
                 self.flush()?;
                 self.file().map_or(Ok(()), File::sync_data)
             }
-            Sync::FileRange => {
+            Mode::SyncFileRange => {
                 self.flush()?;
                 let length = self.offset - start;
                 self.file().map_or(Ok(()), |file| {
                     sync_file_range(file.as_fd(), start, length, SyncFileRange::WRITE_AND_WAIT)
                 })
             }
-            Sync::Group if self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
-            Sync::Group | Sync::None | Sync::AtEnd => Ok(()),
+            Mode::GroupFsync if self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
+            _ => Ok(()),
         }
     }
 
     /// The work of closing the file: write out the rest of the buffer, and the mode's last sync.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        match self.sync {
-            Sync::AtEnd => self.fsync(),
-            Sync::Group if !self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
+        match self.mode {
+            Mode::FinalFsync => self.fsync(),
+            Mode::GroupFsync if !self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
             _ => self.flush(),
         }
     }

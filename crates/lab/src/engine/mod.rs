@@ -20,4 +20,4 @@ pub(crate) use process::Process;
 pub use progress::{Ledger, Progress, Silent, Step};
 pub(crate) use residency::{Residency, evict, residency, warm};
 pub use timing::{Measured, Round, StoppingRule, measure};
-pub(crate) use xorshift::XorShift;
+pub(crate) use xorshift::{XorShift, random_bytes};

@@ -1,5 +1,24 @@
 //! Reproducible pseudo-random numbers: orders of runs and file contents.
 
+use super::Failure;
+
+/// A record of `size_bytes` and `further_bytes` after it, if there is memory for them.
+pub(crate) fn random_bytes(
+    size_bytes: u64,
+    further_bytes: u64,
+    seed: u64,
+) -> Result<Vec<u8>, Failure> {
+    let length = usize::try_from(size_bytes.saturating_add(further_bytes))
+        .map_err(|_too_large| Failure::memory(size_bytes, None))?;
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(length)
+        .map_err(|error| Failure::memory(size_bytes, Some(&error)))?;
+    bytes.resize(length, 0);
+    XorShift::new(seed).fill(&mut bytes);
+    Ok(bytes)
+}
+
 /// `xorshift64*` (Vigna, "An experimental exploration of Marsaglia's xorshift generators,
 /// scrambled", 2016). Not for secrets and not for simulation: it is fast, and the same seed gives
 /// the same sequence in every version.

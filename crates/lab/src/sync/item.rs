@@ -1,8 +1,5 @@
 //! An item of the measurement: a case on a target.
 
-use std::ffi::OsString;
-use std::time::Duration;
-
 use iostrata_core::bytes;
 use iostrata_core::sync::{Bucket, Case, Counted, Latency, SyncRow};
 use iostrata_core::timing::Sample;
@@ -10,6 +7,7 @@ use iostrata_core::timing::Sample;
 use super::observed::observe;
 use super::settings;
 use super::task::{SyncJob, SyncReport};
+use super::writer::Limit;
 use crate::error::LabError;
 use crate::session::{self, Observed, RunFile, RunSettings, Session, Timed, wide};
 use crate::target::Target;
@@ -20,26 +18,6 @@ pub(super) struct Item<'a> {
     pub(super) case: Case,
     /// Whether its observed run is shown second by second.
     pub(super) shown: bool,
-}
-
-/// The length of a stretch.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Length {
-    /// Syncs of each writer.
-    Syncs(u64),
-    /// Until this time has passed.
-    Time(Duration),
-    /// Whichever comes first.
-    Either(u64, Duration),
-}
-
-/// The files of one run, removed with it.
-pub(super) struct Files(pub(super) Vec<RunFile>);
-
-impl Files {
-    pub(super) fn remove(self) -> Result<(), LabError> {
-        self.0.into_iter().try_for_each(RunFile::remove)
-    }
 }
 
 impl session::Item for Item<'_> {
@@ -70,9 +48,9 @@ impl session::Item for Item<'_> {
 
     fn run(&self, session: &mut Session<'_>, gathered: &mut SyncRuns) -> Result<Sample, LabError> {
         let files = self.files();
-        let length = gathered.next(&session.run);
-        let report = session.work(&self.job(session, &files, length))?;
-        files.remove()?;
+        let limit = gathered.next(&session.run);
+        let report = session.work(&self.job(session, &files, limit))?;
+        remove(files)?;
         let sample = report.work.sample;
         gathered.add(self.case.writers, report);
         Ok(sample)
@@ -94,6 +72,10 @@ impl session::Item for Item<'_> {
     }
 }
 
+pub(super) fn remove(files: Vec<RunFile>) -> Result<(), LabError> {
+    files.into_iter().try_for_each(RunFile::remove)
+}
+
 /// Results of an item's timing runs besides their samples.
 #[derive(Debug, Default)]
 pub(super) struct SyncRuns {
@@ -107,11 +89,14 @@ pub(super) struct SyncRuns {
 impl SyncRuns {
     /// The warm-up runs for a given time; every run after it makes as many syncs as the warm-up
     /// did.
-    fn next(&self, run: &RunSettings) -> Length {
-        self.syncs.map_or_else(
-            || Length::Time(settings::run_length(run.effort)),
-            Length::Syncs,
-        )
+    fn next(&self, run: &RunSettings) -> Limit {
+        match self.syncs {
+            None => Limit::time(settings::run_length(run.effort)),
+            Some(syncs) => Limit {
+                syncs,
+                duration_ns: u64::MAX,
+            },
+        }
     }
 
     fn add(&mut self, writers: u64, report: SyncReport) {
@@ -127,27 +112,20 @@ impl SyncRuns {
 }
 
 impl Item<'_> {
-    pub(super) fn files(&self) -> Files {
+    /// The files of the next run, removed with it.
+    pub(super) fn files(&self) -> Vec<RunFile> {
         let name = |writer| format!("sync-{writer}");
-        let files =
-            (0..self.case.writers).map(|writer| RunFile::new(&self.target.dir, &name(writer)));
-        Files(files.collect())
+        let writers = 0..self.case.writers;
+        let files = writers.map(|writer| RunFile::new(&self.target.dir, &name(writer)));
+        files.collect()
     }
 
-    pub(super) fn job(&self, session: &Session<'_>, files: &Files, length: Length) -> SyncJob {
-        let paths: Vec<OsString> = files.0.iter().map(|file| file.path().into()).collect();
-        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let (syncs, duration_ns) = match length {
-            Length::Syncs(syncs) => (syncs, u64::MAX),
-            Length::Time(time) => (u64::MAX, nanoseconds(time)),
-            Length::Either(syncs, time) => (syncs, nanoseconds(time)),
-        };
+    pub(super) fn job(&self, session: &Session<'_>, files: &[RunFile], limit: Limit) -> SyncJob {
         SyncJob {
             case: self.case,
-            paths,
+            paths: files.iter().map(|file| file.path().into()).collect(),
             file_bytes: settings::file_bytes(session.run.effort, &self.case),
-            syncs,
-            duration_ns,
+            limit,
         }
     }
 }

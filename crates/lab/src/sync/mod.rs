@@ -16,3 +16,4 @@ pub use calibration::{DirectJob, DirectReport};
 pub use settings::{Plan, Selection};
 pub(crate) use task::SyncTask;
 pub use task::{SyncJob, SyncReport};
+pub use writer::Limit;

@@ -4,9 +4,10 @@ use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
 use iostrata_core::observe::{Observation, Observer, Stream};
 use iostrata_core::sync::{Counted, Second, SyncCall};
 
-use super::item::{Item, Length};
+use super::item::{Item, remove};
 use super::settings;
 use super::task::{SyncJob, SyncReport};
+use super::writer::Limit;
 use crate::engine::{KernelFile, Work, Workload};
 use crate::error::LabError;
 use crate::session::{Item as _, Observed, RunFile, Session, evidence, sync_file_system};
@@ -16,9 +17,7 @@ use crate::target::Target;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stretches {
     pub(super) count: usize,
-    pub(super) length: Length,
-    /// Whether each is reported as it ends.
-    pub(super) live: bool,
+    pub(super) limit: Limit,
 }
 
 /// Runs one item under the observer; without one, uses what any process can see.
@@ -29,10 +28,11 @@ pub(super) fn observe(
     let target = item.target;
     let stretches = settings::stretches(session.run.effort, &item.case, item.shown);
     let files = item.files();
-    let mut workload = session.start(&item.job(session, &files, stretches.length))?;
-    let identities: Result<Vec<KernelFile>, LabError> =
-        files.0.iter().map(RunFile::identity).collect();
-    let identities = identities?;
+    let mut workload = session.start(&item.job(session, &files, stretches.limit))?;
+    let identities: Vec<KernelFile> = files
+        .iter()
+        .map(RunFile::identity)
+        .collect::<Result<_, _>>()?;
     // Write-back left by earlier runs does not belong to this one.
     sync_file_system(&target.dir)?;
     let (pid, settle) = (workload.pid(), Some(target.dir.as_path()));
@@ -48,7 +48,7 @@ pub(super) fn observe(
             )
         })?;
     workload.exit()?;
-    files.remove()?;
+    remove(files)?;
     let observation = observation.as_ref();
     Ok(summarised(session, item, done, observation, &identities))
 }
@@ -84,7 +84,7 @@ fn watch(
         };
         let second = second(&report, before.as_ref(), now.as_ref());
         before = now;
-        if stretches.live {
+        if item.shown {
             session.ledger.line(&line(item, number, &second));
         }
         done.syncs += report.syncs;

@@ -6,8 +6,8 @@ use iostrata_core::gap::Reason;
 use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
-use super::item::Length;
 use super::observed::Stretches;
+use super::writer::Limit;
 use iostrata_core::lab::distinct;
 
 use crate::error::LabError;
@@ -174,17 +174,15 @@ pub(super) fn stretches(effort: Effort, case: &Case, shown: bool) -> Stretches {
     if shown {
         return Stretches {
             count: seconds,
-            length: Length::Time(Duration::from_secs(1)),
-            live: true,
+            limit: Limit::time(Duration::from_secs(1)),
         };
     }
     Stretches {
         count: 1,
-        length: Length::Either(
-            syncs.div_ceil(case.writers.max(1)),
-            Duration::from_millis(longest_ms),
-        ),
-        live: false,
+        limit: Limit {
+            syncs: syncs.div_ceil(case.writers.max(1)),
+            ..Limit::time(Duration::from_millis(longest_ms))
+        },
     }
 }
 

@@ -20,10 +20,8 @@ pub struct SyncJob {
     pub paths: Vec<OsString>,
     /// Maximum bytes of each file.
     pub file_bytes: u64,
-    /// Maximum syncs of each writer and stretch.
-    pub syncs: u64,
-    /// Nanoseconds of a stretch after which no further write starts.
-    pub duration_ns: u64,
+    /// Of each writer and stretch.
+    pub limit: Limit,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -66,10 +64,7 @@ impl Task for SyncTask {
         }
         Ok(Self {
             writers,
-            limit: Limit {
-                syncs: job.syncs,
-                duration_ns: job.duration_ns,
-            },
+            limit: job.limit,
             not_as_asked,
         })
     }
@@ -154,8 +149,10 @@ mod tests {
             case,
             paths: paths.collect(),
             file_bytes: 64 << 10,
-            syncs,
-            duration_ns: u64::MAX,
+            limit: Limit {
+                syncs,
+                duration_ns: u64::MAX,
+            },
         })
         .unwrap()
     }
@@ -270,8 +267,10 @@ mod tests {
             case: Case::ARTICLE,
             paths: vec![path.clone().into()],
             file_bytes: 4096,
-            syncs: 1,
-            duration_ns: 1,
+            limit: Limit {
+                syncs: 1,
+                duration_ns: 1,
+            },
         });
         assert!(refused.err().unwrap().message.starts_with("cannot create "));
         assert_eq!(fs::read(&path).unwrap(), b"mine");

@@ -4,14 +4,16 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use iostrata_core::sync::{Bucket, Case, SyncCall, Write};
 use nix::fcntl::OFlag;
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek, sync, syncfs};
 use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
 
-use crate::engine::{Failure, XorShift, monotonic_ns};
+use crate::engine::{Failure, monotonic_ns, random_bytes};
 
 /// Bytes that an overwriting writer cycles through: enough that no block is rewritten while the
 /// device may still hold it, and quickly written.
@@ -26,13 +28,22 @@ const DIGITS: u8 = 2;
 /// Makes file contents differ from previous contents of memory or disk.
 const CONTENT_SEED: u64 = 0x5_10c5;
 
-/// When a writer stops.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limit {
+/// When a writer stops in a stretch; `MAX` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
     /// Maximum number of syncs.
-    pub(super) syncs: u64,
+    pub syncs: u64,
     /// Nanoseconds after its first write, after which it starts no other.
-    pub(super) duration_ns: u64,
+    pub duration_ns: u64,
+}
+
+impl Limit {
+    pub(super) fn time(time: Duration) -> Self {
+        Self {
+            syncs: u64::MAX,
+            duration_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 /// The work of one writer in a stretch.
@@ -61,7 +72,7 @@ impl Writer {
         let failure = |doing: &str, error: &io::Error| {
             Failure::from_io(&format!("{doing} {}", path.display()), error)
         };
-        let record = record(case.size_bytes)?;
+        let record = random_bytes(case.size_bytes, 0, CONTENT_SEED)?;
         // rustix's `OFlags::DSYNC` is `O_SYNC` in its raw Linux back end (1.1.6).
         let flags = match case.call {
             SyncCall::OSync => OFlag::O_SYNC,
@@ -211,19 +222,6 @@ fn end_of(case: &Case, file_bytes: u64) -> u64 {
         Write::Append | Write::Preallocated => file_bytes,
     };
     (most / case.size_bytes).max(1) * case.size_bytes
-}
-
-fn record(size_bytes: u64) -> Result<Vec<u8>, Failure> {
-    let Ok(length) = usize::try_from(size_bytes) else {
-        return Err(Failure::memory(size_bytes, None));
-    };
-    let mut record = Vec::new();
-    record
-        .try_reserve_exact(length)
-        .map_err(|error| Failure::memory(size_bytes, Some(&error)))?;
-    record.resize(length, 0);
-    XorShift::new(CONTENT_SEED).fill(&mut record);
-    Ok(record)
 }
 
 /// Writes `bytes` of records through a separate file description, without the flags of the case.

@@ -49,21 +49,6 @@ fn more_signals_do_not_cut_the_cleanup_short() {
 }
 
 #[test]
-fn a_signal_ends_the_child_that_is_waited_for() {
-    if !is_root("mounting images") {
-        return;
-    }
-    let dir = own_directory();
-    let mut victim = Victim::start(Role::RunChild, dir.path(), &[ImageKind::Ext4], None);
-    let child = victim.hear("child");
-    victim.signal(Signal::TERM);
-    assert_eq!(victim.hear("error"), "interrupted by SIGTERM");
-    victim.wait();
-    assert_process_ends(&child);
-    assert_nothing_left(dir.path());
-}
-
-#[test]
 fn a_signal_ends_mkfs() {
     if !is_root("mounting images") {
         return;

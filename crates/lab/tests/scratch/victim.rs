@@ -209,7 +209,6 @@ fn run_child(interrupt: &Interrupt) -> Result<(), Interrupted> {
     command.arg("600").process_group(0);
     let mut child = die_with_parent(&mut command).spawn().unwrap();
     say(format_args!("child {}", child.id()));
-    interrupt.watch(&child).wait_exit().unwrap();
     child.wait().unwrap();
     interrupt.check()
 }
