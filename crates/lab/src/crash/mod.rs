@@ -6,7 +6,6 @@ mod checker;
 mod copied;
 mod formats;
 mod log;
-mod said;
 mod starter;
 mod workers;
 

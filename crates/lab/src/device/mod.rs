@@ -9,7 +9,6 @@
 //! Nothing outlives a killed run. The mounts are in its private namespace and go with it, the loop device releases
 //! itself, and the server, which is outside of that namespace, ends with the last connection.
 
-mod awake;
 mod disk;
 mod image;
 mod log;

@@ -1,7 +1,7 @@
 //! The process that serves devices, and how it learns of them.
 
-use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, IoSliceMut, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,6 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-use super::awake::Awake;
 use super::disk::Disk;
 use super::image::DiskImage;
 use super::log::{RequestLog, Writer};
@@ -144,5 +143,28 @@ fn serve(disk: Disk, fuse: OwnedFd) {
     let _awake = Awake::hold();
     if let Ok(session) = Session::from_fd(disk, fuse, SessionACL::Owner, Config::default()) {
         drop(session.run());
+    }
+}
+
+/// `Documentation/power/pm_qos_interface.rst`
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// CPUs poll as long as it exists, also those of other programs. The kernel ends that with the last descriptor, however
+/// the process ends.
+#[derive(Debug)]
+struct Awake {
+    _latency: Option<File>,
+}
+
+impl Awake {
+    /// Asks for a latency of 0 µs, which all governors of cpuidle take for polling (`haltpoll_select`,
+    /// drivers/cpuidle/governors/haltpoll.c). Where the kernel has no cpuidle, or refuses, CPUs are halted as ever: that
+    /// is slower, and no different.
+    fn hold() -> Self {
+        let file = OpenOptions::new().write(true).open(LATENCY);
+        let held = file.and_then(|mut file| file.write_all(&0_i32.to_ne_bytes()).map(|()| file));
+        Self {
+            _latency: held.ok(),
+        }
     }
 }

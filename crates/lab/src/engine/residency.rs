@@ -1,6 +1,5 @@
 //! Caching or evicting a file, and verifying the result.
 
-use iostrata_core::noun::counted;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
@@ -10,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::cache::{Process, named};
+use iostrata_core::noun::counted;
 use iostrata_tracer::identity::kernel_file;
 use iostrata_tracer::kernel::cachestat;
 use iostrata_tracer::page_cache::{let_go, mappers, page_bytes, read_through};

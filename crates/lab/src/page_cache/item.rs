@@ -11,7 +11,7 @@ use iostrata_core::observe::Stream;
 use iostrata_core::page_cache::{Case, PageCacheRow, Parse, Reader, State};
 use iostrata_core::timing::Sample;
 
-use super::job::{FileStep, ReadFileJob, ReadFileReport};
+use super::reader::{FileStep, ReadFileJob, ReadFileReport};
 use super::rows::{brought_pages, row};
 use super::settings::{Plan, copies};
 use crate::engine::{EngineError, Residency, evict, residency, warm};

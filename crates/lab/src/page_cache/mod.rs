@@ -5,8 +5,6 @@
 
 mod content;
 mod item;
-mod job;
-mod memory;
 mod parser;
 mod possible;
 mod random;
@@ -15,7 +13,7 @@ mod rows;
 mod run;
 mod settings;
 
-pub use job::{FileStep, ReadFileJob, ReadFileReport};
 pub use random::{Latencies, read_randomly};
 pub(crate) use reader::ReadFileTask;
+pub use reader::{FileStep, ReadFileJob, ReadFileReport};
 pub use settings::{Plan, Selection};

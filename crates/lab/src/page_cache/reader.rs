@@ -1,5 +1,6 @@
 //! The reads themselves, as the workload process does them.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, IoSliceMut};
@@ -11,11 +12,11 @@ use iostrata_core::page_cache::{Case, Parse, RANDOM_READ_BYTES, Reader, State};
 use iostrata_tracer::kernel::{AlignedBuffer, Mapping, Ring};
 use nix::fcntl::OFlag;
 use rustix::io::{ReadWriteFlags, preadv2};
+use serde::{Deserialize, Serialize};
 
-use super::job::{FileStep, ReadFileJob, ReadFileReport};
 use super::parser::{parse, sum_of_words};
 use super::random::{Latencies, offsets, read_randomly};
-use crate::engine::{Failure, Job, Stopwatch, Task, monotonic_ns};
+use crate::engine::{Failure, Job, Stopwatch, Task, Work, monotonic_ns};
 
 /// Requests of `io_uring` in flight.
 const RING_DEPTH: u32 = 8;
@@ -27,6 +28,47 @@ const DIRECT_BLOCK_BYTES: u64 = 4096;
 
 /// `RWF_DONTCACHE` of include/uapi/linux/fs.h (Linux 6.14), which rustix lacks.
 pub(super) const DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);
+
+/// Reads a file, one step for each `go`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadFileJob {
+    /// The reader. The state decides how the file is opened and read; the parent has brought it
+    /// into that state before it sends `go`.
+    pub case: Case,
+    pub path: OsString,
+    /// Number of reads of `pread_random`.
+    pub random_reads: u64,
+    /// The work of each `go`.
+    pub steps: Vec<FileStep>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStep {
+    /// Opens, reads, parses and closes the file.
+    Read,
+    /// Copies as many bytes as the file has from memory to memory.
+    Copy,
+    /// The loop of `pread_random` around a read that does nothing.
+    Nothing,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReadFileReport {
+    /// Times and faults of the whole step.
+    pub work: Work,
+    /// Bytes read, or copied.
+    pub read_bytes: u64,
+    /// Seconds from before the open until the bytes were there, or with a parser, until they were
+    /// parsed.
+    pub reading_s: Option<f64>,
+    pub parsing_s: Option<f64>,
+    /// Bytes fetched from storage for this process (`read_bytes` of `/proc/self/io`); `None` where
+    /// the kernel does not count them.
+    pub storage_read_bytes: Option<u64>,
+    /// Latencies of the single reads of `pread_random`: nanoseconds and count.
+    pub latencies: Vec<(u64, u64)>,
+}
 
 /// A file ready to be read: memory allocated, file not open yet.
 pub(crate) struct ReadFileTask {
@@ -224,7 +266,7 @@ impl Task for ReadFileTask {
     }
 }
 
-fn only(work: crate::engine::Work, read_bytes: u64) -> ReadFileReport {
+fn only(work: Work, read_bytes: u64) -> ReadFileReport {
     ReadFileReport {
         work,
         read_bytes,

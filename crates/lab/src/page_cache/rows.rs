@@ -177,7 +177,7 @@ mod tests {
     use iostrata_core::evidence::Cache;
     use iostrata_core::page_cache::{Parse, Reader};
 
-    use super::super::job::ReadFileReport;
+    use super::super::reader::ReadFileReport;
     use super::super::settings::Selection;
     use super::*;
     use crate::engine::Work;

@@ -6,15 +6,15 @@ use std::path::Path;
 use iostrata_core::bytes;
 use iostrata_core::doctor::PageOut;
 use iostrata_core::lab::{self, OwnCost};
-use iostrata_core::page_cache::{self, Case, PageCacheRow, Parsing, Reader};
+use iostrata_core::page_cache::{self, Case, PageCacheRow, Parsing, RANDOM_READ_BYTES, Reader};
+use iostrata_tracer::machine::available_memory_bytes;
 use iostrata_tracer::page_cache::page_out;
 
 use super::content::Content;
 use super::item::Item;
-use super::job::FileStep;
-use super::memory::check_memory;
 use super::possible::refused;
-use super::settings::{self, Plan, files};
+use super::reader::FileStep;
+use super::settings::{self, Plan, copies, files};
 use crate::caveats;
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -149,7 +149,7 @@ fn own_cost_ns(session: &mut Session<'_>, items: &[Item<'_>]) -> Result<Option<f
     let Some(item) = random else {
         return Ok(None);
     };
-    let reads = item.case.size_bytes.div_ceil(page_cache::RANDOM_READ_BYTES);
+    let reads = item.case.size_bytes.div_ceil(RANDOM_READ_BYTES);
     let reads = reads.min(item.plan.random_reads);
     let job = item.job(vec![FileStep::Nothing]);
     let loop_s = session.loop_s(|session| Ok(session.work(&job)?.work))?;
@@ -196,13 +196,54 @@ fn huge_pages(enabled: &str) -> Option<String> {
     })
 }
 
+/// Fails unless the file fits into the page cache together with the buffers of the reading process:
+/// otherwise a warm state is impossible.
+fn check_memory(cases: &[Case]) -> Result<(), LabError> {
+    let buffers = |case: &Case| match case.reader {
+        _ if copies(case) => 2 * case.size_bytes,
+        Reader::Mmap => 0,
+        Reader::PreadRandom => RANDOM_READ_BYTES,
+        _ => case.size_bytes,
+    };
+    let needed = cases
+        .iter()
+        .map(|case| case.size_bytes.saturating_add(buffers(case)));
+    let needed_bytes = needed.max().unwrap_or(0);
+    match available_memory_bytes() {
+        Some(available) if available < needed_bytes => Err(LabError::NoMemory(format!(
+            "not enough memory: the largest case needs {} for the file in the cache and the \
+             buffers, and {} are available; choose a smaller --size",
+            bytes::short(needed_bytes),
+            bytes::short(available)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use iostrata_core::page_cache::{Parse, State};
+
     use super::*;
 
     #[test]
     fn huge_pages_are_named_where_they_are_always_on() {
         assert!(huge_pages("[always] madvise never\n").is_some());
         assert_eq!(huge_pages("always [madvise] never\n"), None);
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_refused_before() {
+        let huge = Case {
+            state: State::Warm,
+            reader: Reader::Read,
+            size_bytes: 1 << 60,
+            parse: Parse::None,
+        };
+        let error = check_memory(&[huge]).unwrap_err();
+        assert!(
+            !error.is_usage() && error.to_string().contains("--size"),
+            "{error}"
+        );
     }
 }

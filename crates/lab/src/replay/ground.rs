@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rustix::fs::{FsWord, Mode, OFlags, fstatfs, openat};
 
-use super::job::ReplayFile;
 use super::plan::{Plan, Way};
+use super::task::ReplayFile;
 use crate::engine::Launcher;
 use crate::scratch::{Guard, Leftover, Scratch, ScratchError, check_room};
 

@@ -5,24 +5,23 @@
 //! long, a part is done and its time scaled up.
 
 mod ground;
-mod job;
 mod perform;
 mod place;
 mod plan;
 mod reason;
 mod task;
 
-use iostrata_core::noun::counted;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use iostrata_core::noun::counted;
 use iostrata_core::stats;
 use iostrata_core::trace::{Remedy, Replayed};
 
-pub use job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 pub use reason::NotReplayed;
 pub(crate) use task::ReplayTask;
+pub use task::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 
 use crate::engine::{EngineError, Launcher, monotonic_ns};
 use crate::scratch::Leftover;

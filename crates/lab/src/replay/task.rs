@@ -1,19 +1,61 @@
 //! The work of a replay, as the workload process does it.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::timing::Sample;
+use iostrata_core::trace::Remedy;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use serde::{Deserialize, Serialize};
 
-use super::job::{ReplayFile, ReplayJob, ReplayReport, WayReport};
 use super::perform::{Done, perform, reset};
 use super::plan::{Plan, Way};
 use crate::engine::{
     Failure, Job, StoppingRule, Stopwatch, Task, XorShift, measure, monotonic_ns, residency,
 };
+
+/// Runs a piece of work in both variants, interleaved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayJob {
+    pub remedy: Remedy,
+    pub file: ReplayFile,
+    /// `CLOCK_MONOTONIC` time after which no run starts, nanoseconds.
+    pub deadline_ns: u64,
+}
+
+/// A file to create.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplayFile {
+    /// In this directory, without a name from the start: nothing of it remains, whichever process
+    /// is killed.
+    Nameless { directory: OsString },
+    /// With a name, for file systems that sync nameless files differently. It must not exist.
+    Named { path: OsString },
+}
+
+/// The work of one variant in every run, and its times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WayReport {
+    /// Elapsed times of the runs, seconds. Empty when the time was too short for one.
+    pub samples_s: Vec<f64>,
+    /// Reads or writes of one run.
+    pub transfers: u64,
+    /// Syncs of one run.
+    pub syncs: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// Pieces of one run.
+    pub pieces: u64,
+    /// Pieces of the whole program.
+    pub all_pieces: u64,
+    pub now: WayReport,
+    pub better: WayReport,
+}
 
 /// Three pairs give a median that one disturbance does not change; more than nine are not worth the
 /// wait. The deadline limits the time, instead of a budget for each variant.
@@ -195,8 +237,6 @@ fn check_warm(file: &File) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use iostrata_core::trace::Remedy;
-
     use super::*;
     use crate::replay::plan::MOST_BYTES;
     use crate::replay::plan::tests::{fewer, larger};

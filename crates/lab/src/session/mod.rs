@@ -3,7 +3,6 @@
 mod charge;
 mod passes;
 mod timed;
-mod unobserved;
 
 use std::fs::{self, File};
 use std::io;
@@ -26,7 +25,6 @@ pub(crate) use charge::evidence;
 pub(crate) use charge::tests::target;
 pub(crate) use passes::{Item, Observed, measure, observe_all};
 pub(crate) use timed::{Timed, time, wide};
-pub(crate) use unobserved::unobserved;
 
 /// The time budget of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,12 +1,12 @@
 //! The passes over every experiment's cases: times all of them, then observes each.
 
-use iostrata_core::evidence::Evidence;
-use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::evidence::{Evidence, Faults};
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::lab::{Interference, Row};
 use iostrata_core::observe::Observation;
 use iostrata_core::timing::Sample;
 
-use super::{Session, Timed, evidence, time, unobserved};
+use super::{Session, Timed, evidence, time};
 use crate::engine::{KernelFile, Work};
 use crate::error::LabError;
 use crate::target::Target;
@@ -165,4 +165,26 @@ pub(crate) fn observe_all<I: Item>(
         rows.push(item.row(timed, gathered, observed));
     }
     Ok(rows)
+}
+
+/// The parts that need an observer.
+const UNSEEN: [Missing; 4] = [
+    Missing::Stratum(Stratum::Syscalls),
+    Missing::CacheEvents,
+    Missing::Stratum(Stratum::Device),
+    Missing::Stratum(Stratum::Blocked),
+];
+
+/// The part that getrusage(2) provides without privileges; the rest is missing, for the reason
+/// `because`.
+fn unobserved(work: &Work, because: &Reason) -> Evidence {
+    Evidence {
+        faults: Faults {
+            minor: Some(work.minor_faults),
+            major: Some(work.major_faults),
+        },
+        on_cpu_s: Some(work.sample.user_s + work.sample.system_s),
+        missing: UNSEEN.map(|what| Gap::new(what, because.clone())).into(),
+        ..Evidence::default()
+    }
 }

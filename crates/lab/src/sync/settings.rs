@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use iostrata_core::gap::Reason;
+use iostrata_core::lab::distinct;
 use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::observed::Stretches;
 use super::writer::Limit;
-use iostrata_core::lab::distinct;
-
 use crate::error::LabError;
 use crate::experiment::{chosen_or, with_structures};
 use crate::session::{Effort, RunFile};

@@ -3,8 +3,6 @@
 
 mod language;
 
-use iostrata_core::gap::{Missing, Reason};
-use iostrata_core::noun::counted;
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
@@ -12,6 +10,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use iostrata_core::buffering::{RuntimeBuffer, RuntimeCall, calls_on};
+use iostrata_core::gap::{Missing, Reason};
+use iostrata_core::noun::counted;
 use iostrata_core::observe::Stream;
 
 use crate::engine::{ExecJob, observed_file};

@@ -9,7 +9,6 @@ mod crew;
 mod explore;
 mod foundation;
 mod images;
-mod keep;
 mod litmus;
 mod record;
 mod recover;
@@ -20,9 +19,9 @@ pub use crew::{Look, Recovered};
 pub use explore::{ExploreBudget, Explored, explore};
 pub use foundation::{Foundation, Room, Site};
 pub use images::Image;
-pub use keep::keep;
 pub use litmus::LitmusTest;
 pub use record::{Recording, Setting, record};
+pub use recover::keep;
 pub use tree::{Observed, observe};
 
 use std::io;

@@ -1,6 +1,7 @@
 //! Recovery of an image: it is mounted, which replays its journal or log.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::iter;
 use std::num::NonZeroU64;
@@ -16,8 +17,10 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::BlockError;
-use super::foundation::WORK;
+use super::foundation::{Site, WORK};
+use super::images::{Image, Images};
 use super::record::Recording;
+use crate::crash::copied::copy_directory;
 use crate::device::DiskImage;
 use crate::scratch::{ImageKind, Mounted};
 
@@ -188,4 +191,32 @@ impl Recovery {
     pub(super) fn work(&self) -> &Path {
         &self.work
     }
+}
+
+/// Recovers an image again and copies its tree to `tree` in a directory that exists; of one that cannot be mounted, the image
+/// itself to `image`. Gives the path.
+pub fn keep(
+    site: Site<'_>,
+    recording: &Recording,
+    image: &Image,
+    into: &Path,
+) -> Result<PathBuf, BlockError> {
+    let at = site.place("kept")?;
+    let mut bay = Bay::new(at, recording)?;
+    let images = Images::new(recording)?;
+    let mountable = bay.ready()?;
+    images.make(image, mountable.disk())?;
+    if let Ok(recovery) = mountable.mount()? {
+        let tree = into.join("tree");
+        copy_directory(recovery.work(), &tree)?;
+        return Ok(tree);
+    }
+    // As it was before the kernel tried.
+    let mountable = bay.ready()?;
+    images.make(image, mountable.disk())?;
+    let path = into.join("image");
+    let file = File::create_new(&path);
+    let written = file.and_then(|file| mountable.disk().write_to(&file));
+    written.map_err(BlockError::io(format!("write {}", path.display())))?;
+    Ok(path)
 }

@@ -1,15 +1,67 @@
-//! The jobs of a workload process.
+//! The jobs of a workload process, and how it does them.
 //!
 //! Paths are sent as `OsString`: they are bytes, and need not be UTF-8.
 
-use std::io;
+use std::io::{self, BufRead, Write};
 
 use iostrata_core::timing::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Failure;
+use super::{Command, Failure, Message};
+
+/// Exit code of a child with invalid input, as `EX_SOFTWARE` in sysexits.h.
+const EXIT_PROTOCOL: i32 = 70;
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+    job: Value,
+}
+
+/// The life of a workload process that can do these jobs; returns its exit code.
+pub(crate) fn child_main(kinds: &[Kind]) -> i32 {
+    match serve(kinds, &mut io::stdin().lock(), &mut io::stdout().lock()) {
+        Ok(()) => 0,
+        Err(_) => EXIT_PROTOCOL,
+    }
+}
+
+fn serve(kinds: &[Kind], input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
+    let Some(Named { name, job }) = receive(input)? else {
+        return Ok(());
+    };
+    let kind = kinds.iter().find(|kind| kind.name == name);
+    let kind = kind.ok_or(io::ErrorKind::InvalidData)?;
+    let mut task = match (kind.prepare)(job)? {
+        Ok(task) => task,
+        Err(failure) => return send(output, &Message::Failed(failure)),
+    };
+    send(output, &Message::Ready)?;
+    while let Some(Command::Go) = receive(input)? {
+        match task.step()? {
+            Ok(report) => send(output, &Message::Done(report))?,
+            Err(failure) => return send(output, &Message::Failed(failure)),
+        }
+    }
+    Ok(())
+}
+
+fn receive<T: DeserializeOwned>(input: &mut impl BufRead) -> io::Result<Option<T>> {
+    let mut line = String::new();
+    if input.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_str(&line)?))
+}
+
+fn send(output: &mut impl Write, message: &Message<Value>) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}
 
 /// Work that a child does for its parent, in one step or several.
 pub trait Job: Serialize + DeserializeOwned {
@@ -32,7 +84,7 @@ pub(crate) trait Task: Sized + 'static {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
-    pub(super) prepare: fn(Value) -> io::Result<Prepared>,
+    prepare: fn(Value) -> io::Result<Prepared>,
 }
 
 type Prepared = Result<Box<dyn Steps>, Failure>;
@@ -50,7 +102,7 @@ impl Kind {
 }
 
 /// A [`Task`] whose reports are serialised.
-pub(super) trait Steps {
+trait Steps {
     fn step(&mut self) -> io::Result<Result<Value, Failure>>;
 }
 
@@ -84,5 +136,79 @@ impl Work {
             minor_faults: self.minor_faults + other.minor_faults,
             major_faults: self.major_faults + other.major_faults,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iostrata_core::buffering::{Case, Mode};
+
+    use super::*;
+    use crate::buffering::{WriteJob, WriteTask};
+    use crate::engine::FailureKind;
+
+    const KINDS: [Kind; 1] = [Kind::of::<WriteTask>()];
+
+    fn talk(lines: &str) -> Vec<Message<Work>> {
+        let mut output = Vec::new();
+        serve(&KINDS, &mut lines.as_bytes(), &mut output).unwrap();
+        output
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect()
+    }
+
+    fn job(path: &std::path::Path) -> String {
+        let case = Case {
+            mode: Mode::Flush,
+            size_bytes: 10,
+            count: 3,
+        };
+        let job = WriteJob {
+            case,
+            path: path.into(),
+        };
+        serde_json::json!({"name": WriteJob::NAME, "job": job}).to_string()
+    }
+
+    #[test]
+    fn works_only_after_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        assert_eq!(talk(&format!("{}\n", job(&path))), [Message::Ready]);
+        assert_eq!(
+            std::fs::metadata(&path).unwrap().len(),
+            0,
+            "prepared, not written"
+        );
+
+        std::fs::remove_file(&path).unwrap();
+        let answers = talk(&format!("{}\n\"go\"\n\"exit\"\n", job(&path)));
+        assert!(matches!(answers[..], [Message::Ready, Message::Done(_)]));
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 30);
+    }
+
+    #[test]
+    fn a_preparation_that_fails_is_told() {
+        let answers = talk(&format!(
+            "{}\n",
+            job(std::path::Path::new("/nonexistent/dir/f"))
+        ));
+        let [Message::Failed(failure)] = &answers[..] else {
+            panic!("{answers:?}")
+        };
+        assert_eq!((failure.kind, failure.errno), (FailureKind::Io, Some(2)));
+        assert!(
+            failure.message.contains("/nonexistent/dir/f"),
+            "{}",
+            failure.message
+        );
+    }
+
+    #[test]
+    fn nonsense_ends_the_child_and_no_input_is_no_error() {
+        assert!(serve(&KINDS, &mut "nonsense\n".as_bytes(), &mut Vec::new()).is_err());
+        assert!(talk("").is_empty());
     }
 }

@@ -5,7 +5,6 @@
 //! report; `exit`, or the end of the input, ends it. A job with several steps takes one `go` for
 //! each.
 
-mod entry;
 mod error;
 mod exec;
 mod job;
@@ -14,11 +13,10 @@ mod stopwatch;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use entry::child_main;
 pub use error::{EngineError, Failure, FailureKind};
 pub use exec::ExecJob;
 pub use job::{Job, Work};
-pub(crate) use job::{Kind, Task};
+pub(crate) use job::{Kind, Task, child_main};
 pub use launch::{Launcher, Workload};
 pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
 
