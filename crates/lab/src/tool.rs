@@ -11,26 +11,20 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use crate::engine::{EngineError, Process};
 use crate::error::LabError;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     /// It is not possible here; the reason is for the user.
+    #[error("{}", .0.text())]
     Unusable(Reason),
-    /// The program with this name does not exist.
-    NotInstalled(String),
     /// The run must end.
-    Stop(LabError),
+    #[error(transparent)]
+    Stop(#[from] LabError),
 }
 
 impl Trouble {
     /// Of an error, or of what a program said.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Unusable(Reason::Error(text.into()))
-    }
-}
-
-impl From<LabError> for Trouble {
-    fn from(error: LabError) -> Self {
-        Self::Stop(error)
     }
 }
 
@@ -48,7 +42,6 @@ pub(crate) fn or_gap<T>(
     match outcome {
         Ok(done) => Ok(Ok(done)),
         Err(Trouble::Unusable(why)) => Ok(Err(Gap::new(what, why))),
-        Err(Trouble::NotInstalled(name)) => Ok(Err(Gap::new(what, Reason::NotInstalled(name)))),
         Err(Trouble::Stop(error)) => Err(error),
     }
 }
@@ -84,7 +77,7 @@ pub(crate) fn run(
     let mut process = match Process::start(command) {
         Ok(process) => process,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Trouble::NotInstalled(name));
+            return Err(Trouble::Unusable(Reason::NotInstalled(name)));
         }
         Err(error) => return Err(unusable(error)),
     };

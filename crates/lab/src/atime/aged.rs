@@ -11,15 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use iostrata_core::atime::{Mount, Probe, RelatimeProbe};
+use iostrata_core::gap::Reason;
 use iostrata_tracer::kernel::LoopDevice;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use super::moments::{Times, now_s};
+use super::moments::{HOUR_S, Times, now_s};
 use super::mounts::current;
 use crate::error::LabError;
 use crate::tool::{self, Trouble};
-
-const HOUR_S: i64 = 3600;
 
 /// Smallest image that mke2fs creates without complaint, with room to spare.
 const IMAGE_BYTES: u64 = 8 << 20;
@@ -180,7 +179,7 @@ fn run(
         let mut command = Command::new(place);
         command.args(arguments).arg(device.path());
         match tool::run(&mut command, tool::BUILDS, stop) {
-            Err(Trouble::NotInstalled(_)) => {}
+            Err(Trouble::Unusable(Reason::NotInstalled(_))) => {}
             outcome => return outcome.map(drop),
         }
     }

@@ -3,7 +3,7 @@
 use iostrata_core::atime::{AtimeRow, Mount, Operation, Probe, RelatimeProbe};
 use iostrata_core::gap::{Gap, Missing, TargetPart};
 
-use super::moments::{Times, now_s, set_times};
+use super::moments::{HOUR_S, Times, now_s, set_times};
 use super::mounts::{current, remount};
 use super::operations::call;
 use super::programs::prepare;
@@ -14,8 +14,6 @@ use crate::error::LabError;
 use crate::session::Session;
 use crate::target::Target;
 use crate::tool::or_gap;
-
-const HOUR_S: i64 = 3600;
 
 #[derive(Default)]
 pub(super) struct Matrix {

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use iostrata_core::atime::ClockState;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
-const HOUR_S: i64 = 3600;
+pub(super) const HOUR_S: i64 = 3600;
 
 /// mtime of every file whose access time is checked: the same in both states, since programs that
 /// remember it, such as git, would otherwise assume that the file was changed.

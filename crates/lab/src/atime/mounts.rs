@@ -1,28 +1,20 @@
 //! The mount options of a target: its own, and others on file systems created for the run.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::atime::Mount;
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::mount::{MountFlags, mount_remount};
 
 use crate::error::LabError;
+use crate::scratch::{mount_id, mount_line};
 use crate::target::Target;
 
 pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
-    let id = mount_id(dir)?;
-    // The thread's own: other threads may live in another namespace.
-    let mounts = fs::read("/proc/thread-self/mountinfo")
-        .map_err(|error| LabError::at("read the mounts of", dir, error))?;
-    let mounts = String::from_utf8_lossy(&mounts);
-    options_of(&mounts, id)
-        .map(Mount::from_options)
-        .ok_or_else(|| {
-            let missing =
-                std::io::Error::other(format!("mount {id} is not in /proc/thread-self/mountinfo"));
-            LabError::at("read the mount of", dir, missing)
-        })
+    let line = mount_line(dir).map_err(|error| LabError::at("read the mount of", dir, error))?;
+    options_of(&line).map(Mount::from_options).ok_or_else(|| {
+        let odd = std::io::Error::other(format!("it is not readable: {line}"));
+        LabError::at("read the mount of", dir, odd)
+    })
 }
 
 /// Remounts one of our own file systems with the option, and reads it back: measurements under a
@@ -54,10 +46,13 @@ fn flags(mount: Mount) -> MountFlags {
 
 /// The highest directory above `dir` that is on the same mount.
 fn mount_point(dir: &Path) -> Result<PathBuf, LabError> {
-    let id = mount_id(dir)?;
+    let id_of = |path: &Path| {
+        mount_id(path).map_err(|error| LabError::at("look up the mount of", path, error))
+    };
+    let id = id_of(dir)?;
     let mut point = dir;
     for above in dir.ancestors().skip(1) {
-        if mount_id(above)? != id {
+        if id_of(above)? != id {
             break;
         }
         point = above;
@@ -65,24 +60,12 @@ fn mount_point(dir: &Path) -> Result<PathBuf, LabError> {
     Ok(point.to_owned())
 }
 
-fn mount_id(path: &Path) -> Result<u64, LabError> {
-    statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID)
-        .map(|seen| seen.stx_mnt_id)
-        .map_err(|errno| LabError::at("look up the mount of", path, errno))
-}
-
 /// Options of the mount and of its superblock, `proc_pid_mountinfo(5)`.
-fn options_of(mountinfo: &str, id: u64) -> Option<Vec<&str>> {
-    let line = mountinfo
-        .lines()
-        .find(|line| line.split(' ').next().and_then(|id| id.parse().ok()) == Some(id))?;
+fn options_of(line: &str) -> Option<Vec<&str>> {
     let (mount, superblock) = line.split_once(" - ")?;
     let mount = mount.split(' ').nth(5)?.split(',');
-    Some(
-        mount
-            .chain(superblock.split(' ').nth(2)?.split(','))
-            .collect(),
-    )
+    let superblock = superblock.split(' ').nth(2)?.split(',');
+    Some(mount.chain(superblock).collect())
 }
 
 #[cfg(test)]
@@ -91,17 +74,17 @@ mod tests {
 
     #[test]
     fn options_are_those_of_the_mount_and_the_superblock() {
-        let table = "\
-27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
-271 27 7:0 / /x rw,nodiratime - ext4 /dev/loop0 rw,lazytime,data=ordered
-";
+        let line = "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard";
         assert_eq!(
-            options_of(table, 27),
+            options_of(line),
             Some(vec!["rw", "relatime", "rw", "discard"])
         );
-        let lazy = options_of(table, 271).unwrap();
-        assert_eq!(Mount::from_options(lazy), Mount::Lazytime);
-        assert_eq!(options_of(table, 2), None);
+        let lazy = "271 27 7:0 / /x rw,nodiratime - ext4 /dev/loop0 rw,lazytime,data=ordered";
+        assert_eq!(
+            Mount::from_options(options_of(lazy).unwrap()),
+            Mount::Lazytime
+        );
+        assert_eq!(options_of("27 1 254:0"), None);
     }
 
     #[test]

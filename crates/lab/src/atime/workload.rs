@@ -12,12 +12,9 @@ use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::io::read;
 use serde::{Deserialize, Serialize};
 
-use super::moments::{now_s, set};
+use super::moments::{HOUR_S, now_s, set};
 use super::settings::FILE_BYTES;
 use crate::engine::{Failure, Job, Stopwatch, Task, Work};
-
-/// Access times are set this long before the files' mtime.
-const HOUR_S: i64 = 3600;
 
 /// Longer than a tick of the clock of access times, at 100 ticks a second: a read in the same tick
 /// as the change would not be newer than it.

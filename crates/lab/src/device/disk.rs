@@ -79,17 +79,12 @@ impl Disk {
         }
         change(&self.image)
             .map(|()| now_ns())
-            .map_err(|error| Errno::from_i32(error.raw_os_error().unwrap_or(libc_eio())))
+            .map_err(|error| error.raw_os_error().map_or(Errno::EIO, Errno::from_i32))
     }
 
     fn log(&self) -> MutexGuard<'_, Writer> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// `EIO`.
-fn libc_eio() -> i32 {
-    rustix::io::Errno::IO.raw_os_error()
 }
 
 impl Filesystem for Disk {

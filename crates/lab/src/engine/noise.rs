@@ -3,8 +3,8 @@
 use std::fs;
 
 use iostrata_core::lab::Interference;
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
+
+use super::child::usage;
 
 /// CPU time of the whole machine, from the `cpu` line of `/proc/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Reading {
             .and_then(|text| parse_stat(&text));
         Self {
             machine,
-            own_s: own_cpu_s(),
+            own_s: usage().ok().map(|used| used.user_s + used.system_s),
         }
     }
 }
@@ -115,20 +115,6 @@ fn parse_stat(text: &str) -> Option<MachineTicks> {
         busy: user + nice + system + irq + softirq,
         steal,
     })
-}
-
-fn own_cpu_s() -> Option<f64> {
-    let mut sum = 0.0;
-    for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
-        let usage = getrusage(who).ok()?;
-        sum += seconds(usage.user_time()) + seconds(usage.system_time());
-    }
-    Some(sum)
-}
-
-/// A `timeval` as seconds.
-pub(crate) fn seconds(time: TimeVal) -> f64 {
-    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
 }
 
 #[cfg(test)]

@@ -145,6 +145,14 @@ impl Scratch {
         }
     }
 
+    /// Makes a directory in it; gives its [place](Self::place).
+    pub(super) fn make_directory(&self, name: &str) -> Result<PathBuf, ScratchError> {
+        let path = self.place(name);
+        mkdirat(self.as_fd(), name, Mode::RWXU)
+            .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
+        Ok(path)
+    }
+
     /// Removes the directory now and returns what could not be removed.
     pub fn close(mut self) -> Result<(), Leftover> {
         self.remove()

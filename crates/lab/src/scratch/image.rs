@@ -5,9 +5,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
 use iostrata_tracer::kernel::LoopDevice;
-use rustix::fs::{
-    AtFlags, FsWord, Mode, OFlags, fstatfs, fstatvfs, ftruncate, mkdirat, openat, unlinkat,
-};
+use rustix::fs::{AtFlags, FsWord, Mode, OFlags, fstatfs, fstatvfs, ftruncate, openat, unlinkat};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
@@ -61,9 +59,7 @@ impl Image {
         kind: ImageKind,
         device: LoopDevice,
     ) -> Result<Self, ScratchError> {
-        let path = scratch.place(kind.name());
-        mkdirat(scratch.as_fd(), kind.name(), Mode::RWXU)
-            .map_err(|errno| ScratchError::io("make the directory", &path, errno))?;
+        let path = scratch.make_directory(kind.name())?;
         let backing_cached = !device.direct_io() || is_in_memory(scratch)?;
         let flags = MountFlags::empty();
         mount(

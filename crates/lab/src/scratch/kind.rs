@@ -47,11 +47,9 @@ impl ImageKind {
     /// Name of the driver, as in `/proc/filesystems`.
     pub fn filesystem(self) -> &'static str {
         match self {
-            Self::Ext4 | Self::Ext4NoJournal | Self::Ext4FastCommit | Self::Ext4DataJournal => {
-                "ext4"
-            }
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
+            _ => "ext4",
         }
     }
 
@@ -68,7 +66,7 @@ impl ImageKind {
     }
 
     pub(super) fn mkfs(self) -> Mkfs {
-        const EXT4: &[&str] = &[
+        const EXT4: [&str; 7] = [
             "-q",
             "-F",
             "-b",
@@ -78,37 +76,25 @@ impl ImageKind {
             "lazy_itable_init=0,lazy_journal_init=0",
             "-O",
         ];
-        let (program, package, arguments, feature): (_, _, _, &[&str]) = match self {
-            Self::Ext4 | Self::Ext4DataJournal => (
-                "mkfs.ext4",
-                "e2fsprogs",
-                EXT4,
-                &["has_journal,^fast_commit"],
-            ),
-            Self::Ext4NoJournal => (
-                "mkfs.ext4",
-                "e2fsprogs",
-                EXT4,
-                &["^has_journal,^fast_commit"],
-            ),
-            Self::Ext4FastCommit => ("mkfs.ext4", "e2fsprogs", EXT4, &["has_journal,fast_commit"]),
-            Self::Xfs => (
-                "mkfs.xfs",
-                "xfsprogs",
-                &["-q", "-f", "-b", "size=4096"],
-                &[],
-            ),
-            Self::Btrfs => (
-                "mkfs.btrfs",
-                "btrfs-progs",
-                &["-q", "-f", "-s", "4096"],
-                &[],
-            ),
+        let ext4 = |features| Mkfs {
+            program: "mkfs.ext4",
+            package: "e2fsprogs",
+            arguments: EXT4.into_iter().chain([features]).collect(),
         };
-        Mkfs {
-            program,
-            package,
-            arguments: [arguments, feature].concat(),
+        match self {
+            Self::Ext4 | Self::Ext4DataJournal => ext4("has_journal,^fast_commit"),
+            Self::Ext4NoJournal => ext4("^has_journal,^fast_commit"),
+            Self::Ext4FastCommit => ext4("has_journal,fast_commit"),
+            Self::Xfs => Mkfs {
+                program: "mkfs.xfs",
+                package: "xfsprogs",
+                arguments: vec!["-q", "-f", "-b", "size=4096"],
+            },
+            Self::Btrfs => Mkfs {
+                program: "mkfs.btrfs",
+                package: "btrfs-progs",
+                arguments: vec!["-q", "-f", "-s", "4096"],
+            },
         }
     }
 

@@ -12,16 +12,17 @@ mod error;
 mod guard;
 mod image;
 mod kind;
-mod memory;
 pub(crate) mod mkfs;
 mod mounted;
 mod removal;
 mod verify;
 
+use std::ffi::CString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
-use rustix::fs::{Mode, mkdirat};
+use rustix::mount::{MountFlags, mount};
 
 pub use directory::Scratch;
 pub(crate) use directory::check_room;
@@ -29,13 +30,15 @@ pub use error::{Leftover, ScratchError};
 pub use guard::{Guard, guard_main};
 pub use image::Image;
 pub use kind::ImageKind;
-pub use memory::{TMPFS, Tmpfs};
-pub(crate) use mounted::Mounted;
+pub(crate) use mounted::{Mounted, mount_id, mount_line};
 
 use crate::interrupt::Interrupt;
 
 /// Besides the lock file and the mount points.
 const HOST: &str = "host";
+
+/// Name in options and results, and of its mount point.
+pub const TMPFS: &str = "tmpfs";
 
 /// Makes mounts private to this thread and to threads that it starts from now on.
 ///
@@ -80,7 +83,7 @@ pub struct Prepared {
     host: PathBuf,
     // Dropped in this order: unmounted first.
     images: Vec<Image>,
-    tmpfs: Option<Tmpfs>,
+    tmpfs: Option<Mounted>,
     scratch: Scratch,
 }
 
@@ -96,21 +99,26 @@ impl Prepared {
     }
 
     /// Mounts a tmpfs with a limit of `bytes` next to the images.
-    pub fn add_tmpfs(&mut self, bytes: u64, mounts: &PrivateMounts) -> Result<(), ScratchError> {
-        self.tmpfs = Some(Tmpfs::mount(&self.scratch, bytes, mounts)?);
+    pub fn add_tmpfs(&mut self, bytes: u64, _: &PrivateMounts) -> Result<(), ScratchError> {
+        let path = self.scratch.make_directory(TMPFS)?;
+        let data = CString::new(format!("size={bytes},mode=700"))
+            .map_err(|error| ScratchError::io("mount", &path, io::Error::other(error)))?;
+        mount("none", &path, TMPFS, MountFlags::empty(), data.as_c_str())
+            .map_err(|errno| ScratchError::io("mount tmpfs at", &path, errno))?;
+        self.tmpfs = Some(Mounted::at(path));
         Ok(())
     }
 
-    /// The tmpfs, if one was added.
-    pub fn tmpfs(&self) -> Option<&Tmpfs> {
-        self.tmpfs.as_ref()
+    /// The root directory of the tmpfs, if one was added.
+    pub fn tmpfs(&self) -> Option<&Path> {
+        self.tmpfs.as_ref().map(Mounted::path)
     }
 
     /// Removes everything now and returns what could not be removed.
     pub fn close(self) -> Vec<Leftover> {
         let images = self.images.into_iter().map(Image::close);
         let mut outcomes: Vec<_> = images.collect();
-        outcomes.extend(self.tmpfs.map(Tmpfs::close));
+        outcomes.extend(self.tmpfs.map(Mounted::close));
         outcomes.push(self.scratch.close());
         outcomes.into_iter().filter_map(Result::err).collect()
     }
@@ -139,9 +147,7 @@ pub fn prepare(
     if plan.enter {
         scratch.enter()?;
     }
-    let host = scratch.place(HOST);
-    mkdirat(scratch.as_fd(), HOST, Mode::RWXU)
-        .map_err(|errno| ScratchError::io("make the directory", &host, errno))?;
+    let host = scratch.make_directory(HOST)?;
     let mut prepared = Prepared {
         host,
         images: Vec::new(),

@@ -1,10 +1,12 @@
 //! A mount in the scratch directory.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
@@ -43,6 +45,25 @@ impl Drop for Mounted {
             drop(unmount_patiently(&self.path));
         }
     }
+}
+
+/// The line of the mount that holds `path`, `proc_pid_mountinfo(5)`.
+pub(crate) fn mount_line(path: &Path) -> io::Result<String> {
+    let id = mount_id(path)?.to_string();
+    // The thread's own: other threads may live in another namespace.
+    let mounts = fs::read("/proc/thread-self/mountinfo")?;
+    let mounts = String::from_utf8_lossy(&mounts);
+    let line = mounts
+        .lines()
+        .find(|line| line.split(' ').next() == Some(&id));
+    line.map(str::to_owned).ok_or_else(|| {
+        io::Error::other(format!("mount {id} is not in /proc/thread-self/mountinfo"))
+    })
+}
+
+pub(crate) fn mount_id(path: &Path) -> io::Result<u64> {
+    let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID)?;
+    Ok(found.stx_mnt_id)
 }
 
 /// Unmounts `path`, waiting a little for its last user.

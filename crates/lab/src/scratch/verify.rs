@@ -1,14 +1,16 @@
 //! Whether the mounted file system is the requested one.
 
 use std::fs;
+use std::io;
 use std::os::fd::AsFd as _;
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statfs, statx};
+use rustix::fs::statfs;
 use rustix::io::pread;
 
 use super::error::ScratchError;
 use super::image::Image;
 use super::kind::ImageKind;
+use super::mounted::mount_line;
 
 /// All kinds are created with this block size, so that their counts are comparable.
 const BLOCK_SIZE_BYTES: u64 = 4096;
@@ -30,7 +32,11 @@ pub(super) fn verify(image: &Image) -> Result<(), ScratchError> {
     let what = format!("blocks have {block} bytes, not {BLOCK_SIZE_BYTES}");
     refuse_if(block != BLOCK_SIZE_BYTES, kind, what)?;
 
-    let mount = mount_of(image)?;
+    let line = mount_line(image.path()).map_err(|error| unreadable(image, error))?;
+    let mount = parse_mount(&line).ok_or_else(|| ScratchError::NotAsAsked {
+        kind,
+        found: format!("its mount is not readable: {line}"),
+    })?;
     let device = image.device().path().to_string_lossy();
     let what = format!("{} is mounted, not {device}", mount.source);
     refuse_if(mount.source != device, kind, what)?;
@@ -92,8 +98,8 @@ fn refuse_if(wrong: bool, kind: ImageKind, found: String) -> Result<(), ScratchE
     Ok(())
 }
 
-fn unreadable(image: &Image, errno: rustix::io::Errno) -> ScratchError {
-    ScratchError::io("examine", image.path(), errno)
+fn unreadable(image: &Image, error: impl Into<io::Error>) -> ScratchError {
+    ScratchError::io("examine", image.path(), error)
 }
 
 /// One line of `/proc/self/mountinfo`, `proc_pid_mountinfo(5)`.
@@ -101,25 +107,6 @@ struct Mount {
     source: String,
     /// Options of the superblock.
     options: String,
-}
-
-fn mount_of(image: &Image) -> Result<Mount, ScratchError> {
-    let path = image.path();
-    let id = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::MNT_ID)
-        .map_err(|errno| unreadable(image, errno))?
-        .stx_mnt_id
-        .to_string();
-    // The thread's own: other threads may live in another namespace.
-    let mountinfo = fs::read("/proc/thread-self/mountinfo")
-        .map_err(|error| ScratchError::io("read the mounts of", path, error))?;
-    String::from_utf8_lossy(&mountinfo)
-        .lines()
-        .filter(|line| line.split(' ').next() == Some(&id))
-        .find_map(parse_mount)
-        .ok_or_else(|| ScratchError::NotAsAsked {
-            kind: image.kind(),
-            found: format!("mount {id} is not in /proc/thread-self/mountinfo"),
-        })
 }
 
 fn parse_mount(line: &str) -> Option<Mount> {

@@ -34,7 +34,7 @@ fn is_root() -> bool {
 fn targets(prepared: &Prepared) -> Vec<Target> {
     let images = prepared.images().iter();
     let images = images.map(|image| (image.kind().name(), image.path()));
-    let tmpfs = prepared.tmpfs().map(|tmpfs| (TMPFS, tmpfs.path()));
+    let tmpfs = prepared.tmpfs().map(|tmpfs| (TMPFS, tmpfs));
     images
         .chain(tmpfs)
         .map(|(name, path)| {

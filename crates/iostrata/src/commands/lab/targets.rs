@@ -252,7 +252,7 @@ impl Choice {
             targets.push(image(made)?);
         }
         if let Some(tmpfs) = prepared.tmpfs() {
-            targets.push(target(TMPFS, tmpfs.path(), true)?);
+            targets.push(target(TMPFS, tmpfs, true)?);
         }
         Ok(targets)
     }

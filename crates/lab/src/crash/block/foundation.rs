@@ -6,6 +6,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_tracer::kernel::{LoopDevice, PrivateMounts};
+use iostrata_tracer::machine::available_memory_bytes;
 use rustix::fs::{Mode, OFlags, open, syncfs};
 use rustix::mount::{MountFlags, mount};
 
@@ -158,14 +159,8 @@ fn bytes_below(directory: &Path) -> std::io::Result<u64> {
 
 /// Three images of it may exist at one time, and a log. They are sparse.
 fn check_memory(size_bytes: u64) -> Result<(), BlockError> {
-    let meminfo = fs::read_to_string("/proc/meminfo");
-    let meminfo = meminfo.map_err(BlockError::io("read /proc/meminfo"))?;
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"));
-    let free_kib: Option<u64> =
-        line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
-    let (needed_mib, free_mib) = (3 * size_bytes / MIB, free_kib.unwrap_or(0) / 1024);
+    let free_mib = available_memory_bytes().unwrap_or(0) / MIB;
+    let needed_mib = 3 * size_bytes / MIB;
     if free_mib < needed_mib {
         return Err(BlockError::NoMemory {
             needed_mib,

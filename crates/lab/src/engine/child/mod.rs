@@ -18,7 +18,7 @@ pub use exec::ExecJob;
 pub use job::{Job, Work};
 pub(crate) use job::{Kind, Task, child_main};
 pub use launch::{Launcher, Workload};
-pub(crate) use stopwatch::{Stopwatch, monotonic_ns};
+pub(crate) use stopwatch::{Stopwatch, monotonic_ns, usage};
 
 /// Messages of the child.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

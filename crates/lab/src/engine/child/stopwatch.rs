@@ -2,10 +2,10 @@
 
 use iostrata_core::timing::Sample;
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{Failure, Work};
-use crate::engine::noise::seconds;
 
 /// Started before the work and read after it.
 pub(crate) struct Stopwatch {
@@ -45,14 +45,14 @@ impl Stopwatch {
 
 /// The usage of this process, and of programs that it started and waited for.
 #[derive(Default)]
-struct Used {
-    user_s: f64,
-    system_s: f64,
+pub(crate) struct Used {
+    pub(crate) user_s: f64,
+    pub(crate) system_s: f64,
     minor_faults: i64,
     major_faults: i64,
 }
 
-fn usage() -> Result<Used, Failure> {
+pub(crate) fn usage() -> Result<Used, Failure> {
     let mut used = Used::default();
     for who in [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN] {
         let usage = getrusage(who).map_err(|errno| {
@@ -64,6 +64,10 @@ fn usage() -> Result<Used, Failure> {
         used.major_faults += usage.major_page_faults();
     }
     Ok(used)
+}
+
+fn seconds(time: TimeVal) -> f64 {
+    time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6
 }
 
 /// `CLOCK_MONOTONIC`, the clock of the observer's events, in nanoseconds.
