@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -18,6 +18,72 @@ use crate::interrupt::Interrupt;
 /// A log that several threads make trees of, one at a time.
 pub type SharedLog = Arc<Mutex<Log>>;
 
+/// Threads that answer jobs with a checker, each in a stage of its own.
+#[derive(Debug)]
+pub(super) struct Pool<J> {
+    /// `None` at the end.
+    jobs: Option<Sender<J>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl<J: Send + 'static> Pool<J> {
+    /// So many, below a directory that the caller removes; no tree has more bytes. `look` gets the stage, or why there
+    /// is none.
+    pub(super) fn start(
+        count: usize,
+        checker: &Checker,
+        directory: &Path,
+        tree_bytes: u64,
+        look: impl Fn(io::Result<&Stage>, J) + Clone + Send + 'static,
+    ) -> io::Result<Self> {
+        let (sender, jobs) = mpsc::channel();
+        let jobs = Arc::new(Mutex::new(jobs));
+        let mut pool = Self {
+            jobs: Some(sender),
+            threads: Vec::new(),
+        };
+        for number in 0..count {
+            let path = directory.join(format!("stage-{number}"));
+            fs::create_dir(&path)?;
+            let (checker, jobs, look) = (checker.clone(), Arc::clone(&jobs), look.clone());
+            let thread = thread::Builder::new().name("checker".to_owned());
+            pool.threads.push(thread.spawn(move || {
+                let stage = Stage::enter(path, &checker, tree_bytes);
+                while let Some(job) = next(&jobs) {
+                    let stage = stage.as_ref();
+                    look(
+                        stage.map_err(|error| io::Error::new(error.kind(), error.to_string())),
+                        job,
+                    );
+                }
+            })?);
+        }
+        Ok(pool)
+    }
+
+    /// Without a receiver no answer comes, which the caller notices.
+    pub(super) fn send(&self, job: J) {
+        if let Some(jobs) = &self.jobs {
+            jobs.send(job).ok();
+        }
+    }
+}
+
+fn next<J>(jobs: &Mutex<Receiver<J>>) -> Option<J> {
+    let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
+    jobs.recv().ok()
+}
+
+impl<J> Drop for Pool<J> {
+    fn drop(&mut self) {
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A thread that has panicked has answered nothing, and that was noticed.
+            thread.join().ok();
+        }
+    }
+}
+
 /// A tree to look at, and where the answer goes.
 struct Job {
     number: usize,
@@ -25,21 +91,8 @@ struct Job {
     answer: Sender<(usize, Result<Option<String>, LogError>)>,
 }
 
-pub struct Workers {
-    /// `None` at the end.
-    jobs: Option<Sender<Job>>,
-    threads: Vec<JoinHandle<()>>,
-}
-
-/// What all of them have.
-#[derive(Clone)]
-struct Work {
-    checker: Checker,
-    log: SharedLog,
-    interrupt: Interrupt,
-    tree_bytes: u64,
-    jobs: Arc<Mutex<Receiver<Job>>>,
-}
+/// Threads that run a checker.
+pub struct Workers(Pool<Job>);
 
 impl Workers {
     /// So many, below a directory that the caller removes; no tree has more bytes.
@@ -50,41 +103,31 @@ impl Workers {
         log: &SharedLog,
         (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> io::Result<Self> {
-        let (sender, jobs) = mpsc::channel();
-        let work = Work {
-            checker: checker.clone(),
-            log: Arc::clone(log),
-            interrupt: interrupt.clone(),
+        let (own, log, interrupt) = (checker.clone(), Arc::clone(log), interrupt.clone());
+        let pool = Pool::start(
+            count,
+            checker,
+            scratch,
             tree_bytes,
-            jobs: Arc::new(Mutex::new(jobs)),
-        };
-        let mut workers = Self {
-            jobs: Some(sender),
-            threads: Vec::new(),
-        };
-        for number in 0..count {
-            let path = scratch.join(format!("stage-{number}"));
-            fs::create_dir(&path)?;
-            let work = work.clone();
-            let thread = thread::Builder::new().name("checker".to_owned());
-            workers.threads.push(thread.spawn(move || work.run(path))?);
-        }
-        Ok(workers)
+            move |stage, job: Job| {
+                let stage = stage.map_err(LogError::Stage);
+                let said = stage.and_then(|stage| look(stage, &own, &log, &interrupt, &job.seen));
+                // The caller may have stopped waiting.
+                job.answer.send((job.number, said)).ok();
+            },
+        );
+        Ok(Self(pool?))
     }
 
     /// Looks at all of these; gives what is broken in each.
     pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         let (answer, answers) = mpsc::channel();
         for (number, seen) in all.iter().enumerate() {
-            let job = Job {
+            self.0.send(Job {
                 number,
                 seen: seen.clone(),
                 answer: answer.clone(),
-            };
-            // Without a receiver no answer comes, which is noticed below.
-            if let Some(jobs) = &self.jobs {
-                jobs.send(job).ok();
-            }
+            });
         }
         drop(answer);
         let mut said = Vec::new();
@@ -106,55 +149,26 @@ impl Workers {
     }
 }
 
-impl Drop for Workers {
-    fn drop(&mut self) {
-        self.jobs = None;
-        for thread in self.threads.drain(..) {
-            // A thread that has panicked has answered nothing, and that was noticed.
-            thread.join().ok();
-        }
-    }
-}
-
-impl Work {
-    fn run(self, path: PathBuf) {
-        let stage = Stage::enter(path, &self.checker, self.tree_bytes);
-        while let Some(job) = self.next() {
-            let said = match &stage {
-                Ok(stage) => self.look(stage, &job.seen),
-                Err(error) => Err(LogError::Stage(io::Error::new(
-                    error.kind(),
-                    error.to_string(),
-                ))),
-            };
-            // The caller may have stopped waiting.
-            job.answer.send((job.number, said)).ok();
-        }
-    }
-
-    fn next(&self) -> Option<Job> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        jobs.recv().ok()
-    }
-
-    fn look(
-        &self,
-        stage: &Stage,
-        (tree, told): &(Tree, usize),
-    ) -> Result<Option<String>, LogError> {
-        self.interrupt.check()?;
-        stage.renew().map_err(LogError::Stage)?;
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let printed = log.printed(*told)?;
-        fs::write(stage.printed(), printed).map_err(LogError::Stage)?;
-        log.build(tree, &stage.tree())?;
-        drop(log);
-        match self.checker.check(stage, &self.interrupt) {
-            Ok(said) => Ok(said),
-            Err(CheckError::Run(error)) => Err(LogError::Stage(error)),
-            Err(CheckError::Interrupted(by)) => Err(LogError::Interrupted(by)),
-        }
-    }
+fn look(
+    stage: &Stage,
+    checker: &Checker,
+    log: &SharedLog,
+    interrupt: &Interrupt,
+    (tree, told): &(Tree, usize),
+) -> Result<Option<String>, LogError> {
+    interrupt.check()?;
+    stage.renew().map_err(LogError::Stage)?;
+    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+    let printed = log.printed(*told)?;
+    fs::write(stage.printed(), printed).map_err(LogError::Stage)?;
+    log.build(tree, &stage.tree())?;
+    drop(log);
+    checker
+        .check(stage, interrupt)
+        .map_err(|error| match error {
+            CheckError::Run(error) => LogError::Stage(error),
+            CheckError::Interrupted(by) => LogError::Interrupted(by),
+        })
 }
 
 /// The strongest sandbox that works here, tried in a directory that the caller removes.

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use iostrata_core::copy::Case;
 use iostrata_tracer::kernel::die_with_parent;
 
-use super::buffered::sync_path;
+use super::sync_path;
 use crate::engine::{Failure, FailureKind};
 
 /// Starts `cp`, waits for it, and syncs the copy as the case requires.

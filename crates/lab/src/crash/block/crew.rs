@@ -115,21 +115,10 @@ impl<'r, L> Crew<'r, L> {
             is_over: AtomicBool::new(false),
             progress,
         };
-        let done: Vec<(Vec<_>, Result<(), E>)> = thread::scope(|scope| {
-            let threads = bays.iter_mut().take(count);
-            let threads = threads.map(|slot| {
-                scope.spawn(|| {
-                    let mut trees = Vec::new();
-                    let ended = work.all(slot, &mut trees);
-                    (trees, ended)
-                })
-            });
-            let threads: Vec<_> = threads.collect();
-            let done = threads.into_iter().map(|thread| match thread.join() {
-                Ok(done) => done,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            done.collect()
+        let done = on_each(&mut bays, count, |slot| {
+            let mut trees = Vec::new();
+            let ended = work.all(slot, &mut trees);
+            (trees, ended)
         });
         self.bays = bays;
         let mut trees = Vec::with_capacity(count);
@@ -148,7 +137,7 @@ impl<'r, L> Crew<'r, L> {
     ) -> Result<Vec<Option<Observed>>, BlockError> {
         let mut bays = std::mem::take(&mut self.bays);
         let next = AtomicUsize::new(0);
-        let one = |slot: &mut Slot<'_>| {
+        let seen: Vec<Result<Vec<_>, BlockError>> = on_each(&mut bays, images.len(), |slot| {
             let bay = slot.bay()?;
             let mut seen = Vec::new();
             loop {
@@ -162,15 +151,6 @@ impl<'r, L> Crew<'r, L> {
                 let recovery = mountable.mount()?.ok();
                 seen.push((number, recovery.map(|recovery| observe(recovery.work()))));
             }
-        };
-        let seen: Vec<Result<Vec<_>, BlockError>> = thread::scope(|scope| {
-            let threads = bays.iter_mut().take(images.len());
-            let threads: Vec<_> = threads.map(|slot| scope.spawn(|| one(slot))).collect();
-            let seen = threads.into_iter().map(|thread| match thread.join() {
-                Ok(seen) => seen,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            seen.collect()
         });
         self.bays = bays;
         let mut of: Vec<Option<Observed>> = images.iter().map(|_| None).collect();
@@ -192,6 +172,23 @@ impl<L> Drop for Crew<'_, L> {
             }
         });
     }
+}
+
+/// Does something in a thread for each bay, of at most so many.
+fn on_each<'r, R: Send>(
+    bays: &mut [Slot<'r>],
+    most: usize,
+    one: impl Fn(&mut Slot<'r>) -> R + Sync,
+) -> Vec<R> {
+    thread::scope(|scope| {
+        let bays = bays.iter_mut().take(most);
+        let threads: Vec<_> = bays.map(|slot| scope.spawn(|| one(slot))).collect();
+        let done = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.collect()
+    })
 }
 
 /// Room for a bay, which the thread makes that works there: the begin of a loop device is a wait.
