@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use iostrata_core::crash::{Format, FormatRow};
 use iostrata_core::record::{Body, Contents};
 
-use super::log::Log;
+use super::log::{Log, head};
 
 impl Log {
     /// Files that the program changed, of formats that a checker with a name knows. A file that cannot be read is of none.
@@ -32,7 +32,7 @@ impl Log {
     }
 
     fn database(&mut self, path: &[u8], contents: &Contents) -> Option<FormatRow> {
-        let format = Format::of(&self.head(contents))?;
+        let format = Format::of(&head(&mut self.reader, contents))?;
         let file = std::str::from_utf8(path).ok()?;
         let environment = match file.strip_suffix("data.mdb") {
             Some("") => ".",

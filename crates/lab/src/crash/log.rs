@@ -36,7 +36,7 @@ pub enum LogError {
 
 /// A log that was read, which its trees still refer to.
 pub struct Log {
-    reader: Reader<BufReader<File>>,
+    pub(super) reader: Reader<BufReader<File>>,
     interrupt: Interrupt,
     pub history: History,
     /// Why the log is not the whole truth; empty when it is.
@@ -51,7 +51,7 @@ pub struct Log {
 }
 
 /// The bytes of a file that tell its format; none where they cannot be read.
-fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) -> Vec<u8> {
+pub(super) fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) -> Vec<u8> {
     let mut head = Vec::new();
     for (offset, extent) in contents.extents() {
         let had = head.len() as u64;
@@ -261,11 +261,6 @@ impl Log {
         }
         zeros(contents.size_bytes().saturating_sub(at), &mut part).map_err(ReadError::from)?;
         Ok(())
-    }
-
-    /// The bytes of a file that tell its format; none where they cannot be read.
-    pub(super) fn head(&mut self, contents: &Contents) -> Vec<u8> {
-        head(&mut self.reader, contents)
     }
 
     /// The hash of a file's bytes.

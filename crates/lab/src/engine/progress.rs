@@ -39,7 +39,7 @@ impl Progress for Silent {
 
 /// Counts steps for a [`Progress`].
 pub struct Ledger<'a> {
-    to: &'a mut dyn Progress,
+    pub(crate) to: &'a mut dyn Progress,
     done: usize,
     total: usize,
 }
@@ -59,14 +59,6 @@ impl<'a> Ledger<'a> {
             total: self.total,
         });
         self.done += 1;
-    }
-
-    pub fn line(&mut self, text: &str) {
-        self.to.line(text);
-    }
-
-    pub(crate) fn failed(&mut self, error: LabError) {
-        self.to.failed(error);
     }
 
     /// Sets the number of remaining steps.
@@ -113,7 +105,7 @@ mod tests {
         ledger.step("a");
         ledger.remaining(1);
         ledger.step("b");
-        ledger.line("seen");
+        ledger.to.line("seen");
         ledger.step("c");
         drop(ledger);
         let seen: Vec<(&str, usize, usize)> = log

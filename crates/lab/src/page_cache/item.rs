@@ -276,7 +276,7 @@ impl Item<'_> {
         let fetched = report
             .storage_read_bytes
             .map_or_else(|| "unknown".to_owned(), bytes::short);
-        session.ledger.line(&format!(
+        session.ledger.to.line(&format!(
             "{}: read {number} {:.6} s, from storage {fetched}, resident {} of {}",
             self.label(),
             report.work.sample.real_s,

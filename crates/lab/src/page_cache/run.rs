@@ -71,7 +71,7 @@ impl Experiment for Plan {
         result.caveats = caveats(session, &result.rows, own_cost_ns);
         for made in made {
             if let Err(error) = made.file.remove() {
-                session.ledger.failed(error);
+                session.ledger.to.failed(error);
             }
         }
         Ok(lab::Experiment::PageCache(result))

@@ -367,25 +367,16 @@ fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
+#[derive(Debug, thiserror::Error)]
 enum Stopped {
-    Io(io::Error),
-    Read(ReadError),
-}
-
-impl From<io::Error> for Stopped {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 impl From<rustix::io::Errno> for Stopped {
     fn from(errno: rustix::io::Errno) -> Self {
         Self::Io(errno.into())
-    }
-}
-
-impl From<ReadError> for Stopped {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
     }
 }

@@ -210,7 +210,7 @@ impl Session<'_> {
     ) -> Result<Option<T>, LabError> {
         match self.until_stopped(work) {
             Err(error) if !error.spoils_all() => {
-                self.ledger.failed(error);
+                self.ledger.to.failed(error);
                 self.interrupted = true;
                 Ok(None)
             }

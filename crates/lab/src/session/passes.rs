@@ -156,7 +156,7 @@ pub(crate) fn observe_all<I: Item>(
             Err(error) if error.spoils_all() => return Err(error),
             Err(error) => {
                 why = Reason::ObservingFailed(error.to_string());
-                session.ledger.failed(error);
+                session.ledger.to.failed(error);
                 session.interrupted = true;
                 None
             }

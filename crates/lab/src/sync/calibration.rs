@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::stats;
 use iostrata_core::sync::{Calibration, calibrated};
+use iostrata_tracer::kernel::AlignedBuffer;
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 
@@ -23,10 +24,6 @@ const PAGE: usize = 4096;
 
 /// Pages written cyclically.
 const PAGES: u64 = 256;
-
-/// `O_DIRECT` requires memory, offset and length aligned to the device's blocks (open(2)).
-#[repr(align(4096))]
-struct Page([u8; PAGE]);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectJob {
@@ -48,7 +45,7 @@ pub struct DirectReport {
 pub(crate) struct DirectTask {
     path: PathBuf,
     writes: u64,
-    page: Box<Page>,
+    page: AlignedBuffer,
 }
 
 impl Job for DirectJob {
@@ -62,8 +59,9 @@ impl Task for DirectTask {
     /// Writes the whole file, so that no later write allocates.
     fn prepare(job: DirectJob) -> Result<Self, Failure> {
         let path = PathBuf::from(job.path);
-        let mut page = Box::new(Page([0; PAGE]));
-        XorShift::new(job.writes).fill(&mut page.0);
+        let mut page = AlignedBuffer::touched(PAGE)
+            .map_err(|error| Failure::from_io("take memory for a page", &error))?;
+        XorShift::new(job.writes).fill(&mut page);
         create(&path, &page)
             .map_err(|error| Failure::from_io(&format!("write {}", path.display()), &error))?;
         Ok(Self {
@@ -88,7 +86,7 @@ impl Task for DirectTask {
         for number in 0..2 * self.writes {
             let offset = number % PAGES * PAGE as u64;
             let begun = monotonic_ns();
-            file.write_all_at(&self.page.0, offset)
+            file.write_all_at(&self.page, offset)
                 .map_err(|error| failure(&error))?;
             let times = if number % 2 == 0 {
                 &mut alone
@@ -108,11 +106,11 @@ impl Task for DirectTask {
     }
 }
 
-fn create(path: &Path, page: &Page) -> io::Result<()> {
+fn create(path: &Path, page: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create_new(true).open(path)?;
     for number in 0..PAGES {
-        file.write_all_at(&page.0, number * PAGE as u64)?;
+        file.write_all_at(page, number * PAGE as u64)?;
     }
     file.sync_all()
 }

@@ -85,7 +85,7 @@ fn watch(
         let second = second(&report, before.as_ref(), now.as_ref());
         before = now;
         if item.shown {
-            session.ledger.line(&line(item, number, &second));
+            session.ledger.to.line(&line(item, number, &second));
         }
         done.syncs += report.syncs;
         done.seconds.push(second);

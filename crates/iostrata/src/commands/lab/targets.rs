@@ -84,8 +84,12 @@ impl Choice {
         match scratch::isolate() {
             Ok(mounts) => self.mounts = Some(mounts),
             Err(error) => {
-                self.leave_out(&self.kinds.clone(), &error);
-                self.leave_out_tmpfs(&error);
+                let kinds = std::mem::take(&mut self.kinds).into_iter();
+                let tmpfs = std::mem::take(&mut self.tmpfs).then_some(TMPFS);
+                self.left_out.push(LeftOut {
+                    names: kinds.map(ImageKind::name).chain(tmpfs).collect(),
+                    why: error.to_string(),
+                });
             }
         }
         for kind in self.kinds.clone() {
@@ -102,20 +106,6 @@ impl Choice {
             names: names.collect(),
             why: why.to_string(),
         });
-    }
-
-    fn leave_out_tmpfs(&mut self, why: &ScratchError) {
-        if !std::mem::take(&mut self.tmpfs) {
-            return;
-        }
-        let why = why.to_string();
-        match self.left_out.iter_mut().find(|known| known.why == why) {
-            Some(known) => known.names.push(TMPFS),
-            None => self.left_out.push(LeftOut {
-                names: vec![TMPFS],
-                why,
-            }),
-        }
     }
 
     pub(crate) fn explain(&self) {
@@ -184,13 +174,12 @@ impl Choice {
         interrupt: &Interrupt,
     ) -> Result<Prepared, ScratchError> {
         // The largest counts: each experiment removes its files.
-        let largest = |bytes: &mut dyn Iterator<Item = u64>| bytes.max().unwrap_or(0);
         let needed = |(_, one): &Planned| one.needed_bytes();
-        let needed_bytes = largest(&mut planned.iter().map(needed));
+        let needed_bytes = planned.iter().map(needed).max().unwrap_or(0);
         let on_images = planned
             .iter()
             .filter(|(_, one)| self.measures_images(&**one));
-        let on_images = largest(&mut on_images.map(needed));
+        let on_images = on_images.map(needed).max().unwrap_or(0);
         // Half as much again for the file system's metadata. btrfs frees the
         // space of removed files only with its next commit, and allocates it in chunks.
         let beside = if self.kinds.contains(&ImageKind::Btrfs) {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
+use std::marker::PhantomData;
 
 use blake3::Hash;
 use iostrata_core::crash::block::{ContentHash, Failure, Place, SubsetBudget, Subsets, subsets};
@@ -82,6 +83,7 @@ pub fn explore<E: From<BlockError> + Send>(
             epochs: recording.epochs.len() as u64,
             ..Explored::default()
         },
+        failure: PhantomData,
     };
     let ended = explorer.all(told_at(u64::MAX), budget);
     let ended = ended.and_then(|()| Ok(explorer.observe_examples()?));
@@ -96,7 +98,7 @@ struct State {
     told: usize,
 }
 
-struct Explorer<'r, L, P> {
+struct Explorer<'r, L, P, E> {
     recording: &'r Recording,
     crew: Crew<'r, L>,
     progress: P,
@@ -104,18 +106,18 @@ struct Explorer<'r, L, P> {
     told: Vec<usize>,
     trees: HashMap<ContentHash, Hash>,
     explored: Explored,
+    /// How `look` fails.
+    failure: PhantomData<E>,
 }
 
-impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
+impl<L, P, E> Explorer<'_, L, P, E>
+where
+    L: Look<E>,
+    P: Fn(u64) + Sync,
+    E: From<BlockError> + Send,
+{
     /// Goes through everything; `told` is the number of acknowledgements at the end.
-    fn all<E: From<BlockError> + Send>(
-        &mut self,
-        told: usize,
-        budget: ExploreBudget,
-    ) -> Result<(), E>
-    where
-        L: Look<E>,
-    {
+    fn all(&mut self, told: usize, budget: ExploreBudget) -> Result<(), E> {
         if self.accepts_both_ends(told)? {
             let open = self.boundaries(budget)?;
             self.inside(&open, budget)?;
@@ -124,10 +126,7 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
     }
 
     /// Looks at what is there before the program, and after it without a crash.
-    fn accepts_both_ends<E: From<BlockError> + Send>(&mut self, told: usize) -> Result<bool, E>
-    where
-        L: Look<E>,
-    {
+    fn accepts_both_ends(&mut self, told: usize) -> Result<bool, E> {
         let mut alike = Alike::new(self.recording);
         let before = state(0, Vec::new(), alike.settled(), 0);
         let count = self.recording.epochs.len();
@@ -152,13 +151,7 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
     }
 
     /// Tries every epoch not there and there; gives those whose subsets matter.
-    fn boundaries<E: From<BlockError> + Send>(
-        &mut self,
-        budget: ExploreBudget,
-    ) -> Result<Vec<usize>, E>
-    where
-        L: Look<E>,
-    {
+    fn boundaries(&mut self, budget: ExploreBudget) -> Result<Vec<usize>, E> {
         let count = self.recording.epochs.len();
         // Half of the budget is for subsets.
         let most = usize::try_from(budget.images / 2)
@@ -208,14 +201,7 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
     }
 
     /// Tries subsets of these epochs' blocks.
-    fn inside<E: From<BlockError> + Send>(
-        &mut self,
-        open: &[usize],
-        budget: ExploreBudget,
-    ) -> Result<(), E>
-    where
-        L: Look<E>,
-    {
+    fn inside(&mut self, open: &[usize], budget: ExploreBudget) -> Result<(), E> {
         let mut alike = Alike::new(self.recording);
         let mut states = Vec::new();
         let mut wanted: BTreeSet<ContentHash> = BTreeSet::new();
@@ -253,13 +239,7 @@ impl<L, P: Fn(u64) + Sync> Explorer<'_, L, P> {
     }
 
     /// Has each of these looked at that is not known.
-    fn recover<'s, E: From<BlockError> + Send>(
-        &mut self,
-        states: impl IntoIterator<Item = &'s State>,
-    ) -> Result<(), E>
-    where
-        L: Look<E>,
-    {
+    fn recover<'s>(&mut self, states: impl IntoIterator<Item = &'s State>) -> Result<(), E> {
         let mut jobs: Vec<Job> = Vec::new();
         let mut by_content = HashMap::new();
         for state in states {
