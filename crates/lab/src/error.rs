@@ -46,11 +46,6 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Whether the user's choice is impossible, as opposed to a machine that cannot do it.
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Usage(_))
-    }
-
     /// Whether no measurement can be trusted.
     pub(crate) fn spoils_all(&self) -> bool {
         matches!(self, Self::Differs { .. })

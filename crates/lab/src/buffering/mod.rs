@@ -5,7 +5,6 @@
 
 mod expected;
 mod item;
-mod memory;
 mod records;
 mod run;
 mod runtimes;

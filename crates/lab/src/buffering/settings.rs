@@ -186,7 +186,8 @@ mod tests {
                 ..Selection::default()
             },
         ] {
-            assert!(selection.plan().unwrap_err().is_usage(), "{selection:?}");
+            let refused = selection.plan().unwrap_err();
+            assert!(matches!(refused, LabError::Usage(_)), "{selection:?}");
         }
     }
 

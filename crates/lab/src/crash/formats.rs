@@ -43,13 +43,7 @@ impl Log {
             Format::Sqlite => ("an SQLite database", format!("sqlite:{file}")),
             Format::Lmdb => ("an LMDB environment", format!("lmdb:{environment}")),
         };
-        Some(FormatRow {
-            file: file.to_owned(),
-            format: format.to_owned(),
-            check,
-            checked: false,
-            unchecked_because: None,
-        })
+        Some(row(file.to_owned(), format, check))
     }
 }
 
@@ -74,16 +68,22 @@ fn repository(path: &[u8]) -> Option<Vec<u8>> {
 
 fn git_row(above: &[u8]) -> Option<FormatRow> {
     let above = std::str::from_utf8(above).ok()?;
-    Some(FormatRow {
-        file: format!("{above}.git"),
-        format: "a git repository".to_owned(),
-        check: match above.strip_suffix('/') {
-            Some(directory) => format!("git:{directory}"),
-            None => "git".to_owned(),
-        },
+    let check = match above.strip_suffix('/') {
+        Some(directory) => format!("git:{directory}"),
+        None => "git".to_owned(),
+    };
+    Some(row(format!("{above}.git"), "a git repository", check))
+}
+
+/// A file that was not checked yet.
+fn row(file: String, format: &str, check: String) -> FormatRow {
+    FormatRow {
+        file,
+        format: format.to_owned(),
+        check,
         checked: false,
         unchecked_because: None,
-    })
+    }
 }
 
 #[cfg(test)]

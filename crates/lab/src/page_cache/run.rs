@@ -242,7 +242,7 @@ mod tests {
         };
         let error = check_memory(&[huge]).unwrap_err();
         assert!(
-            !error.is_usage() && error.to_string().contains("--size"),
+            !matches!(error, LabError::Usage(_)) && error.to_string().contains("--size"),
             "{error}"
         );
     }

@@ -315,7 +315,7 @@ mod tests {
             },
         ] {
             let error = selection.plan().unwrap_err();
-            assert!(error.is_usage(), "{selection:?}");
+            assert!(matches!(error, LabError::Usage(_)), "{selection:?}");
         }
     }
 

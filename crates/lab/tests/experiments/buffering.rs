@@ -371,7 +371,7 @@ fn a_directory_that_cannot_be_written_to_is_refused_at_once() {
         );
     }
     let error = run_on(&[], &|| false).unwrap_err();
-    assert!(error.is_usage());
+    assert!(matches!(error, LabError::Usage(_)));
 }
 
 /// Sees nothing, and fails after a given number of sessions.
