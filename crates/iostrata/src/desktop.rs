@@ -11,7 +11,6 @@ use crate::error::Failure;
 /// Opens files with the desktop's program for them (xdg-utils).
 const OPENER: &str = "xdg-open";
 
-/// A desktop session.
 #[derive(Debug)]
 pub(crate) struct Desktop {
     opener: PathBuf,

@@ -23,7 +23,6 @@ pub(crate) struct Destination {
     to: To,
 }
 
-/// Where bytes go.
 #[derive(Debug)]
 pub(crate) enum To {
     /// For `-`.
@@ -60,7 +59,6 @@ impl To {
         self.write_by(|to| to.write_all(bytes))
     }
 
-    /// As `write`, from a function that produces the bytes.
     fn write_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let written = match self {
             Self::StandardOutput => {
@@ -97,22 +95,18 @@ impl Destination {
         Ok(Self { path, to })
     }
 
-    /// Whether the result replaces the text.
     pub(crate) fn is_standard_output(&self) -> bool {
         matches!(self.to, To::StandardOutput)
     }
 
-    /// Writes the result.
     pub(crate) fn save(self, result: &str) -> Result<(), Failure> {
         self.save_by(|to| to.write_all(result.as_bytes()))
     }
 
-    /// Writes the result as JSON.
     pub(crate) fn save_json(self, result: &impl Json) -> Result<(), Failure> {
         self.save_by(|to| result.write_json(to))
     }
 
-    /// Writes the result from a function that produces it.
     pub(crate) fn save_by(
         self,
         make: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -12,7 +12,6 @@ use iostrata_tracer::stack::StackError;
 
 use crate::ui;
 
-/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The request makes no sense: exit code 2.

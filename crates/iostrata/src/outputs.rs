@@ -14,7 +14,6 @@ pub(crate) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// A file to read.
     pub(crate) fn input(path: &'a Path) -> Self {
         Self { option: None, path }
     }

@@ -23,7 +23,6 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// For the experiment with this name.
     pub(crate) fn new(name: &'static str) -> Self {
         let drawn = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{bar:20} {pos}/{len}  {left}{wide_msg}");
@@ -122,7 +121,6 @@ struct Lines {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The position of a run.
 #[derive(Debug, Clone, Default)]
 struct At {
     done: u64,

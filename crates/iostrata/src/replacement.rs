@@ -50,7 +50,6 @@ pub(crate) fn remove_hidden() -> MutexGuard<'static, HiddenNames> {
 #[derive(Debug)]
 pub(crate) struct Contents {
     file: File,
-    /// The hidden name, if any.
     hidden: Option<Hidden>,
 }
 
@@ -120,7 +119,6 @@ impl Contents {
         Ok(contents)
     }
 
-    /// The open file.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -166,7 +164,6 @@ pub(crate) struct Replacement {
 }
 
 impl Replacement {
-    /// Begins a replacement of `path`.
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         match place::find(path)? {
             Found::Name(place) => Self::begin_at(place),
@@ -188,7 +185,6 @@ impl Replacement {
         Ok(Self { place, contents })
     }
 
-    /// The file to write to.
     pub(crate) fn file(&self) -> &File {
         self.contents.file()
     }

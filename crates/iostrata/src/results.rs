@@ -47,7 +47,6 @@ impl Kind {
     }
 }
 
-/// A kept result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,

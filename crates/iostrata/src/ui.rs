@@ -49,7 +49,6 @@ pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// Where something is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Canvas {
     /// Standard output.

@@ -121,7 +121,6 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
 /// How many files have their residency reported: those with the most time.
 const MAPPED_FILES: usize = 20;
 
-/// How many ranges each of their maps has.
 const MAP_RANGES: u64 = 64;
 
 /// After this time no further map starts: the user waits, and the cache changes meanwhile.

@@ -45,7 +45,6 @@ pub(crate) struct Ended {
     pub(crate) extra: Vec<u8>,
 }
 
-/// Attributes of an inode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Inode {
     /// Type and permissions.

@@ -13,7 +13,6 @@ pub fn survive<T>(missing: Missing, failed: &mut Vec<Gap>, work: impl FnOnce() -
         .ok()
 }
 
-/// The message of a panic.
 pub fn message(panic: &(dyn Any + Send)) -> String {
     let said = panic
         .downcast_ref::<&str>()

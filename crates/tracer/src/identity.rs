@@ -14,7 +14,6 @@ use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 pub struct KernelFile {
     /// In the kernel's encoding.
     pub device: u32,
-    /// Inode number.
     pub inode: u64,
 }
 

@@ -10,7 +10,6 @@ use crate::cli::{Arguments, Completions, Shell};
 use crate::error::Failure;
 use crate::ui;
 
-/// Prints the script.
 pub(crate) fn run(options: &Completions) -> Result<(), Failure> {
     let generator = match options.shell {
         Shell::Bash => Generator::Bash,

@@ -14,7 +14,6 @@ use crate::destination::Destination;
 use crate::error::Failure;
 use crate::ui::Canvas;
 
-/// Shows the storage under a path and what iostrata can observe of it.
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
     // Only loading shows whether this kernel accepts the programs.

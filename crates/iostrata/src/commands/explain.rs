@@ -26,7 +26,6 @@ macro_rules! pages {
 /// The kinds of findings of `crash`, whose pages are in docs/rules too.
 const KINDS: &[(&str, &str)] = pages!["lost-after-ack", "ordering", "atomicity", "prefix"];
 
-/// Every rule's page in docs/rules.
 const RULES: &[(&str, &str)] = pages![
     "acknowledged-not-synced",
     "cache-thrash",
@@ -91,7 +90,6 @@ fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Columns without a terminal: as wide as a manual page.
 const PIPED: usize = 80;
 
-/// Prints the page, or the list of them.
 pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
     let text = match &options.id {
         Some(id) => explanation(&id.to_lowercase())?,

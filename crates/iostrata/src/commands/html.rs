@@ -16,11 +16,9 @@ use crate::outputs::Named;
 pub(super) struct Page {
     destination: Destination,
     path: PathBuf,
-    /// The desktop to open it on.
     desktop: Option<Desktop>,
 }
 
-/// The page as one of the outputs.
 pub(super) fn named(options: &Html) -> Option<Named<'_>> {
     Named::output("--html", options.html.as_deref())
 }
@@ -45,7 +43,6 @@ impl Page {
         }))
     }
 
-    /// Whether the page replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         self.destination.is_standard_output()
     }

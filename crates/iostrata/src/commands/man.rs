@@ -13,7 +13,6 @@ use crate::error::Failure;
 use crate::replacement::Replacement;
 use crate::ui;
 
-/// Prints the page of iostrata, or writes those of all commands.
 pub(crate) fn run(options: &ManPages) -> Result<(), Failure> {
     let pages =
         pages().map_err(|error| Failure::Cannot(format!("cannot generate a page: {error}")))?;
@@ -28,7 +27,6 @@ pub(crate) fn run(options: &ManPages) -> Result<(), Failure> {
     }
 }
 
-/// A manual page.
 struct Page {
     /// Name of its file.
     name: String,

@@ -9,7 +9,6 @@ use crate::outputs::Named;
 #[derive(Debug)]
 pub(super) struct Markdown(Option<Destination>);
 
-/// This among all that is written.
 pub(super) fn named(options: &Options) -> Option<Named<'_>> {
     Named::output("--markdown", options.markdown.as_deref())
 }
@@ -21,12 +20,10 @@ impl Markdown {
         Ok(Self(opened.transpose()?))
     }
 
-    /// Whether it takes the place of the text.
     pub(super) fn is_standard_output(&self) -> bool {
         self.0.as_ref().is_some_and(Destination::is_standard_output)
     }
 
-    /// Writes it, if it was asked for.
     pub(super) fn save(self, draw: impl FnOnce() -> String) -> Result<(), Failure> {
         self.0.map_or(Ok(()), |to| to.save(&draw()))
     }

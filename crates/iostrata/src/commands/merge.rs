@@ -41,7 +41,6 @@ pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parts of one crash.
 fn parts(options: &Merge, saved: &[Saved]) -> Result<ExitCode, Failure> {
     let results = options.paths.iter().zip(saved);
     let results = results.map(|(path, saved)| match saved {

@@ -32,7 +32,6 @@ use crate::error::Failure;
 use crate::signals;
 use crate::ui;
 
-/// Runs the command that was asked for.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.command.observes() {
         memory::return_at_once();
@@ -69,7 +68,6 @@ fn without() -> &'static [&'static str] {
     &[]
 }
 
-/// A result as saved.
 fn json(result: &impl Json) -> Result<String, Failure> {
     result
         .to_json()

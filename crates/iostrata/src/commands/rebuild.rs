@@ -10,7 +10,6 @@ use crate::error::Failure;
 use crate::ui;
 use iostrata_report::words;
 
-/// Rebuilds, and prints what is missing first.
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let rebuilt = rebuild::rebuild(

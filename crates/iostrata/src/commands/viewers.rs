@@ -17,7 +17,6 @@ pub(super) struct Viewers {
     folded: Option<Destination>,
 }
 
-/// These among all that is written.
 pub(super) fn named(options: &Options) -> impl Iterator<Item = Named<'_>> {
     let perfetto = Named::output("--perfetto", options.perfetto.as_deref());
     let folded = Named::output("--folded", options.folded.as_deref());
@@ -37,7 +36,6 @@ impl Viewers {
         })
     }
 
-    /// Whether one of them replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         let mut all = self.perfetto.iter().chain(&self.folded);
         all.any(Destination::is_standard_output)

@@ -10,37 +10,19 @@ use iostrata_core::top::container_id;
 use super::groups::{Group, GroupError, Hierarchy};
 use super::said;
 
-/// Why a container cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
-    /// Its control group cannot.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// There is no such container, or it does not run.
     #[error(
         "no running container {name}: no cgroup is named after such an ID, and neither Docker nor Podman \
          knows the name; `docker ps` or `podman ps` shows those that run, or pass its cgroup with --cgroup"
     )]
-    NotFound {
-        /// As it was typed.
-        name: String,
-    },
-    /// It has a name, but no processes.
+    NotFound { name: String },
     #[error("container {name} ({id}) has no cgroup: it does not run; start it first")]
-    NotRunning {
-        /// As it was typed.
-        name: String,
-        /// Its ID.
-        id: String,
-    },
-    /// The ID begins like several.
+    NotRunning { name: String, id: String },
     #[error("container {name} may be one of {}; type more of the ID", among.join(", "))]
-    Ambiguous {
-        /// As it was typed.
-        name: String,
-        /// Their IDs.
-        among: Vec<String>,
-    },
+    Ambiguous { name: String, among: Vec<String> },
 }
 
 impl Hierarchy {

@@ -15,10 +15,8 @@ use crate::stack::mountinfo::Mounts;
 const VERSION_2: u64 = 0x6367_7270;
 const VERSION_1: u64 = 0x0027_e0eb;
 
-/// One control group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// Its directory.
     pub directory: PathBuf,
     /// From the root of the hierarchy, as in `/proc/PID/cgroup`.
     pub path: String,
@@ -26,33 +24,21 @@ pub struct Group {
     pub id: u64,
 }
 
-/// Why a control group cannot be observed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum GroupError {
-    /// None is mounted.
     #[error(
         "no cgroup hierarchy of version 2 is mounted; mount one (mount -t cgroup2 none DIR), or pass \
          the processes with -p"
     )]
     NoHierarchy,
-    /// There is none of this name.
     #[error("no cgroup {path} below {}; `find {} -type d` lists those that exist", point.display(),
         point.display())]
-    NotFound {
-        /// As it was typed.
-        path: String,
-        /// Where the hierarchy is.
-        point: PathBuf,
-    },
-    /// One of the old version.
+    NotFound { path: String, point: PathBuf },
     #[error(
         "cgroup {path} is of version 1, and processes are followed in cgroups of version 2 only; pass \
          the processes that it holds now: -p $(paste -sd, {path}/cgroup.procs)"
     )]
-    Version1 {
-        /// As it was typed.
-        path: String,
-    },
+    Version1 { path: String },
 }
 
 /// Where control groups of version 2 are mounted.

@@ -10,12 +10,9 @@ use std::path::Path;
 
 use iostrata_core::trace::MatchedBy;
 
-/// A process, and which of its names match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
-    /// Its number.
     pub process: u32,
-    /// What matches.
     pub by: Vec<MatchedBy>,
 }
 
@@ -30,7 +27,6 @@ pub fn named(names: &[Vec<u8>]) -> Vec<Named> {
     matching.collect()
 }
 
-/// All processes.
 fn processes() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

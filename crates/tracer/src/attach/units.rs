@@ -8,29 +8,17 @@ use super::said;
 /// Units that have processes (systemd.unit(5)).
 const KINDS: [&str; 6] = [".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
 
-/// Why a unit cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum UnitError {
-    /// Its control group cannot.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// It does not run, or there is none.
     #[error(
         "unit {unit} has no cgroup: it is not running, or there is no such unit; `systemctl status {unit}` \
          tells which"
     )]
-    NotFound {
-        /// With its kind.
-        unit: String,
-    },
-    /// Several managers run one of this name.
+    NotFound { unit: String },
     #[error("several units are named {unit}; pass the cgroup of one with --cgroup: {}", among.join(", "))]
-    Ambiguous {
-        /// With its kind.
-        unit: String,
-        /// Their control groups.
-        among: Vec<String>,
-    },
+    Ambiguous { unit: String, among: Vec<String> },
 }
 
 impl Hierarchy {

@@ -43,7 +43,6 @@ pub(super) fn moments(left: &[Submission], started_ns: u64) -> Vec<CallMoment> {
     left.iter().filter_map(moment).collect()
 }
 
-/// The gaps that they leave.
 pub(crate) fn gap(operations: u64) -> Option<Gap> {
     Gap::counted(operations, Countable::AioOperations, Reason::AioResults)
 }
@@ -83,7 +82,6 @@ impl Submission {
         }
     }
 
-    /// Its event in the history.
     pub(super) fn event(&self) -> Option<Event> {
         let (file, name) = (file_id(&self.file)?, self.name());
         let did = if is_sync(name) {

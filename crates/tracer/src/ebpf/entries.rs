@@ -39,7 +39,6 @@ struct Entries<K, V> {
     bucket: Option<u32>,
 }
 
-/// The outcome of a batch.
 enum Batched {
     Some,
     Last,

@@ -45,7 +45,6 @@ impl Guard {
         Ok(Self { alive, child })
     }
 
-    /// Whether the guard still runs.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

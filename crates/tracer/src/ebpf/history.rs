@@ -46,7 +46,6 @@ pub(super) struct History {
     untold: u64,
 }
 
-/// A path of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     /// Absolute. From the kernel's own names where `place` is known, otherwise as the program
@@ -69,14 +68,12 @@ pub(super) struct Resolved {
     pub(super) node: Option<FileId>,
     /// The file that had the second name before.
     pub(super) other: Option<FileId>,
-    /// The attributes of that file.
     pub(super) inode: Option<Inode>,
     /// Other arguments that the call passed in memory.
     pub(super) extra: Vec<u8>,
 }
 
 impl History {
-    /// Gaps in the names of the session.
     pub(super) fn missing(&self) -> Vec<Gap> {
         let as_text = Gap::counted(
             self.as_text,

@@ -18,7 +18,6 @@ const APART: Duration = Duration::from_secs(1);
 /// (`de_thread`, fs/exec.c): one scan may miss it, two in a row do not.
 const EMPTY: u32 = 2;
 
-/// Scans in one session.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     last: Option<Instant>,

@@ -146,7 +146,6 @@ pub(super) fn first(types: &Types, limits: &Limits) -> Option<Object> {
     relocated(&object, types).ok()
 }
 
-/// The maps of that object.
 pub(super) fn maps(limits: &Limits) -> Result<Made, NotLoaded> {
     if limits.casts {
         make(casting(limits), limits)
@@ -185,7 +184,6 @@ fn make(object: &[u8], limits: &Limits) -> Result<Made, NotLoaded> {
     Made::of(object, &settings)
 }
 
-/// How much fits into the tables.
 fn sizes(limits: &Limits) -> HashMap<&'static str, u32> {
     let named = if limits.top {
         limits.files

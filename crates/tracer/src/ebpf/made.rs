@@ -25,7 +25,6 @@ const BPF_MAP_FREEZE: u32 = 22;
 /// A map of this type has no types of its keys and values (`ringbuf_map_alloc`, kernel/bpf/ringbuf.c).
 const BPF_MAP_TYPE_RINGBUF: u32 = 27;
 
-/// Why an object is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotLoaded {
     #[error("the object is not understood: {0}")]
@@ -34,7 +33,6 @@ pub(super) enum NotLoaded {
     Map(#[from] MapError),
 }
 
-/// What an object is loaded with.
 pub(super) struct Settings<'a> {
     /// Values of its constants, and whether it must have them.
     pub(super) constants: HashMap<&'a str, (&'a [u8], bool)>,
@@ -56,7 +54,6 @@ pub(super) struct Ebpf {
 }
 
 impl Made {
-    /// Makes the maps of an object.
     pub(super) fn of(object: &[u8], settings: &Settings<'_>) -> Result<Self, NotLoaded> {
         let bare = without_instructions(object);
         let (mut object, types) = understood(bare.as_deref().unwrap_or(object))?;
@@ -171,7 +168,6 @@ impl Ebpf {
         self.programs.retain(|_, program| program.fd().is_some());
     }
 
-    /// All programs, by name.
     pub(super) fn programs_mut(&mut self) -> HashMap<String, &mut Program> {
         let programs = self.programs.iter_mut();
         programs

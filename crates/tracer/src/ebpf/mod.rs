@@ -176,7 +176,6 @@ impl Default for Limits {
     }
 }
 
-/// Observes through eBPF.
 pub struct EbpfObserver {
     object: Object,
     stream: Stream,
@@ -204,7 +203,6 @@ impl EbpfObserver {
         Self::with_limits(Limits::default())
     }
 
-    /// Loads the programs with limits of one's own.
     pub fn with_limits(limits: Limits) -> Result<Self, OpenError> {
         Ok(Self {
             object: Object::load(&limits)?,
@@ -289,12 +287,10 @@ impl EbpfObserver {
         Ok(Payloads::new(recording, stopping))
     }
 
-    /// How each of them is observed.
     pub fn ways(&self) -> Vec<Way> {
         self.object.ways()
     }
 
-    /// Strata that are observed.
     pub fn seen(&self) -> &[Stratum] {
         &self.object.seen
     }

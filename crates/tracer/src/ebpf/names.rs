@@ -11,7 +11,6 @@ use super::wire::{NameEvent, path};
 use crate::paths;
 use crate::stack::mountinfo::Mounts;
 
-/// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) directory: FileId,
@@ -136,7 +135,6 @@ impl Names {
         self.directories.get(&directory).map(Vec::as_slice)
     }
 
-    /// The path of a name.
     pub(super) fn path_at(&self, place: &Place) -> Option<Vec<u8>> {
         let directory = self.directory(place.directory)?;
         Some(beneath(directory, &place.name))
@@ -152,7 +150,6 @@ impl Names {
         self.places.get(&file)
     }
 
-    /// Records that the file has this name.
     pub(super) fn put(&mut self, file: FileId, place: Place) {
         self.by_place.insert(place.clone(), file);
         self.places.insert(file, place);
@@ -171,7 +168,6 @@ impl Names {
         self.put(file, to);
     }
 
-    /// The file's last name is gone.
     pub(super) fn removed(&mut self, file: FileId) {
         if let Some(place) = self.places.remove(&file)
             && self.by_place.get(&place) == Some(&file)
@@ -180,12 +176,10 @@ impl Names {
         }
     }
 
-    /// A directory was made.
     pub(super) fn made(&mut self, directory: FileId, path: &[u8]) {
         self.directories.insert(directory, path.to_vec());
     }
 
-    /// A file or directory gets another name.
     pub(super) fn renamed(&mut self, from: &Place, to: &Place, exchange: bool) {
         let (one, other) = (self.by_place.remove(from), self.by_place.remove(to));
         if let Some(file) = one {

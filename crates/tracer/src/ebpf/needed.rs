@@ -28,12 +28,10 @@ pub(super) struct Hooks {
 }
 
 impl Hooks {
-    /// The id of a tracepoint's type.
     pub(super) fn tracepoint(&self, name: &str) -> Option<u32> {
         self.tracepoints.get(name.as_bytes()).copied()
     }
 
-    /// The id of a function.
     pub(super) fn function(&self, name: &str) -> Option<u32> {
         self.functions.get(name.as_bytes()).copied()
     }
@@ -95,7 +93,6 @@ impl<'a> Index<'a> {
         matches!(self.kind(number), STRUCT | UNION | ENUM | ENUM64)
     }
 
-    /// All named structures.
     pub(super) fn names_of_structures(&self) -> HashSet<Vec<u8>> {
         let structures = self.numbers().filter(|number| self.is_structure(*number));
         let names = structures.map(|number| flavourless(self.name(number)).to_vec());
@@ -235,7 +232,6 @@ impl Part {
         }
     }
 
-    /// Adds a type with its names.
     fn add(&mut self, of: &Index<'_>, number: usize) -> Option<Kind> {
         let bytes = of.bytes(number);
         let kind = Kind::at(bytes)?;

@@ -23,7 +23,6 @@ use crate::failure;
 use crate::permission::filtered;
 use iostrata_core::gap::Stratum;
 
-/// The loaded object.
 pub(super) struct Object {
     pub(super) ebpf: Ebpf,
     /// Programs that were loaded and may be attached.
@@ -39,23 +38,15 @@ pub(super) struct Object {
     pub(super) told: Vec<&'static str>,
 }
 
-/// Why nothing can be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// No type information: the kernel was built without it, or `/sys` is not mounted.
     #[error(
         "the kernel gives no type information ({0}); mount sysfs on /sys, or use a kernel built \
          with CONFIG_DEBUG_INFO_BTF"
     )]
     NoBtf(String),
-    /// Only root may use tracing programs.
     #[error("eBPF is not permitted to this user ({error}); {remedy}")]
-    NotPermitted {
-        /// The kernel's error.
-        error: String,
-        /// What would help here.
-        remedy: &'static str,
-    },
+    NotPermitted { error: String, remedy: &'static str },
     /// A check before the kernel's own refuses it.
     #[error(
         "a seccomp filter denies bpf(2); in a container, use a profile that allows it (current \
@@ -63,16 +54,13 @@ pub enum OpenError {
          seccomp=unconfined; in a systemd unit, set SystemCallFilter=bpf"
     )]
     Filtered,
-    /// The object could not be loaded at all.
     #[error("the kernel rejected the eBPF maps: {0}; iostrata doctor shows what is permitted")]
     Maps(String),
-    /// eBPF programs of any kind.
     #[error(
         "the kernel rejected even a minimal eBPF program; iostrata doctor shows what is \
              permitted"
     )]
     Programs,
-    /// The programs that follow the process tree were refused.
     #[error(
         "the kernel rejected the eBPF programs that follow processes: {0}; iostrata doctor shows \
          what is permitted"
@@ -231,7 +219,6 @@ impl Object {
         }
     }
 
-    /// How each stratum is observed.
     pub(super) fn ways(&self) -> Vec<Way> {
         let way = |stratum: &Stratum| Way {
             what: stratum.as_str().to_owned(),

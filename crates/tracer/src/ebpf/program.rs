@@ -147,7 +147,6 @@ impl Program {
         }
     }
 
-    /// Its descriptor, once it is loaded.
     pub(super) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.loaded.as_ref().map(AsFd::as_fd)
     }

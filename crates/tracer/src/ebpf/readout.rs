@@ -71,7 +71,6 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
     })
 }
 
-/// Gaps in calls and operations.
 fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = [
         (

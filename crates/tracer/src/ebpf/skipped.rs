@@ -15,7 +15,6 @@ impl FromIterator<(Stratum, Probe, u64)> for Skipped {
 }
 
 impl Skipped {
-    /// The skips since then.
     pub(super) fn since(self, before: &Self) -> Self {
         let count_before = |program| {
             let same = before.0.iter().find(|(_, probe, _)| *probe == program);

@@ -19,7 +19,6 @@ pub(super) type NoStops = Array<MapData, u32>;
 /// Drains of the ring between two checks of the guard.
 const UNGUARDED: u32 = 64;
 
-/// The kernel side's tables, and the guard.
 pub(super) struct Stopping {
     stops: Stops,
     /// Another descriptor for the table, for the guard.

@@ -57,7 +57,6 @@ pub(super) struct Stream {
     reader: Option<Reader>,
 }
 
-/// The thread, and the flag that ends it.
 struct Reader {
     thread: JoinHandle<Events>,
     done: Arc<AtomicBool>,
@@ -169,7 +168,6 @@ fn drain(ring: &mut RingBuf<MapData>, events: &mut Events) {
     }
 }
 
-/// Adds one record of the ring.
 pub(super) fn take(record: &[u8], events: &mut Events) {
     let Some((kind, _)) = u32::read_from_prefix(record).ok() else {
         return;

@@ -37,7 +37,6 @@ pub(super) struct Sums {
     /// Files whose calls are summed without the file, now and later: a file has all its calls in
     /// its own entries, or none.
     summed: HashSet<FileKey>,
-    /// The number of these calls.
     summed_calls: u64,
     /// Page sums that found no room.
     pub(super) cache_lost: u64,
@@ -45,7 +44,6 @@ pub(super) struct Sums {
     pub(super) without_result: u64,
 }
 
-/// The use of a file.
 #[derive(Default)]
 struct Used {
     is_changed: bool,
@@ -53,13 +51,10 @@ struct Used {
     entries: usize,
 }
 
-/// The calls of a session.
 pub(super) struct Called {
-    /// Sums by call and file.
     pub(super) sums: HashMap<CallOnFile, Sum>,
     /// Files whose calls are in the sums without a file.
     pub(super) summed: HashSet<FileKey>,
-    /// The number of these calls.
     pub(super) summed_calls: u64,
 }
 
@@ -104,7 +99,6 @@ impl Sums {
         self.on(key, Part::Many(value));
     }
 
-    /// The calls alone.
     pub(super) fn take_calls(&mut self) -> Called {
         if self.kept.len() > self.most_kept {
             self.sum_up();

@@ -35,7 +35,6 @@ const NAMES: [&str; TOLD_SUBVOLUME + 1] = [
     "ioctl(subvolume)",
 ];
 
-/// All of them.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter().filter(|name| !name.is_empty())
 }

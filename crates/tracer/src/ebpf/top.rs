@@ -32,12 +32,10 @@ use crate::clock;
 use crate::kernel::rcu;
 use iostrata_core::gap::Stratum;
 
-/// A process as the kernel side knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Name of its first thread.
     pub name: String,
-    /// Who started it.
     pub parent: u32,
     /// The number of its cgroup (version 2).
     pub cgroup: u64,
@@ -46,7 +44,6 @@ pub struct Process {
 /// A process that took part in a transaction of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handle {
-    /// Which.
     pub transaction: Transaction,
     /// The process; `None` for threads of the kernel.
     pub process: Option<u32>,
@@ -59,19 +56,12 @@ pub struct Handle {
 pub struct Taken {
     /// By process and file.
     pub shares: Vec<Share>,
-    /// Block requests.
     pub requests: Vec<RequestRow>,
-    /// Who took part in which transactions.
     pub handles: Vec<Handle>,
-    /// Syncs that waited for commits.
     pub commit_waits: Vec<CommitWait>,
-    /// Processes that appear.
     pub processes: HashMap<u32, Process>,
-    /// Names of files that appear.
     pub names: HashMap<FileId, Named>,
-    /// Events that were lost.
     pub lost_events: u64,
-    /// What was lost, and why.
     pub missing: Vec<Gap>,
 }
 
@@ -141,7 +131,6 @@ impl Watch {
         })
     }
 
-    /// Begins to count.
     pub fn begin(&mut self) -> Result<(), ObserveError> {
         self.config = Config {
             end_io: self.object.end_io,
@@ -164,7 +153,6 @@ impl Watch {
         attached.map_err(|e| error("attach the eBPF programs", &e))
     }
 
-    /// What is observed.
     pub fn strata(&self) -> Strata {
         let seen = |stratum| self.object.seen.contains(&stratum);
         Strata {
@@ -179,12 +167,10 @@ impl Watch {
         self.object.told.contains(&"ext4")
     }
 
-    /// What is not, and why.
     pub fn missing(&self) -> &[Gap] {
         &self.object.missing
     }
 
-    /// How each stratum is observed.
     pub fn ways(&self) -> Vec<Way> {
         self.object.ways()
     }
@@ -207,7 +193,6 @@ impl Watch {
         }
     }
 
-    /// Ends an interval, and begins the next.
     pub fn turn(&mut self) -> Result<Taken, ObserveError> {
         let begun = self.config.phase;
         self.config.phase = begun.wrapping_add(1);

@@ -41,7 +41,6 @@ pub(super) const TRACEPOINT: &str = "btf_trace_";
 
 const DIRECTORY: &str = "/sys/kernel/btf";
 
-/// The types that programs need.
 pub(super) struct Types {
     /// Structures whose fields they read.
     pub(super) fields: Btf,
@@ -53,7 +52,6 @@ pub(super) struct Types {
     pub(super) ids: HashMap<Vec<u8>, Option<u32>>,
 }
 
-/// The modules that are loaded.
 pub(super) fn loaded() -> Vec<&'static str> {
     let is_loaded = |name: &&str| Path::new(DIRECTORY).join(name).exists();
     MODULES.into_iter().filter(is_loaded).collect()
@@ -182,7 +180,6 @@ impl Whole {
         })
     }
 
-    /// Appends a module's BTF.
     fn add(&mut self, module: &[u8]) -> Option<()> {
         let parts = Parts::of(module)?;
         let moved = Moved {

@@ -69,7 +69,6 @@ const NAMES: [&str; 65] = [
     "io_uring.uring_cmd128",
 ];
 
-/// All of them.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }

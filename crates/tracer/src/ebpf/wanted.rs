@@ -20,16 +20,12 @@ pub struct Wanted {
     pub names: Vec<Vec<u8>>,
 }
 
-/// A task that joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Joiner {
-    /// Its process.
     pub process: u32,
     /// Name of the thread then.
     pub name: String,
-    /// What it was matched by.
     pub by: Vec<MatchedBy>,
-    /// How it came.
     pub joined: Joined,
 }
 
@@ -109,7 +105,6 @@ impl EbpfObserver {
     }
 }
 
-/// Of the session before.
 fn clear(ebpf: &mut Ebpf) -> Result<(), MapError> {
     clear_hash::<u32, u8>(ebpf, "wanted_roots")?;
     clear_hash::<u64, u8>(ebpf, "wanted_groups")?;

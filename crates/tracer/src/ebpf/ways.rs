@@ -44,7 +44,6 @@ impl Probe {
     }
 }
 
-/// One program, and the tracepoint or function it is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Probe {
     pub(super) program: &'static str,
@@ -64,7 +63,6 @@ pub(super) struct Way {
     pub(super) since: &'static str,
 }
 
-/// An event in the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Event {
     pub(super) stratum: Stratum,

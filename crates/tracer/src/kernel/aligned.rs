@@ -30,7 +30,6 @@ impl AlignedBuffer {
         Ok(buffer)
     }
 
-    /// Advises the kernel about the use of the memory, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }

@@ -23,11 +23,8 @@ struct RawRange {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStat {
-    /// Pages in the cache.
     pub cached_pages: u64,
-    /// Cached pages not yet written back.
     pub dirty_pages: u64,
-    /// Cached pages being written back.
     pub writeback_pages: u64,
     /// Pages that were in the cache before and left a shadow entry.
     pub evicted_pages: u64,

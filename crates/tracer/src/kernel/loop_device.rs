@@ -81,29 +81,19 @@ const _: () = assert!(std::mem::offset_of!(LoopInfo64, flags) == 52);
 const _: () = assert!(size_of::<LoopConfig>() == 304);
 const _: () = assert!(std::mem::offset_of!(LoopConfig, info) == 8);
 
-/// Why no loop device was available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoopError {
-    /// The kernel has no loop driver.
     #[error("this kernel has no loop devices ({CONTROL}: {0}); load the module `loop`")]
     NoDriver(io::Error),
-    /// Only root may use loop devices.
     #[error("not permitted to {doing}: {source}; loop devices need root outside any container")]
-    NotPermitted {
-        /// The attempted operation.
-        doing: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The kernel has the device, but `/dev` lacks its node.
+    NotPermitted { doing: String, source: io::Error },
     #[error(
         "the kernel offers {} but the device node is missing; /dev is not kept up to date here, \
          as in many containers: create it with `mknod {} b 7 {number}`",
         path.display(), path.display()
     )]
     NodeMissing {
-        /// The missing node.
         path: PathBuf,
         /// Its minor number.
         number: u32,
@@ -111,14 +101,8 @@ pub enum LoopError {
     /// Other processes were always faster.
     #[error("every free loop device was taken by another process; try again")]
     Busy,
-    /// Anything else.
     #[error("cannot {doing}: {source}")]
-    Io {
-        /// The attempted operation.
-        doing: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Io { doing: String, source: io::Error },
 }
 
 impl LoopError {

@@ -34,7 +34,6 @@ impl Mapping {
         self.0.as_slice()
     }
 
-    /// Advises the kernel about the use of the mapping, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }
@@ -54,7 +53,6 @@ impl MappingMut {
         Region::shared(file.as_fd(), len, protection).map(Self)
     }
 
-    /// The contents.
     pub fn as_slice(&self) -> &[u8] {
         self.0.as_slice()
     }
@@ -66,7 +64,6 @@ impl MappingMut {
         self.0.as_mut_slice()
     }
 
-    /// Advises the kernel about the use of the mapping, and returns the kernel's answer.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         self.0.advise(advice)
     }

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::region::Region;
 
-/// The contents of such a file.
 #[derive(Debug)]
 pub struct Shown(Contents);
 
@@ -32,7 +31,6 @@ impl Shown {
         Ok(Self(Contents::Read(bytes)))
     }
 
-    /// The contents.
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Contents::Mapped(region) => region.as_slice(),

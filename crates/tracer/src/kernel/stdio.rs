@@ -16,10 +16,8 @@ unsafe extern "C" {
     fn putc_unlocked(byte: c_int, stream: *mut FILE) -> c_int;
 }
 
-/// The mode of opening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdioMode {
-    /// `"r"`.
     Read,
     /// `"w"`: created if missing, truncated if it exists.
     Write,

@@ -18,7 +18,6 @@ pub struct SyncFileRange {
 }
 
 impl SyncFileRange {
-    /// Write the range out and wait for it.
     pub const WRITE_AND_WAIT: Self = Self {
         wait_before: true,
         write: true,

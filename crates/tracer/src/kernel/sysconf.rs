@@ -3,7 +3,6 @@
 //! Not by `rustix::param`: that reads /proc/self/auxv before Linux 6.4, which a program file with capabilities may not
 //! when a user runs it, and panics.
 
-/// Bytes of a page.
 pub fn page_size() -> usize {
     usize::try_from(sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096)
 }

@@ -10,14 +10,12 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use super::{Regular, page_bytes};
 use crate::kernel::{CacheStat, cachestat, mincore};
 
-/// The resident part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
     /// The interface that reported it.
     pub source: Source,
     /// Length of the file at that time, bytes.
     pub size_bytes: u64,
-    /// The counts.
     pub cached: Cached,
     /// The resident ranges; `None` for an empty file.
     pub map: Option<ResidencyMap>,

@@ -13,10 +13,8 @@ use iostrata_core::op::FileId;
 use crate::identity::{KernelFile, kernel_file};
 use crate::stack::Roots;
 
-/// Processes that map some files.
 #[derive(Debug, Default)]
 pub struct Mappers {
-    /// Holders of pages of each file, by file.
     pub of: BTreeMap<KernelFile, Vec<Process>>,
     /// Processes whose mappings this user may not see.
     pub hidden_processes: u64,
@@ -73,14 +71,12 @@ impl Mappers {
     }
 }
 
-/// A process's mapping of a file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Region {
     mapped_bytes: u64,
     locked_bytes: u64,
 }
 
-/// Mappings of the wanted files.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Regions(BTreeMap<KernelFile, Region>);
 

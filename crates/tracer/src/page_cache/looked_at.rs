@@ -16,24 +16,18 @@ use crate::stack::{Roots, StackError, mountinfo::Mounts};
 /// A regular file, open for reading.
 #[derive(Debug)]
 pub struct Regular {
-    /// The open file.
     pub file: File,
-    /// Its identity for the kernel.
     pub identity: KernelFile,
     /// Type of its file system.
     pub filesystem: String,
-    /// Length, bytes.
     pub size_bytes: u64,
-    /// Allocated storage, bytes.
     pub allocated_bytes: u64,
     /// Whether the caller is its owner.
     pub is_own: bool,
 }
 
-/// The file that a path names.
 #[derive(Debug)]
 pub enum LookedAt {
-    /// A regular file.
     Regular(Regular),
     /// A directory, on the file system with this `s_dev`.
     Directory(u32),

@@ -55,7 +55,6 @@ fn threads(roots: &Roots) -> Vec<(u64, String)> {
     threads
 }
 
-/// The contents of a thread's settings.
 enum Settings {
     /// They are not readable, or have a form that is unknown here.
     Nothing,

@@ -27,7 +27,6 @@ const NO_SET_USER_ID: &str = "run as root, or put the program on a file system n
 /// Older kernels require `CAP_SYS_ADMIN`, which is too much to grant to a file.
 const BEFORE_CAP_BPF: &str = "run as root: this kernel has no CAP_BPF (Linux 5.8)";
 
-/// What to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) remedy: &'static str,

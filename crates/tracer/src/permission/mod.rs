@@ -24,7 +24,6 @@ use probe::Capabilities;
 pub struct Known<'a> {
     /// The strata whose programs load, and how they are observed.
     pub seen: &'a [Way],
-    /// Strata and details that cannot be observed, and why.
     pub missing: &'a [Gap],
     /// `PATH`, which is searched first for the tools that create file systems.
     pub search_path: Option<&'a OsStr>,

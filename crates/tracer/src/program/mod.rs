@@ -20,24 +20,12 @@ use std::time::{Duration, Instant};
 use crate::permission::caller;
 use crate::signals::Mask;
 
-/// Why a program cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no such file.
     #[error("cannot find {}: no such program; check the spelling and PATH, or give its path", program.display())]
-    NotFound {
-        /// The name as typed.
-        program: OsString,
-    },
-    /// The file exists, but cannot be run.
+    NotFound { program: OsString },
     #[error("cannot run {}: {source}; name an executable file", path.display())]
-    NotExecutable {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// No process could be created for it.
+    NotExecutable { path: PathBuf, source: io::Error },
     #[error("cannot start a process: {0}; check the limits of this user (ulimit -a)")]
     NoProcess(#[source] io::Error),
 }

@@ -23,10 +23,8 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Memory that a process may touch between its measurement and its exec.
 const TOUCHED_BYTES: u64 = 256 << 10;
 
-/// How a run ended, and its resource usage.
 #[derive(Debug, Clone, Copy)]
 pub struct Took {
-    /// How it ended.
     pub status: ExitStatus,
     /// From the exec to the end.
     pub wall: Duration,
@@ -40,10 +38,8 @@ pub struct Took {
     pub max_resident_bytes: Option<u64>,
 }
 
-/// The outcome of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Ended {
-    /// The program ended.
     ByItself(Took),
     /// This signal requested an end, and the whole process group of the program was ended.
     Interrupted(i32),

@@ -51,7 +51,6 @@ impl Numbers {
 }
 
 impl Recorder {
-    /// The description of a descriptor of `file`.
     pub(super) fn description(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
         let table = self.tasks.table(tid)?;
         let (known, before) = {
@@ -95,7 +94,6 @@ impl Recorder {
         Some(number)
     }
 
-    /// The description that a call has just opened.
     pub(super) fn opened(&mut self, tid: Tid, fd: i32, file: FileId) -> Option<u64> {
         let number = self.new_description();
         let table = self.tasks.table(tid)?;
@@ -107,7 +105,6 @@ impl Recorder {
         Some(number)
     }
 
-    /// `fd` was made a duplicate of `from`.
     pub(super) fn duplicated(&mut self, tid: Tid, from: i32, fd: i32, file: FileId) {
         let number = self.description(tid, from, file);
         if let (Some(number), Some(table)) = (number, self.tasks.table(tid)) {

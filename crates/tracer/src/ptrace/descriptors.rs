@@ -86,7 +86,6 @@ impl Table {
         duplicate(self.process.as_ref().or(for_once.as_ref()), tid, fd)
     }
 
-    /// The process that has this table.
     pub(super) fn process(&self) -> u32 {
         self.number
     }
@@ -139,13 +138,11 @@ impl Table {
         self.open.remove(&fd);
     }
 
-    /// All descriptors may refer to other files.
     pub(super) fn forget_all(&mut self) {
         self.open.clear();
         self.numbers.doubt();
     }
 
-    /// Those from `first` to `last` may refer to other files.
     pub(super) fn forget_range(&mut self, first: u32, last: u32) {
         let is_in = |fd: i32| u32::try_from(fd).is_ok_and(|fd| (first..=last).contains(&fd));
         self.open.retain(|fd, _| !is_in(*fd));

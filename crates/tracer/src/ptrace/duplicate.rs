@@ -21,7 +21,6 @@ pub(super) struct Duplicate {
     pub(super) flags: Option<OFlags>,
 }
 
-/// The result when there is no duplicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Absent {
     /// The descriptor is not open, or the process has ended.

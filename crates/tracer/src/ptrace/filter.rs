@@ -28,7 +28,6 @@ const RETURN: u16 = 0x06;
 const PROT_WRITE: u32 = 2;
 const MADV_REMOVE: u32 = 9;
 
-/// A filter that is ready to be installed.
 #[derive(Debug, Clone)]
 pub(super) struct Filter(Vec<libc::sock_filter>);
 

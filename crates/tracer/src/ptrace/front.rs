@@ -25,7 +25,6 @@ pub enum Side {
 /// What the process in front knows about the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The code to exit with.
     Code(u8),
     /// This signal ended it. The kernel has killed the program that it traced.
     Killed(i32),

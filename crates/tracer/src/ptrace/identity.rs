@@ -14,7 +14,6 @@ use crate::stack::mountinfo::Mounts;
 use super::place;
 use super::request::Tid;
 
-/// What is known about an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) file: FileId,
@@ -22,9 +21,7 @@ pub(super) struct Open {
     pub(super) mode: u32,
     /// `O_*` of the open file.
     pub(super) flags: OFlags,
-    /// Length, bytes.
     pub(super) size_bytes: u64,
-    /// Whether its last name was removed.
     pub(super) is_unlinked: bool,
     /// Whether it lies in one of the kernel's internal file systems, such as files of
     /// `memfd_create(2)`: its inode is of type regular, but the file has no location.
@@ -55,7 +52,6 @@ impl Open {
         self.kind() == FileKind::Regular && self.is_stored
     }
 
-    /// Whether it was opened so that it can be written to.
     pub(super) fn is_writable(&self) -> bool {
         self.flags.intersects(OFlags::WRONLY | OFlags::RDWR)
     }

@@ -20,14 +20,12 @@ struct Before {
     bytes: Option<u64>,
 }
 
-/// Residency of the files of a run.
 #[derive(Debug, Default)]
 pub(super) struct Residencies {
     before: HashMap<FileId, Before>,
 }
 
 impl Residencies {
-    /// A regular file is used for the first time.
     pub(super) fn first_use(&mut self, file: FileId, path: &[u8], fd: BorrowedFd<'_>) {
         let bytes = cachestat(fd, 0..u64::MAX)
             .ok()
@@ -79,7 +77,6 @@ fn in_bytes(pages: u64) -> u64 {
     pages.saturating_mul(crate::kernel::page_size() as u64)
 }
 
-/// The kernel's accounting for a process so far.
 pub(super) fn accounts(process: u32) -> Option<ProcessIo> {
     let text = std::fs::read(format!("/proc/{process}/io")).ok()?;
     parse_accounts(&text)

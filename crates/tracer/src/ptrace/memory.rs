@@ -35,7 +35,6 @@ pub(super) fn string(tid: Tid, address: u64) -> Option<Vec<u8>> {
     None
 }
 
-/// A 64-bit word.
 pub(super) fn word(tid: Tid, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];
     let at = usize::try_from(address).ok()?;
@@ -43,7 +42,6 @@ pub(super) fn word(tid: Tid, address: u64) -> Option<u64> {
     (read == bytes.len()).then(|| u64::from_ne_bytes(bytes))
 }
 
-/// Consecutive words.
 pub(super) fn words<const N: usize>(tid: Tid, address: u64) -> Option<[u64; N]> {
     let mut bytes = [[0; 8]; N];
     let at = usize::try_from(address).ok()?;
@@ -62,7 +60,6 @@ pub(super) fn append(tid: Tid, address: u64, into: &mut Vec<u8>, bytes: usize) -
     had
 }
 
-/// Writes a 64-bit word.
 pub(super) fn set_word(tid: Tid, address: u64, word: u64) -> io::Result<()> {
     let mut bytes = word.to_ne_bytes();
     let at = usize::try_from(address)

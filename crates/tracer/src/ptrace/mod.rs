@@ -88,24 +88,15 @@ pub enum Stops {
     All,
 }
 
-/// Why a program cannot be observed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The program cannot be run.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The process is running, but may not be traced.
     #[error(
         "cannot trace process {pid}: {source}; name one of your own processes that no debugger \
          traces, or run iostrata as root"
     )]
-    Refused {
-        /// The process.
-        pid: u32,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The kernel refused a call that tracing needs.
+    Refused { pid: u32, source: io::Error },
     #[error(
         "cannot trace a program: {0}; run iostrata where ptrace and seccomp are permitted, in a systemd unit \
          with SystemCallFilter=@debug kcmp seccomp"
@@ -116,18 +107,13 @@ pub enum TraceError {
     GivenUp(String),
 }
 
-/// The observation of one run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Rows, names, tasks, history.
     pub observation: Observation,
-    /// Page-cache residency, and the accounting of processes.
     pub lower: Lower,
     /// How the program ended; `None` if it is still running.
     pub status: Option<ExitStatus>,
-    /// Number of stops answered.
     pub stops: u64,
-    /// The operation log, if one is written.
     pub recorded: Option<Unfinished>,
 }
 
@@ -147,7 +133,6 @@ impl Session {
         Self::start_with(command, stops, None)
     }
 
-    /// The same, with an operation log.
     pub fn record(
         command: &[OsString],
         stops: Stops,
@@ -214,7 +199,6 @@ impl Session {
         }
     }
 
-    /// Id of the program's process.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -229,7 +213,6 @@ impl Session {
         self.watch.alive.load(Ordering::Acquire)
     }
 
-    /// Stops that were answered so far.
     pub fn stops(&self) -> u64 {
         self.watch.stops.load(Ordering::Relaxed)
     }
@@ -312,12 +295,10 @@ fn given_up(error: &TraceError) -> Gap {
 pub struct Rest(Option<JoinHandle<Result<Left, TraceError>>>);
 
 impl Rest {
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until they have ended.
     pub fn wait(mut self) -> Result<(), TraceError> {
         self.join()
     }

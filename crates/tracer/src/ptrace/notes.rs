@@ -41,7 +41,6 @@ impl Notes {
         }
     }
 
-    /// The gaps in an operation log.
     pub(super) fn log_gaps(&self, hidden: u64) -> Vec<Gap> {
         let gaps = [
             self.of_rings(),

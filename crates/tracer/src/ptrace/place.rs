@@ -52,7 +52,6 @@ impl Given {
         }
     }
 
-    /// The file of a descriptor.
     pub(super) fn of_descriptor(directory: i32) -> Self {
         Self {
             directory,
@@ -104,7 +103,6 @@ pub(super) fn beginning(given: &Given, tid: Tid) -> String {
     }
 }
 
-/// The target of a symbolic link.
 pub(super) fn link(path: &str) -> Option<Vec<u8>> {
     let target = std::fs::read_link(path).ok()?;
     Some(target.as_os_str().as_bytes().to_vec())

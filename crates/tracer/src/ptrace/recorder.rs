@@ -30,7 +30,6 @@ use crate::decode::outcome;
 /// include/uapi/linux/fs.h
 const RWF_APPEND: u64 = 0x10;
 
-/// Records the stops of one run.
 #[derive(Debug)]
 pub(super) struct Recorder {
     pub(super) tally: Tally,
@@ -66,7 +65,6 @@ impl Recorder {
         }
     }
 
-    /// The same, with an operation log.
     pub(super) fn with_log(self, log: Option<Log>) -> Self {
         Self { log, ..self }
     }
@@ -90,7 +88,6 @@ impl Recorder {
         self.tally.begin_task(tid, process, parent, now_ns);
     }
 
-    /// Threads were found that may not be traced.
     pub(super) fn refused(&mut self, threads: u64) {
         self.notes.refused += threads;
     }
@@ -132,7 +129,6 @@ impl Recorder {
         }
     }
 
-    /// A thread enters a call.
     pub(super) fn entered(&mut self, tid: Tid, number: u64, mut arguments: [u64; 6]) {
         let Some(number) = calls::known(number) else {
             return;
@@ -228,7 +224,6 @@ impl Recorder {
         }
     }
 
-    /// The file that a call has opened.
     pub(super) fn find_opened(&mut self, tid: Tid, entered: &mut Entered, result: i64) {
         let Some(fd) = u64::try_from(result).ok().map(descriptor) else {
             return;

@@ -13,7 +13,6 @@ use crate::kernel;
 /// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
 #[cfg(target_arch = "x86_64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
-/// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
 #[cfg(target_arch = "aarch64")]
 pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
 
@@ -21,10 +20,8 @@ pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
 /// Calls of other architectures never have it.
 pub(super) const X32: u32 = 0x4000_0000;
 
-/// A thread.
 pub(super) type Tid = u32;
 
-/// How a stopped thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Resume {
     /// To its next event.
@@ -33,10 +30,8 @@ pub(super) enum Resume {
     ToCall,
 }
 
-/// Why a thread stopped or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It has ended.
     Gone,
     /// Entry or exit of a system call.
     Call,
@@ -44,7 +39,6 @@ pub(super) enum Stop {
     Filtered,
     /// It created a thread or process.
     Made,
-    /// It has executed a program.
     Executed,
     /// It is about to end.
     Ending,
@@ -79,22 +73,16 @@ impl Stop {
     }
 }
 
-/// The state of a thread in a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallInfo {
-    /// No system call.
     None,
     /// The entry of a call whose number means another call: of a 32-bit program, or made with the
     /// 32-bit convention.
     Foreign,
-    /// The entry of a call.
     Entry {
-        /// Number.
         number: u64,
-        /// Arguments.
         arguments: [u64; 6],
     },
-    /// The exit of a call.
     Exit {
         /// Result, negative `errno` when it failed.
         result: i64,
@@ -117,7 +105,6 @@ pub(super) fn seize(tid: Tid, options: i32) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, tid, 0, options_word(options))
 }
 
-/// Stops a running thread.
 pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
@@ -201,7 +188,6 @@ pub(super) fn set_first_argument(tid: Tid, value: u64) -> io::Result<()> {
     request(libc::PTRACE_POKEUSER, tid, at, value)
 }
 
-/// Changes the first argument of the system call that a stopped thread is in.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) fn set_first_argument(_tid: Tid, _value: u64) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
@@ -231,7 +217,6 @@ pub(super) fn registers(_tid: Tid) -> Option<[u64; 3]> {
     None
 }
 
-/// A word of the registers of a stopped thread.
 #[cfg(target_arch = "x86_64")]
 fn user_word(tid: Tid, at: usize) -> Option<i64> {
     let mut word: libc::c_long = 0;
@@ -255,14 +240,11 @@ pub(super) fn last_result(_tid: Tid) -> Option<i64> {
     None
 }
 
-/// The next thing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// This thread has stopped, or is gone.
     Stop(Tid, Stop),
     /// No thread has stopped within the limit.
     Nothing,
-    /// No thread is left.
     Nobody,
 }
 

@@ -32,7 +32,6 @@ pub(super) enum Last {
     Followed,
 }
 
-/// The target of a path.
 #[derive(Debug)]
 pub(super) struct Found {
     at: OwnedFd,
@@ -51,7 +50,6 @@ impl Found {
         Some([at, b"/", &self.rest].concat())
     }
 
-    /// The location reached, and the unresolved rest of the path.
     pub(super) fn parts(self) -> (OwnedFd, Vec<u8>) {
         (self.at, self.rest)
     }
@@ -183,7 +181,6 @@ impl Walk {
     }
 }
 
-/// The components of a path.
 fn names(path: &[u8]) -> VecDeque<Vec<u8>> {
     let names = path.split(|byte| *byte == b'/');
     let names = names.filter(|name| !name.is_empty() && *name != b".");

@@ -25,7 +25,6 @@ struct Image {
     environment: Vec<CString>,
 }
 
-/// A program that is ready to be started.
 #[derive(Debug)]
 pub(super) struct Program {
     path: PathBuf,

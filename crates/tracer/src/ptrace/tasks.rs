@@ -59,7 +59,6 @@ pub(super) struct Process {
     threads: u64,
 }
 
-/// All traced threads and processes.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     pub(super) threads: HashMap<Tid, Thread>,
@@ -81,7 +80,6 @@ impl Tasks {
         self.untold.remove(&tid)
     }
 
-    /// A thread is traced from now on.
     pub(super) fn begin(&mut self, tid: Tid, process: u32, before: Used) {
         let kept = &self.kept;
         let entry = self.processes.entry(process).or_insert_with(|| Process {
@@ -194,7 +192,6 @@ impl Tasks {
         found
     }
 
-    /// The descriptors of a thread.
     pub(super) fn table(&self, tid: Tid) -> Option<SharedTable> {
         let process = self.threads.get(&tid)?.process;
         Some(Rc::clone(&self.processes.get(&process)?.table))

@@ -10,7 +10,6 @@ use super::request::Tid;
 /// include/uapi/asm-generic/mman-common.h
 const MADV_REMOVE: u64 = 9;
 
-/// The identity of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CallKind {
     /// The number under which it is counted.

@@ -39,7 +39,6 @@ pub(super) struct Tracing {
     /// The child whose end requests the end of the observation.
     bell: Tid,
     watch: Arc<Watch>,
-    /// The destination of the record.
     record: Sender<Record>,
     /// How long it polls for the next stop before it sleeps.
     impatience: Duration,
@@ -67,10 +66,8 @@ fn impatience() -> Duration {
     }
 }
 
-/// How a loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
-    /// No thread is left.
     Nobody,
     /// The observation was ended; remaining threads are detached when this thread ends.
     Some,

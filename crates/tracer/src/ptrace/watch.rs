@@ -10,9 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 pub(super) struct Watch {
     /// Number of traced threads.
     pub(super) alive: AtomicU64,
-    /// Number of stops answered.
     pub(super) stops: AtomicU64,
-    /// Whether the program was executed.
     pub(super) executed: AtomicBool,
     status: Mutex<Option<ExitStatus>>,
     bell: Mutex<Bell>,

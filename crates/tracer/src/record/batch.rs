@@ -12,7 +12,6 @@ use super::offsets::Landing;
 const FULL_BYTES: usize = 1 << 20;
 const FULL_ITEMS: usize = 8_192;
 
-/// The target of payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Destination {
     File {

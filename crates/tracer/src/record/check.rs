@@ -25,7 +25,6 @@ use crate::foreign;
 /// Differences that are reported individually.
 const TOLD: usize = 10;
 
-/// Bytes read at a time.
 const READ_BYTES: usize = 256 << 10;
 
 /// Compares a log with its files. Returns the outcome and the differences.

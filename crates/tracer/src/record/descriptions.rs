@@ -15,7 +15,6 @@ pub(super) struct Descriptions {
 }
 
 impl Descriptions {
-    /// A description that a call has just opened.
     pub(super) fn opened(&mut self, file: FileId, open: OpenFile) -> Description {
         self.last += 1;
         let description = Description(self.last);

@@ -16,7 +16,6 @@ use crate::foreign;
 /// Maximum number of files kept open for inspection.
 const KEPT: usize = 256;
 
-/// Bytes read at a time.
 const READ_BYTES: usize = 64 << 10;
 
 /// A write, and its payload.
@@ -26,7 +25,6 @@ pub(super) struct Doubt {
     pub(super) payload: Hash,
 }
 
-/// Decides the offsets of writes.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
     offsets: Offsets,

@@ -14,10 +14,8 @@ use super::batch::{Batch, Destination, Item, Part};
 use super::mapping::Mappings;
 use crate::decode::{self, Ended};
 
-/// Bytes read from a file at a time.
 const READ_BYTES: usize = 1 << 20;
 
-/// Feeds one recording.
 #[derive(Debug)]
 pub(crate) struct Feed {
     recording: Recording,

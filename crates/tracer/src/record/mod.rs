@@ -39,62 +39,35 @@ pub use presser::Presser;
 /// Maximum number of batches in the queue.
 const WAITING: usize = 8;
 
-/// Why there is no log, or why it cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// The file cannot be created.
     #[error("cannot create the operation log {}: {source}; choose another file", path.display())]
-    Create {
-        /// The log.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// A directory cannot be copied.
+    Create { path: PathBuf, source: io::Error },
     #[error("cannot keep what is in {}: {source}; name another directory", directory.display())]
     Before {
-        /// The directory, as the user typed it.
         directory: PathBuf,
-        /// The reason.
         source: io::Error,
     },
-    /// The log can no longer be written.
     #[error(
         "the operation log {} is truncated: {source}; the program was not stopped. Free space, or \
          write the log elsewhere",
         path.display()
     )]
-    Write {
-        /// The log.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The thread that writes it has failed.
+    Write { path: PathBuf, source: io::Error },
     #[error(
         "the operation log {} is truncated: {why}; the program was not stopped. Please report it",
         path.display()
     )]
-    Defect {
-        /// The log.
-        path: PathBuf,
-        /// Its message.
-        why: String,
-    },
+    Defect { path: PathBuf, why: String },
 }
 
-/// The outcome of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
-    /// Operations.
     pub operations: u64,
     /// Number of times that a process was stopped until its payload had been read.
     pub stops: u64,
-    /// Length of the log, bytes.
     pub log_bytes: u64,
-    /// Whether every change is in it.
     pub completeness: Completeness,
-    /// The outcome of comparing it with the files at the end.
     pub check: Check,
 }
 
@@ -102,16 +75,13 @@ pub struct Recorded {
 #[derive(Debug)]
 pub struct Unfinished {
     pub(crate) feed: Feed,
-    /// Number of times that a process was stopped for it.
     pub(crate) stops: u64,
     /// Gaps that the back end knows of.
     pub(crate) gaps: Vec<Gap>,
-    /// Whether the program is still running and changing files.
     pub(crate) still_running: bool,
 }
 
 impl Unfinished {
-    /// Adds another gap.
     pub fn lacks(&mut self, gaps: &[Gap]) {
         for gap in gaps {
             if !self.gaps.contains(gap) {
@@ -212,7 +182,6 @@ impl Recording {
         Self { stacks, ..self }
     }
 
-    /// The presser, which is taken out.
     pub(crate) fn take_presser(&mut self) -> Option<Presser> {
         self.presser.take()
     }
@@ -221,12 +190,10 @@ impl Recording {
         &self.path
     }
 
-    /// Whether reads are recorded too.
     pub(crate) fn has_reads(&self) -> bool {
         self.reads
     }
 
-    /// Whether stacks are looked up.
     pub(crate) fn has_stacks(&self) -> bool {
         self.stacks
     }

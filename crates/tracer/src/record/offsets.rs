@@ -45,7 +45,6 @@ impl Landing {
     }
 }
 
-/// One write to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Write {
     pub(super) started_ns: u64,

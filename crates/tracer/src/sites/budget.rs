@@ -22,7 +22,6 @@ const FREE: Duration = Duration::from_millis(1);
 pub(super) enum Exceeded {
     Time,
     Memory,
-    /// Maximum number of files kept open.
     Files,
 }
 
@@ -48,7 +47,6 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// The remaining budget.
 #[derive(Debug)]
 pub(super) struct Budget {
     began: Instant,
@@ -118,12 +116,10 @@ impl Budget {
         }
     }
 
-    /// Whether little memory is left.
     pub(super) fn is_low(&self) -> bool {
         self.bytes_left.load(Relaxed) < MOST_BYTES / 4
     }
 
-    /// Draws memory.
     pub(super) fn hold(self: &Arc<Self>, bytes: u64) -> Result<Held, Exceeded> {
         let budget = Arc::clone(self);
         self.bytes_left
@@ -134,7 +130,6 @@ impl Budget {
 }
 
 impl Held {
-    /// Adds the memory held by `other`.
     pub(super) fn join(&mut self, mut other: Self) {
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
     }

@@ -16,7 +16,6 @@ const DEEPEST: u32 = 64;
 /// Bytes of a name that are shown.
 const LONGEST_SHOWN: usize = 1024;
 
-/// Demangled Rust and C++ names.
 pub(super) fn demangled(name: &str) -> String {
     if name.len() > LONGEST_MANGLED {
         return shortened(name);

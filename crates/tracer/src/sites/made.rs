@@ -11,7 +11,6 @@ const RETURNS: u8 = 0xc3;
 /// Maximum number of remembered addresses.
 const MOST_KNOWN: usize = 1 << 14;
 
-/// The code of one process.
 #[derive(Debug)]
 pub(super) struct MadeCode {
     memory: Option<File>,
@@ -19,7 +18,6 @@ pub(super) struct MadeCode {
 }
 
 impl MadeCode {
-    /// The code of a live process.
     pub(super) fn of(process: u32) -> Self {
         Self {
             memory: File::open(format!("/proc/{process}/mem")).ok(),

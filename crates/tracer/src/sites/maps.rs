@@ -26,12 +26,9 @@ pub(super) struct Mapping {
     pub(super) name: Vec<u8>,
 }
 
-/// Why there is no map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum NoMap {
-    /// The process has ended.
     Ended,
-    /// It is too large.
     Exceeded(Exceeded),
 }
 

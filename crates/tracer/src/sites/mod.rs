@@ -84,7 +84,6 @@ impl Sample<'_> {
     }
 }
 
-/// What the thread is given.
 enum Given {
     /// A sample, and a copy of its stack.
     Stack(Sample<'static>, Vec<u8>),
@@ -92,7 +91,6 @@ enum Given {
     Settle(SyncSender<()>),
 }
 
-/// The call sites of one session.
 #[derive(Debug)]
 pub(crate) struct Sites {
     budget: fn() -> Budget,

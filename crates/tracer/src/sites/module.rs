@@ -47,9 +47,7 @@ pub(super) type NoModule = Option<Exceeded>;
 
 /// The unwinder's data about a module, for one process.
 pub(super) struct Mapped {
-    /// Number of the module.
     pub(super) index: usize,
-    /// The load bias of its addresses.
     pub(super) bias: u64,
     pub(super) unwindable: Unwindable<Bytes>,
     /// The memory of an index, built for tables that have none.
@@ -189,7 +187,6 @@ fn is_executed<'data>(segment: &impl ObjectSegment<'data>) -> bool {
     matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0)
 }
 
-/// All files with code, each once.
 #[derive(Debug)]
 pub(super) struct Modules {
     pub(super) all: Vec<Module>,

@@ -30,7 +30,6 @@ pub(super) enum PerfMap {
     Awaited {
         /// The process's id in its own PID namespace.
         own_id: u32,
-        /// Its user.
         user: u32,
     },
 }

@@ -27,7 +27,6 @@ pub(super) enum Frame {
     Unread(Arc<str>, Option<Exceeded>),
 }
 
-/// How a stack ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum End {
     /// At the start function of the thread.
@@ -42,7 +41,6 @@ pub(super) enum End {
     Deep,
     /// It has more than [`MOST_FRAMES`].
     Long,
-    /// The resource exhausted before its end.
     Exceeded(Exceeded),
 }
 
@@ -70,7 +68,6 @@ impl Registers<'_> {
     }
 }
 
-/// The known memory of a process.
 pub(super) struct Process {
     id: u32,
     unwinder: UnwinderX86_64<Bytes>,

@@ -29,7 +29,6 @@ const BLOCKS: usize = 40;
 
 type Block = Box<[OnceCell<Box<[u8]>>]>;
 
-/// A file being read.
 #[derive(Debug)]
 pub(super) struct Reads {
     file: File,
@@ -58,7 +57,6 @@ impl Reads {
         })
     }
 
-    /// The resource exhausted when a part could not be read.
     pub(super) fn exceeded(&self) -> Option<Exceeded> {
         self.exceeded.get()
     }
@@ -68,7 +66,6 @@ impl Reads {
         can.map_err(|exceeded| self.exceeded.set(Some(exceeded)))
     }
 
-    /// Drops the parts read so far.
     pub(super) fn into_file(self) -> File {
         self.file
     }

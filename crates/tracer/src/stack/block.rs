@@ -10,7 +10,6 @@ use iostrata_core::doctor::{DeviceNumber, LayerKind};
 use super::Roots;
 use super::mountinfo::device_number;
 
-/// A block device and its directory in sysfs.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     /// Kernel name, such as `nvme0n1p2`.

@@ -28,9 +28,7 @@ use walk::Walk;
 /// The locations of the kernel's files, different from the usual ones only in tests.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    /// `/proc`.
     pub proc: PathBuf,
-    /// `/sys`.
     pub sys: PathBuf,
 }
 
@@ -73,33 +71,16 @@ impl Roots {
     }
 }
 
-/// Why the storage under a path cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
-    /// The path itself.
     #[error("cannot access {}: {source}; name an existing file or directory that you can reach", path.display())]
-    Path {
-        /// As the caller passed it.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The table of mounts.
+    Path { path: PathBuf, source: io::Error },
     #[error("cannot read {}: {source}; mount /proc", table.display())]
-    MountTable {
-        /// The file.
-        table: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
-    /// The path is on a mount that the table does not show.
+    MountTable { table: PathBuf, source: io::Error },
     #[error("{} is on a mount that /proc/thread-self/mountinfo does not list: it is outside this \
              process's root directory; run iostrata in the mount namespace and root that mounted \
              it", path.display())]
-    NotListed {
-        /// As the caller passed it.
-        path: PathBuf,
-    },
+    NotListed { path: PathBuf },
 }
 
 /// The layers under `path`, which must exist. Symbolic links are followed.

@@ -9,7 +9,6 @@ use super::Roots;
 use super::block::{self, Block};
 use super::mountinfo::{Mount, Mounts};
 
-/// One file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mounted {
     /// `s_dev`.

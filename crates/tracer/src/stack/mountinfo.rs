@@ -19,7 +19,6 @@ pub(crate) struct Mount {
     /// Directory of the file system that is visible at `point`.
     pub(crate) root: PathBuf,
     pub(crate) point: PathBuf,
-    /// Options of the mount.
     pub(crate) options: String,
     /// File-system type.
     pub(crate) kind: String,
@@ -59,7 +58,6 @@ impl Mounts {
             .or_else(|| self.walk(path))
     }
 
-    /// The mount with this id, if it is listed.
     pub(crate) fn with_id(&self, id: u64) -> Option<&Mount> {
         self.mounts.iter().find(|mount| mount.id == id)
     }
@@ -90,17 +88,14 @@ impl Mounts {
         self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> &[Mount] {
         &self.mounts
     }
 
-    /// Mounts of file systems of this type.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Mount> {
         self.mounts.iter().filter(move |mount| mount.kind == kind)
     }
 
-    /// A mount of the file system with this number.
     pub(super) fn of_device(&self, device: DeviceNumber) -> Option<&Mount> {
         self.mounts.iter().find(|mount| mount.device == device)
     }

@@ -19,7 +19,6 @@ pub(super) struct Disks {
 }
 
 impl Disks {
-    /// Those with these numbers.
     pub(super) fn of(&mut self, numbers: impl Iterator<Item = u32>) -> HashMap<u32, Disk> {
         self.look_again();
         let mut disks = HashMap::new();

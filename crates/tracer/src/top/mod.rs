@@ -24,7 +24,6 @@ use disks::Disks;
 use journal::Journals;
 pub use processes::samples;
 
-/// Watches the machine.
 pub struct Machine {
     watch: Watch,
     cgroups: Cgroups,
@@ -36,7 +35,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Loads the programs.
     pub fn open(limits: &Limits) -> Result<Self, OpenError> {
         Ok(Self {
             watch: Watch::open(limits)?,
@@ -48,7 +46,6 @@ impl Machine {
         })
     }
 
-    /// Begins to count.
     pub fn begin(&mut self) -> Result<(), ObserveError> {
         self.watch.begin()?;
         self.own = own::Before::now();
@@ -61,7 +58,6 @@ impl Machine {
         self.watch.take_names();
     }
 
-    /// Ends an interval, and begins the next.
     pub fn turn(&mut self) -> Result<Counted, ObserveError> {
         let (now, now_ns) = (since_1970_ns(), clock::now_ns());
         let taken = self.watch.turn()?;

@@ -10,7 +10,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{dirty, own, since_1970_ns};
 
-/// As they are now.
 pub fn samples() -> io::Result<Samples> {
     let mut samples = Samples {
         at_ns: since_1970_ns(),

@@ -69,7 +69,6 @@ impl Entry {
         None
     }
 
-    /// Counts again, after warming or evicting.
     pub(super) fn count_again(&mut self, regular: &Regular, ranges: u64) {
         match count(regular, ranges) {
             Ok(counted) => {

@@ -28,7 +28,6 @@ use crate::ui::{self, Canvas};
 /// What the kernel cannot do or iostrata could not verify.
 const NOT_AS_ASKED: u8 = 3;
 
-/// Shows, warms or evicts files, saves the result and draws what was saved.
 pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     let (action, files) = match &options.action {
         CacheAction::Show(files) => (Action::Show, files),

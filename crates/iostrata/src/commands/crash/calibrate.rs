@@ -23,7 +23,6 @@ use crate::error::Failure;
 use crate::progress::Bar;
 use crate::ui::Canvas;
 
-/// Runs the litmus programs; gives the exit code.
 pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let calibration = Calibration::of(options);
     let destination = options.json.clone().map(Destination::open).transpose()?;
@@ -55,7 +54,6 @@ fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result
     })
 }
 
-/// What is to be run.
 struct Calibration {
     programs: Vec<&'static Litmus>,
     filesystems: &'static [Model],

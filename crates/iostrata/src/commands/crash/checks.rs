@@ -14,7 +14,6 @@ use super::{cannot, failure};
 use crate::cli::Crash;
 use crate::error::Failure;
 
-/// Who looks.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     /// For `/bin/sh`; `None` where nobody but the built-in rules looks.

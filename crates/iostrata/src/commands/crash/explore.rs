@@ -20,7 +20,6 @@ use crate::cli::Crash;
 use crate::error::Failure;
 use crate::ui;
 
-/// Of what the exploration is, and how.
 pub(super) struct Task<'a> {
     pub(super) options: &'a Crash,
     pub(super) settings: Settings,
@@ -35,7 +34,6 @@ pub(super) struct Task<'a> {
     pub(super) formats: Vec<FormatRow>,
 }
 
-/// What came of it, and who ended it before its end.
 pub(super) struct Explored {
     pub(super) result: CrashResult,
     pub(super) interrupted: Option<Interrupted>,

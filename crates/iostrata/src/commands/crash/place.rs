@@ -41,7 +41,6 @@ const PRINTED: &str = "printed";
 const STACKS: &str = "stacks";
 const EXIT_CODE: &str = "exit-code";
 
-/// A recording that was kept.
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
     let log = directory.join(LOG);
     let printed = std::fs::read(directory.join(PRINTED)).map_err(|error| {
@@ -122,7 +121,6 @@ pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
     )))
 }
 
-/// The copy of the directory, prepared.
 fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
     let work = scratch.join("work");
     let Some(dir) = &options.dir else {
@@ -151,7 +149,6 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
     Ok(work)
 }
 
-/// How a program is run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Press<'a> {
     /// A file that is synced after each change; the program stops at its calls for that.

@@ -273,7 +273,6 @@ fn image(image: &Image) -> Result<Target, Failure> {
     })
 }
 
-/// A directory with the storage under it.
 fn target(name: &str, dir: &Path, image: bool) -> Result<Target, Failure> {
     let under = stack::inspect(dir, &Roots::default())?;
     // The absolute path, for the user.

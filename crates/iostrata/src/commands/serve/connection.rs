@@ -14,7 +14,6 @@ const LIFE: Duration = Duration::from_secs(10);
 /// Bytes after a request that are read and thrown away.
 const UNREAD: usize = 1 << 16;
 
-/// What it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
     ToRead,
@@ -23,7 +22,6 @@ pub(super) enum Wants {
 
 #[derive(Debug)]
 enum State {
-    /// What has come of the request.
     Reading(Vec<u8>),
     /// The answer, and how much of it is written.
     Writing(Answer, usize),

@@ -15,7 +15,6 @@ const MOST: usize = 256;
 /// Time until signals and the kernel's names are looked after again.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Listens, and answers.
 pub(super) struct Server {
     listener: TcpListener,
     /// The oldest first.

@@ -10,32 +10,24 @@ use super::Metrics;
 /// Bytes of a request, from its method to the empty line.
 pub(super) const LONGEST: usize = 8192;
 
-/// Headers of a request.
 const MOST_HEADERS: usize = 64;
 
-/// A request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It has not come completely.
     NotYet,
     Metrics {
         format: Format,
         /// Not for `HEAD`.
         with_body: bool,
     },
-    /// What there is here.
     Root,
-    /// Another path.
     NotFound,
     /// Anything but `GET` and `HEAD`.
     Method,
-    /// It is too long.
     TooLong,
-    /// It is no request.
     Nonsense,
 }
 
-/// What these bytes ask for.
 pub(super) fn parse(bytes: &[u8]) -> Asked {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = Request::new(&mut headers);

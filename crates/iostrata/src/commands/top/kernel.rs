@@ -7,7 +7,6 @@ use iostrata_tracer::top::Machine;
 use super::source::Source;
 use crate::error::Failure;
 
-/// The machine, observed by eBPF.
 pub(super) struct Kernel(Machine);
 
 impl Kernel {

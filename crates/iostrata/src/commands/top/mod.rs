@@ -32,7 +32,6 @@ enum Reader {
     HasGone,
 }
 
-/// Shows what all processes do with files, interval by interval.
 pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
     let mut source = open("showing")?;
@@ -43,7 +42,6 @@ pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
 struct Watched<'a> {
     source: &'a mut dyn Source,
     interrupt: &'a Interrupt,
-    /// Intervals that were shown.
     intervals: usize,
 }
 

@@ -11,7 +11,6 @@ use crate::cli::Top;
 use crate::error::Failure;
 use crate::ui::{self, Canvas};
 
-/// What is shown of each interval.
 pub(super) struct Shown {
     selection: Selection,
     style: Style,

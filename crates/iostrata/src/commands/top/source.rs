@@ -9,7 +9,6 @@ use super::unprivileged::Unprivileged;
 use crate::error::Failure;
 use crate::ui;
 
-/// A source of intervals.
 pub(in crate::commands) trait Source {
     /// Called several times a second.
     fn look(&mut self);

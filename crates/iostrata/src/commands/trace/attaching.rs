@@ -27,7 +27,6 @@ pub(super) struct Attachment {
     found: Found,
 }
 
-/// Processes found so far.
 #[derive(Default)]
 struct Found {
     matched: BTreeMap<u32, (String, Vec<MatchedBy>)>,
@@ -229,7 +228,6 @@ impl Attachment {
         (!gone.is_empty()).then(|| gone.join(", "))
     }
 
-    /// What the result lacks of that.
     pub(super) fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
         if !self.follows && (!self.names.is_empty() || !self.groups.is_empty()) {
@@ -246,7 +244,6 @@ impl Attachment {
         gaps
     }
 
-    /// For the result.
     pub(super) fn attached(&self) -> Attached {
         let found = &self.found;
         let at_start = found.matched.iter().map(|(process, (name, by))| Matched {

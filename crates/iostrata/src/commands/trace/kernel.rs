@@ -78,7 +78,6 @@ fn was_executed(observer: &EbpfObserver) -> Result<(), ObserveError> {
     })
 }
 
-/// Waits until the program has ended, or the user ends the observation.
 fn wait(
     child: &mut Child,
     ending: &Ending,
@@ -98,7 +97,6 @@ fn wait(
     Ok(None)
 }
 
-/// Observes running processes.
 pub(super) fn adopt(
     target: &mut Attachment,
     limit: Option<Duration>,

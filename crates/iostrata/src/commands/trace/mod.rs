@@ -46,11 +46,9 @@ use crate::results;
 use crate::ui::{self, Canvas};
 use iostrata_report::words;
 
-/// One observed run.
 struct Run {
     observation: Observation,
     backend: Backend,
-    /// How the run was observed.
     ways: Vec<Way>,
     /// The lower strata as seen from outside, where their events were not observed.
     lower: Option<Lower>,
@@ -58,20 +56,16 @@ struct Run {
     status: Option<ExitStatus>,
     started_ns: u64,
     ended_ns: u64,
-    /// Whether the user ended the observation.
     ending: Ending,
-    /// The outcome of the operation log.
     recorded: Option<Unfinished>,
 }
 
-/// The observer of the program.
 enum Watcher {
     Kernel(Box<EbpfObserver>),
     /// ptrace, and what is missing for that reason.
     Stops(Option<Gap>),
 }
 
-/// Runs a program or attaches to processes, saves the result and draws it.
 pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
     // The codes of other commands, and that of a defect, may be the program's own.
     let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
@@ -361,7 +355,6 @@ fn itself(error: &dyn std::fmt::Display) -> Failure {
     }
 }
 
-/// Draws what was saved.
 fn draw(
     options: &Trace,
     saved: &TraceResult,

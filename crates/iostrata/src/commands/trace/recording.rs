@@ -135,7 +135,6 @@ pub(super) fn told(
     Ok(())
 }
 
-/// The outcome of comparing the log with the files.
 fn checked(check: &Check) -> String {
     match check {
         Check::Compared {

@@ -21,7 +21,6 @@ use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
 
-/// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
     options: &Trace,
     streams: &Streams,
@@ -80,7 +79,6 @@ enum Others {
     End,
 }
 
-/// Waits until the program has ended, or the user ends the observation.
 fn wait(session: &Session, limit: Option<Duration>) {
     let begun = Instant::now();
     while session.status().is_none() && session.alive() > 0 {
@@ -91,7 +89,6 @@ fn wait(session: &Session, limit: Option<Duration>) {
     }
 }
 
-/// Observes running processes.
 pub(super) fn adopt(
     target: &mut Attachment,
     limit: Option<Duration>,

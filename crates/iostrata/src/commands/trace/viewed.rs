@@ -27,7 +27,6 @@ impl Viewed {
         })
     }
 
-    /// Whether one of them replaces the text.
     pub(super) fn is_standard_output(&self) -> bool {
         self.issue.is_standard_output() || self.viewers.is_standard_output()
     }

@@ -32,7 +32,6 @@ use crate::record::{Recording, Unfinished};
 /// Bytes per read from process memory or a file.
 const FETCHED: usize = 1 << 20;
 
-/// Feeds one recording.
 pub(in crate::ebpf) struct Payloads {
     feed: Feed,
     stopping: Stopping,
@@ -67,7 +66,6 @@ impl Payloads {
         &mut self.stopping
     }
 
-    /// Whether the stack of each call is wanted.
     pub(in crate::ebpf) fn has_stacks(&self) -> bool {
         self.feed.recording().has_stacks()
     }
@@ -80,7 +78,6 @@ impl Payloads {
         self.feed.ended(resolved.clone().into());
     }
 
-    /// Passes on the gathered events; waits while the log's writer cannot keep up.
     pub(in crate::ebpf) fn hand_over(&mut self) {
         self.feed.hand_over();
     }
@@ -132,7 +129,6 @@ impl Payloads {
         }
     }
 
-    /// Reads a part from its source.
     fn fetch(&mut self, event: &PayloadEvent, from: Option<&File>) {
         let mut buffer = vec![0; FETCHED.min(usize::try_from(event.part).unwrap_or(FETCHED))];
         let mut done = 0;

@@ -12,7 +12,6 @@ use crate::record::batch::{Item, Read};
 use crate::record::offsets::Landing;
 
 impl Payloads {
-    /// A file was opened to be read.
     pub(super) fn opened(&mut self, event: &PayloadEvent) {
         let (Some(file), Some(open)) = (file_id(&event.file), open_of(event)) else {
             return;

@@ -10,20 +10,16 @@ use io_uring::IoUring;
 use super::aligned::AlignedBuffer;
 use flight::{Direction, Flight, Transfer};
 
-/// Why there is no ring.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
-    /// The kernel is too old or was built without it.
     #[error("this kernel has no usable io_uring ({0}); it needs Linux 5.6 with CONFIG_IO_URING")]
     Unsupported(io::Error),
-    /// Disabled for this process.
     #[error(
         "io_uring is not permitted here ({0}): the sysctl kernel.io_uring_disabled or the \
          container's seccomp filter forbids it"
     )]
     NotPermitted(io::Error),
-    /// Any other error.
     #[error("cannot set up io_uring: {0}")]
     Io(io::Error),
 }

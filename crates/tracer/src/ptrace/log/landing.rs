@@ -61,11 +61,12 @@ pub(in crate::ptrace) fn parse(info: &str) -> Option<(u64, u32)> {
 /// How a call specifies its offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aim {
-    /// At this offset.
     At(u64),
     /// At the position of the open file; with `appends` at the end of the file, where the position
     /// then moves.
-    Position { appends: bool },
+    Position {
+        appends: bool,
+    },
     /// At the end of the file, without moving the position.
     End,
 }

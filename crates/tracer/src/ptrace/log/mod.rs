@@ -39,7 +39,6 @@ use written::{Write, before_write};
 /// Maximum length of an extended attribute's name and value (include/uapi/linux/limits.h).
 const LONGEST_VALUE: u64 = 65_536;
 
-/// The state before a call.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     first: Led,
@@ -49,11 +48,9 @@ pub(super) struct Before {
     read: Option<Reading>,
 }
 
-/// Feeds one recording.
 #[derive(Debug)]
 pub(super) struct Log {
     feed: Feed,
-    /// Whether reads are recorded.
     reads: bool,
     /// Whether the program mapped files that it may read in memory.
     maps: bool,
@@ -86,12 +83,10 @@ impl Log {
         }
     }
 
-    /// Where its calls came from.
     pub(super) fn sites(&mut self) -> Vec<SiteRow> {
         self.stacks.take().map(Stacks::finish).unwrap_or_default()
     }
 
-    /// Another program runs in the process.
     pub(super) fn executed(&mut self, process: u32) {
         if let Some(stacks) = &mut self.stacks {
             stacks.executed(process);
@@ -139,7 +134,6 @@ impl Log {
 }
 
 impl Recorder {
-    /// Whether an operation log is written.
     pub(super) fn has_log(&self) -> bool {
         self.log.is_some()
     }
@@ -149,7 +143,6 @@ impl Recorder {
         self.log.as_mut()?.presser.as_mut()
     }
 
-    /// Calls admitted before others had ended.
     pub(super) fn overlapped(&mut self, overlaps: u64) {
         if let Some(log) = &mut self.log {
             log.overlaps = overlaps;
@@ -217,7 +210,6 @@ impl Recorder {
         }
     }
 
-    /// A call has ended.
     pub(super) fn log_call(
         &mut self,
         (process, tid): (u32, Tid),
@@ -284,7 +276,6 @@ impl Recorder {
         }
     }
 
-    /// The open file of a call's descriptor.
     fn open_file(&mut self, call: Call, entered: &Entered) -> Option<OpenFile> {
         let (fd, open) = entered.file?;
         if !matches!(open.kind(), FileKind::Regular | FileKind::Directory) || fd < 0 {

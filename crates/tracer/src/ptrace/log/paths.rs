@@ -25,7 +25,6 @@ pub(super) struct Node {
     pub(super) is_named: bool,
 }
 
-/// The target of a path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Led {
     pub(super) at: Option<Located>,
@@ -70,7 +69,6 @@ impl Lives {
         generation
     }
 
-    /// The node at a location.
     pub(super) fn node(&mut self, fd: BorrowedFd<'_>) -> Option<Node> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let found = statx(fd, c"", AtFlags::EMPTY_PATH, wanted).ok()?;
@@ -102,7 +100,6 @@ impl Lives {
         })
     }
 
-    /// The current target of a path.
     pub(super) fn led(&mut self, given: &Given, tid: Tid, last: Last) -> Led {
         let Some(found) = resolve(given, tid, last) else {
             return Led::default();
@@ -149,7 +146,6 @@ fn step(at: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
     openat(at, OsStr::from_bytes(name), flags, Mode::empty()).ok()
 }
 
-/// The flags of an open call.
 pub(super) fn opening_flags(number: Sysno, arguments: &[u64; 6]) -> OFlags {
     OFlags::from_bits_retain(low(decode::opening_flags(number.name(), arguments)))
 }

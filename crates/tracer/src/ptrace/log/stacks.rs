@@ -26,7 +26,6 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// Another program runs in the process.
     pub(super) fn executed(&mut self, process: u32) {
         *self.executed.entry(process).or_default() += 1;
     }

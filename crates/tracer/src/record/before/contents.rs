@@ -8,7 +8,6 @@ use iostrata_core::record::{Payload, Writer};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// Bytes read at a time.
 const READ_BYTES: usize = 1 << 20;
 
 /// Maximum bytes of one operation, so that it fits into a frame of the log however it is split.

@@ -22,7 +22,6 @@ use super::nodes::Nodes;
 pub(super) use outside::Outside;
 use walk::Walk;
 
-/// The directories to copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Before {
     /// Directories with everything beneath them, on their mount.

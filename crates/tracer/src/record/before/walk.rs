@@ -35,7 +35,6 @@ struct Looked {
     version: Version,
 }
 
-/// Why something is missing.
 #[derive(Default)]
 struct Missing {
     unreadable: Examples,
@@ -56,7 +55,6 @@ pub(super) struct Walk<'a, W> {
     missing: Missing,
 }
 
-/// An entry of an open directory.
 struct At<'d> {
     directory: BorrowedFd<'d>,
     parent: FileId,

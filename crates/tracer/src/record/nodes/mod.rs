@@ -267,7 +267,6 @@ impl Nodes {
         id
     }
 
-    /// A name is gone.
     pub(in crate::record) fn removed(&mut self, name: &Name) {
         self.entries.remove(name);
     }

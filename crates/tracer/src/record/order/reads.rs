@@ -10,7 +10,6 @@ use super::Order;
 use crate::record::batch::Read;
 
 impl<W: Write> Order<W> {
-    /// A file was opened to be read.
     pub(super) fn opened_to_read(&mut self, call: &Call, file: FileId, open: OpenFile) {
         if !self.nodes.has_contents(file) {
             return;

@@ -33,7 +33,6 @@ const DELAY_MS: f64 = 2.0;
 /// Subsets of one epoch where it has many blocks.
 const SUBSETS: usize = 40;
 
-/// How much is tried of each run.
 pub(super) fn budget(options: &Crash) -> ExploreBudget {
     ExploreBudget {
         images: options.images.unwrap_or(IMAGES),
@@ -74,7 +73,6 @@ impl Ground {
     }
 }
 
-/// What came of all runs.
 #[derive(Default)]
 pub(super) struct Runs {
     pub(super) modes: Vec<ModeRow>,

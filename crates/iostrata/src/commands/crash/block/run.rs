@@ -27,7 +27,6 @@ use crate::error::Failure;
 use crate::progress::Bar;
 use crate::ui;
 
-/// One run, to be made.
 pub(super) struct Run<'a> {
     pub(super) options: &'a Crash,
     /// For `/bin/sh`; `None` for the built-in checker.
@@ -55,7 +54,6 @@ pub(super) struct Made<'a> {
     pub(super) ended_by: Option<Interrupted>,
 }
 
-/// What came of it.
 pub(super) struct Ran {
     pub(super) row: ModeRow,
     pub(super) findings: Vec<Finding>,
@@ -82,7 +80,6 @@ impl Made<'_> {
         self.took < SHORT && bytes < SMALL_BYTES
     }
 
-    /// Tries what a power failure could have left.
     pub(super) fn explore(self) -> Result<Ran, Failure> {
         let on = self.run.on;
         let ran = self.explored();

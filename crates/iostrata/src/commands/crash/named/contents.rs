@@ -27,7 +27,6 @@ const MOST_BYTES: usize = 60_000;
 const NOTHING: &str = "-";
 
 impl Held {
-    /// As a message.
     pub(super) fn told(&self) -> String {
         let parts = self.0.iter().map(|(part, value)| format!("{part}={value}"));
         format!("{HOLDS}{}", parts.collect::<Vec<_>>().join(" "))

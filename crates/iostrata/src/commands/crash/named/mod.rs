@@ -19,7 +19,6 @@ pub(super) use contents::{Held, write as write_list};
 use look::CONTENTS;
 pub(super) use look::look;
 
-/// What is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Sqlite,
@@ -142,7 +141,6 @@ impl Named {
         Ok(format!("{} {list}", self.call(was_there)?))
     }
 
-    /// The command that only tells the contents.
     pub(super) fn command_for_contents(&self, was_there: bool) -> Result<String, Failure> {
         Ok(format!("exec {} {CONTENTS}", self.call(was_there)?))
     }

@@ -77,9 +77,7 @@ pub(super) fn watch(
     }
 }
 
-/// Why waiting ended.
 enum Waited {
-    /// The interval is over.
     Due,
     /// A key or the size of the terminal changed the screen.
     Changed,

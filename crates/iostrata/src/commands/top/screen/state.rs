@@ -45,9 +45,7 @@ pub(super) struct State {
     pub(super) entered: Vec<(Scope, String)>,
     /// Rows whose name contains this are shown.
     pub(super) filter: String,
-    /// Whether keys go into the filter.
     pub(super) is_typing: bool,
-    /// Whether later intervals are not shown.
     pub(super) is_frozen: bool,
     /// Whether the waits for syncs have the place of the rows too.
     pub(super) is_on_waits: bool,
@@ -62,7 +60,6 @@ pub(super) struct Shown {
     pub(super) level: Level,
     /// One for each row; empty for calls.
     pub(super) rows: Vec<Scope>,
-    /// Position of the chosen row.
     pub(super) chosen: usize,
 }
 

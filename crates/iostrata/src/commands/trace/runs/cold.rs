@@ -27,7 +27,6 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The files that an observed run used.
     pub(super) fn of(learned: &TraceResult) -> Self {
         let used = learned
             .files
@@ -74,7 +73,6 @@ impl Files {
         }
     }
 
-    /// What the result says of them.
     pub(super) fn told(self) -> Cold {
         let mut left: Vec<Stayed> = self.left.into_values().collect();
         left.sort_by_key(|file| Reverse(file.bytes));

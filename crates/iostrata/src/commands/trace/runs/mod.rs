@@ -61,7 +61,6 @@ pub(super) fn check(options: &Trace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes all of them.
 pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
     let (streams, missing) =
         Streams::of_several(options.runs.show_output).map_err(|error| itself(&error))?;
@@ -102,7 +101,6 @@ impl Before {
         go_on(held, "the preparation of the observed run")
     }
 
-    /// Adds the runs to the result of the observed one.
     pub(super) fn tell(self, result: &mut TraceResult) {
         result.missing.extend(self.missing);
         result.missing.extend(without_memory(&self.timed.each));
@@ -115,14 +113,12 @@ impl Before {
     }
 }
 
-/// Runs, one after the other.
 struct Series<'a> {
     options: &'a Trace,
     held: &'a Held,
     streams: Streams,
     files: Option<Files>,
     meter: Meter,
-    /// Time spent reading the meter.
     metered: Duration,
     bar: Bar,
     done: usize,
@@ -173,7 +169,6 @@ impl Series<'_> {
         self.done += 1;
     }
 
-    /// One unobserved run.
     fn run(&mut self, label: &str) -> Result<Took, Failure> {
         self.step(label);
         go_on(self.held, label)?;

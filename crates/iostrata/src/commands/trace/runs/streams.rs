@@ -10,7 +10,6 @@ use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio;
 
-/// Standard input and output of the runs.
 #[derive(Debug, Default)]
 pub(in super::super) struct Streams {
     /// Offset of standard input at the start of each run, if it is a file.
@@ -33,7 +32,6 @@ impl Streams {
         Ok((Self { input_at, nowhere }, gap))
     }
 
-    /// The streams of a run without output.
     pub(in super::super) fn discarded() -> io::Result<Self> {
         Ok(Self {
             input_at: None,
@@ -41,7 +39,6 @@ impl Streams {
         })
     }
 
-    /// The same for one more run.
     pub(in super::super) fn again(&self) -> io::Result<Self> {
         Ok(Self {
             input_at: self.input_at,
