@@ -6,18 +6,15 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use aya::Pod;
 use aya::maps::{Array, HashMap, Map, MapError};
+use aya_obj::generated::bpf_cmd;
 use zerocopy::FromZeros;
 
 use super::syscall;
 
-/// include/uapi/linux/bpf.h; supported by hash tables and arrays since Linux 5.6.
-const BPF_MAP_LOOKUP_BATCH: u32 = 24;
-const BPF_MAP_DELETE_BATCH: u32 = 27;
-
 /// Entries in the first batch; doubled each time a bucket of the table has more.
 const AT_ONCE: usize = 256;
 
-/// The part `batch` of `bpf_attr`.
+/// The part `batch` of `bpf_attr`; supported by hash tables and arrays since Linux 5.6.
 #[repr(C)]
 #[derive(Default)]
 struct Batch {
@@ -125,7 +122,7 @@ pub(super) fn remove<K: Pod>(map: &Map, keys: &[K]) -> Result<(), MapError> {
             table: u32::try_from(table).unwrap_or(0),
             ..Batch::default()
         };
-        let done = syscall::bpf(BPF_MAP_DELETE_BATCH, &mut batch);
+        let done = syscall::bpf(bpf_cmd::BPF_MAP_DELETE_BATCH, &mut batch);
         // The kernel sets how many it has removed, whatever it returns (`generic_map_delete_batch`,
         // kernel/bpf/syscall.c).
         rest = rest.get(batch.count as usize..).unwrap_or_default();
@@ -162,7 +159,7 @@ impl<K: Pod + FromZeros, V: Pod + FromZeros> Entries<K, V> {
             table: u32::try_from(table).unwrap_or(0),
             ..Batch::default()
         };
-        let done = syscall::bpf(BPF_MAP_LOOKUP_BATCH, &mut batch);
+        let done = syscall::bpf(bpf_cmd::BPF_MAP_LOOKUP_BATCH, &mut batch);
         let batched = match done.map_err(|error| (error.raw_os_error(), error)) {
             // This CPU holds the next bucket's lock (`htab_lock_bucket`): try again.
             Ok(_) | Err((Some(libc::EBUSY), _)) => Batched::Some,
@@ -181,40 +178,22 @@ mod tests {
     use std::collections::BTreeMap;
 
     use aya::maps::MapData;
+    use aya_obj::generated::bpf_map_type;
 
     use super::*;
 
-    /// The part of `bpf_attr` for creating a table.
-    #[repr(C)]
-    struct Make {
-        kind: u32,
-        key_bytes: u32,
-        value_bytes: u32,
-        most_entries: u32,
-    }
-
-    const BPF_MAP_CREATE: u32 = 0;
-    const BPF_MAP_TYPE_HASH: u32 = 1;
-    const BPF_MAP_TYPE_ARRAY: u32 = 2;
-
     fn table() -> Map {
-        made(BPF_MAP_TYPE_HASH, 8)
+        made(bpf_map_type::BPF_MAP_TYPE_HASH, 8)
     }
 
-    fn made(kind: u32, key_bytes: u32) -> Map {
-        let mut make = Make {
-            kind,
-            key_bytes,
-            value_bytes: 4,
-            most_entries: 1000,
-        };
-        let made = syscall::create(BPF_MAP_CREATE, &mut make).unwrap();
-        Map::from_map_data(MapData::from_fd(made).unwrap()).unwrap()
+    fn made(kind: bpf_map_type, key_bytes: u32) -> Map {
+        let map = aya_obj::Map::new_from_params(kind as u32, key_bytes, 4, 1000, 0);
+        Map::from_map_data(MapData::create(map, "made", None).unwrap()).unwrap()
     }
 
     #[test]
     fn the_first_entries_of_an_array_are_given_in_order() {
-        let mut map = made(BPF_MAP_TYPE_ARRAY, 4);
+        let mut map = made(bpf_map_type::BPF_MAP_TYPE_ARRAY, 4);
         let mut array = Array::<_, u32>::try_from(&mut map).unwrap();
         for index in 0..1000 {
             array.set(index, index * index, 0).unwrap();

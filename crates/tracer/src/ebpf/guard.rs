@@ -12,11 +12,10 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
+use aya_obj::generated::bpf_cmd;
+
 use crate::failure;
 use crate::kernel::{close_descriptors, wait_for_byte};
-
-/// include/uapi/linux/bpf.h
-const BPF_MAP_GET_NEXT_KEY: libc::c_int = 4;
 
 /// The programs are detached when iostrata's descriptors are closed, possibly a moment after the
 /// pipe ends: until then they can still stop processes.
@@ -123,7 +122,7 @@ fn continue_all(stops: RawFd) {
         let done = unsafe {
             libc::syscall(
                 libc::SYS_bpf,
-                BPF_MAP_GET_NEXT_KEY,
+                bpf_cmd::BPF_MAP_GET_NEXT_KEY as libc::c_int,
                 &raw const asked,
                 size_of::<NextKey>(),
             )

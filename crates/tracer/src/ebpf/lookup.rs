@@ -4,16 +4,14 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
+use aya_obj::generated::{BPF_F_SLEEPABLE, bpf_cmd, bpf_func_id, bpf_prog_type};
+
 use super::program::{load_bare, number_of};
 use super::syscall;
 use super::wire::END_IOS;
 
-/// include/uapi/linux/bpf.h
-const BPF_PROG_TEST_RUN: u32 = 10;
-const BPF_PROG_TYPE_SYSCALL: u32 = 31;
-const BPF_F_SLEEPABLE: u32 = 1 << 4;
-/// `bpf_kallsyms_lookup_name`, since Linux 5.16.
-const LOOK_UP: i32 = 179;
+/// Since Linux 5.16.
+const LOOK_UP: i32 = bpf_func_id::BPF_FUNC_kallsyms_lookup_name as i32;
 
 /// A name with its terminating NUL, as words on the stack.
 const NAME_WORDS: usize = 6;
@@ -46,7 +44,11 @@ struct Run {
 /// no such lookup, or a name is too long for it.
 pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
     let program = program(names).ok_or(io::ErrorKind::InvalidInput)?;
-    let loaded = load_bare(BPF_PROG_TYPE_SYSCALL, BPF_F_SLEEPABLE, &program)?;
+    let loaded = load_bare(
+        bpf_prog_type::BPF_PROG_TYPE_SYSCALL,
+        BPF_F_SLEEPABLE,
+        &program,
+    )?;
     let mut found = [0_u64; END_IOS];
     let mut run = Run {
         program: number_of(loaded.as_fd()),
@@ -54,7 +56,7 @@ pub(super) fn addresses(names: &[&str; END_IOS]) -> io::Result<[u64; END_IOS]> {
         context: found.as_mut_ptr().expose_provenance() as u64,
         ..Run::default()
     };
-    syscall::bpf(BPF_PROG_TEST_RUN, &mut run)?;
+    syscall::bpf(bpf_cmd::BPF_PROG_TEST_RUN, &mut run)?;
     Ok(found)
 }
 

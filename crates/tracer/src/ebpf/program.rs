@@ -8,25 +8,17 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use aya_obj::Function;
+use aya_obj::generated::bpf_attach_type::{
+    BPF_TRACE_FENTRY, BPF_TRACE_FEXIT, BPF_TRACE_ITER, BPF_TRACE_RAW_TP,
+};
+use aya_obj::generated::{bpf_cmd, bpf_prog_type};
 
 use super::syscall;
 
-/// include/uapi/linux/bpf.h
-const BPF_PROG_LOAD: u32 = 5;
-const BPF_RAW_TRACEPOINT_OPEN: u32 = 17;
-const BPF_LINK_CREATE: u32 = 28;
-const BPF_ITER_CREATE: u32 = 33;
-const BPF_PROG_TYPE_SOCKET_FILTER: u32 = 1;
-const BPF_PROG_TYPE_RAW_TRACEPOINT: u32 = 17;
-const BPF_PROG_TYPE_TRACING: u32 = 26;
-const BPF_TRACE_RAW_TP: u32 = 23;
-const BPF_TRACE_FENTRY: u32 = 24;
-const BPF_TRACE_FEXIT: u32 = 25;
-const BPF_TRACE_ITER: u32 = 28;
 /// `BPF_LOG_LEVEL1` and `BPF_LOG_STATS`, `include/linux/bpf_verifier.h`.
 const LOG_LEVEL: u32 = 1 | 4;
 /// `BPF_OBJ_NAME_LEN`, with the NUL that ends it.
-pub(super) const NAME_BYTES: usize = 16;
+const NAME_BYTES: usize = 16;
 
 /// The verifier's log: its first length, and the largest that the kernel takes (`u32::MAX >> 8` before
 /// Linux 5.19, kernel/bpf/verifier.c).
@@ -50,12 +42,13 @@ pub(super) enum Place {
 impl Place {
     /// Type of the program, type of its attachment, and the type it is attached to.
     fn numbers(self) -> (u32, u32, u32) {
+        let tracing = bpf_prog_type::BPF_PROG_TYPE_TRACING as u32;
         match self {
-            Self::Tracepoint(on) => (BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP, on),
-            Self::Raw => (BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0),
-            Self::Entry(on) => (BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, on),
-            Self::Exit(on) => (BPF_PROG_TYPE_TRACING, BPF_TRACE_FEXIT, on),
-            Self::Iterator(on) => (BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER, on),
+            Self::Tracepoint(on) => (tracing, BPF_TRACE_RAW_TP as u32, on),
+            Self::Raw => (bpf_prog_type::BPF_PROG_TYPE_RAW_TRACEPOINT as u32, 0, 0),
+            Self::Entry(on) => (tracing, BPF_TRACE_FENTRY as u32, on),
+            Self::Exit(on) => (tracing, BPF_TRACE_FEXIT as u32, on),
+            Self::Iterator(on) => (tracing, BPF_TRACE_ITER as u32, on),
         }
     }
 }
@@ -225,7 +218,7 @@ impl Program {
             load.lines = lines.as_ptr().expose_provenance() as u64;
             load.line_count = number(of.line_info.len());
         }
-        syscall::create(BPF_PROG_LOAD, &mut load)
+        syscall::create(bpf_cmd::BPF_PROG_LOAD, &mut load)
     }
 
     /// Attaches it to what it was loaded for, or to the tracepoint of this name. It is detached when
@@ -236,45 +229,49 @@ impl Program {
             program: number_of(self.fd().ok_or(io::ErrorKind::NotFound)?),
             pad: 0,
         };
-        syscall::create(BPF_RAW_TRACEPOINT_OPEN, &mut open)
+        syscall::create(bpf_cmd::BPF_RAW_TRACEPOINT_OPEN, &mut open)
     }
 
     /// A file whose reader runs the iterator.
     pub(super) fn iterate(&self) -> io::Result<File> {
         let mut link = Link {
             program: number_of(self.fd().ok_or(io::ErrorKind::NotFound)?),
-            attachment: BPF_TRACE_ITER,
+            attachment: BPF_TRACE_ITER as u32,
             ..Link::default()
         };
-        let link = syscall::create(BPF_LINK_CREATE, &mut link)?;
+        let link = syscall::create(bpf_cmd::BPF_LINK_CREATE, &mut link)?;
         let mut iterate = Iterate {
             link: number_of(link.as_fd()),
             flags: 0,
         };
-        Ok(syscall::create(BPF_ITER_CREATE, &mut iterate)?.into())
+        Ok(syscall::create(bpf_cmd::BPF_ITER_CREATE, &mut iterate)?.into())
     }
 }
 
 /// Loads instructions that need no maps and no types.
-pub(super) fn load_bare(kind: u32, flags: u32, instructions: &[u64]) -> io::Result<OwnedFd> {
+pub(super) fn load_bare(
+    kind: bpf_prog_type,
+    flags: u32,
+    instructions: &[u64],
+) -> io::Result<OwnedFd> {
     let mut load = Load {
-        kind,
+        kind: kind as u32,
         flags,
         count: number(instructions.len()),
         instructions: instructions.as_ptr().expose_provenance() as u64,
         license: c"GPL".as_ptr().expose_provenance() as u64,
         ..Load::default()
     };
-    syscall::create(BPF_PROG_LOAD, &mut load)
+    syscall::create(bpf_cmd::BPF_PROG_LOAD, &mut load)
 }
 
 /// Whether the kernel takes the smallest of all programs: `r0 = 0; exit`.
 pub(super) fn takes_any() -> bool {
-    load_bare(BPF_PROG_TYPE_SOCKET_FILTER, 0, &[0xb7, 0x95]).is_ok()
+    load_bare(bpf_prog_type::BPF_PROG_TYPE_SOCKET_FILTER, 0, &[0xb7, 0x95]).is_ok()
 }
 
 /// A name as the kernel keeps it.
-pub(super) fn short(name: &str) -> [u8; NAME_BYTES] {
+fn short(name: &str) -> [u8; NAME_BYTES] {
     let mut short = [0; NAME_BYTES];
     let bytes = name.bytes().take(NAME_BYTES - 1);
     short
