@@ -9,7 +9,7 @@ use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
 
-use super::html::Html;
+use super::exports::Html;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

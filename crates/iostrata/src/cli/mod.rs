@@ -2,55 +2,36 @@
 
 mod attach;
 mod cache;
-mod checks;
-mod choices;
 mod compare;
 mod crash;
-mod explain;
 mod exports;
 mod hints;
-mod html;
 mod lab;
-mod limits;
-mod markdown;
-mod merge;
-mod rebuild;
 mod report;
-mod runs;
 mod serve;
-mod shell;
 mod shown;
 mod top;
 mod trace;
-mod viewers;
 
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::explain::Ids;
+
 pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
-pub(crate) use checks::Checks;
 pub(crate) use compare::Compare;
 pub(crate) use crash::{Crash, CrashMode, PressureName, RealName, crash_from};
-pub(crate) use explain::Explain;
-pub(crate) use exports::Exports;
+pub(crate) use exports::{Exports, Html, Markdown, Viewers};
 pub(crate) use hints::parsed;
-pub(crate) use html::Html;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
-pub(crate) use limits::LogLimits;
-pub(crate) use markdown::Markdown;
-pub(crate) use merge::Merge;
-pub(crate) use rebuild::Rebuild;
-pub(crate) use report::Report;
-pub(crate) use runs::{Purpose, Runs};
+pub(crate) use report::{LogLimits, Report};
 pub(crate) use serve::Serve;
-pub(crate) use shell::{Completions, ManPages, Shell};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use top::Top;
-pub(crate) use trace::{Savings, Trace, TraceBackend};
-pub(crate) use viewers::Viewers;
+pub(crate) use trace::{Checks, Purpose, Runs, Savings, Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.
@@ -199,6 +180,107 @@ const DOCTOR_EXAMPLES: &str = "\
 Examples:
   iostrata doctor
   iostrata doctor /var/lib/postgresql --json storage.json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct Explain {
+    /// Experiment, rule, kind of crash finding or glossary term
+    #[arg(value_name = "ID", value_parser = Ids, hide_possible_values = true)]
+    pub(crate) id: Option<String>,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  iostrata explain
+  iostrata explain sync
+  iostrata explain rename-without-fsync
+  iostrata explain lost-after-ack
+  iostrata explain write-amplification";
+
+#[derive(Debug, Args)]
+#[command(after_help = REBUILD_EXAMPLES)]
+pub(crate) struct Rebuild {
+    /// Operation log written by trace --record
+    pub(crate) log: PathBuf,
+
+    /// Empty or new directory; nothing is created outside it, whatever the log says
+    pub(crate) dir: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) limits: LogLimits,
+}
+
+const REBUILD_EXAMPLES: &str = "\
+Examples:
+  iostrata trace --record app.ios -- app
+  iostrata rebuild app.ios rebuilt
+  diff --recursive --no-dereference /srv/app rebuilt/srv/app";
+
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub(crate) struct Merge {
+    /// Saved lab results, each from another machine, or all parts of one crash; - for standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+
+    /// Machine name, one for each file in order, instead of a label made from disk, CPUs and kernel
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) machine: Vec<String>,
+
+    /// Show every row of every file system, not only those of the host
+    #[arg(long)]
+    pub(crate) all_rows: bool,
+
+    /// Of parts of crash: the recording, where it is not in the directory that they name
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Also write the result as JSON; - for standard output, without text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  iostrata merge web1.json web2.json
+  iostrata merge --machine old,new old.json new.json --json both.json
+  iostrata report both.json --html both.html
+  iostrata merge part-*.json --json whole.json";
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct Completions {
+    /// Shell to generate completions for
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  source <(iostrata completions bash)
+  iostrata completions bash > ~/.local/share/bash-completion/completions/iostrata
+  iostrata completions zsh > ~/.zfunc/_iostrata       (with fpath+=~/.zfunc before compinit)
+  iostrata completions fish > ~/.config/fish/completions/iostrata.fish";
+
+#[derive(Debug, Args)]
+#[command(after_help = MAN_EXAMPLES)]
+pub(crate) struct ManPages {
+    /// Directory for the pages of all commands; without one, print the page of iostrata
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  iostrata man | man -l -
+  iostrata man ~/.local/share/man/man1";
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
+use iostrata_core::bytes;
+use iostrata_core::record::Limits;
 
-use super::{ExperimentName, Exports, Html, LogLimits, Markdown, Shown};
+use super::{ExperimentName, Exports, Html, Markdown, Shown};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -105,3 +107,24 @@ const EXAMPLES: &str = "Examples:
   iostrata report trace.json app.log --perfetto app.trace.json
   iostrata report trace.json --folded - | flamegraph.pl > blocked.svg
   iostrata report trace.json --prometheus /var/lib/node_exporter/iostrata.prom";
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct LogLimits {
+    /// Most bytes that an operation log may expand to, counting payload each time it is referenced,
+    /// and paths
+    #[arg(long, value_name = "SIZE", default_value = "64GiB", value_parser = bytes::parse)]
+    pub(crate) log_expands: u64,
+
+    /// Most memory for reading an operation log
+    #[arg(long, value_name = "SIZE", default_value = "768MiB", value_parser = bytes::parse)]
+    pub(crate) log_memory: u64,
+}
+
+impl LogLimits {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            expanded_bytes: self.log_expands,
+            memory_bytes: self.log_memory,
+        }
+    }
+}

@@ -4,10 +4,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use iostrata_core::bytes;
+use iostrata_core::trace::Severity;
+use iostrata_core::trace::budget::{self, Budget, BudgetError};
+use iostrata_core::{bytes, rules};
+use iostrata_tracer::ebpf::call_names;
 
-use super::{Attach, Checks, Html, Markdown, Runs, Shown, Viewers};
+use super::{Attach, Html, Markdown, Shown, Viewers};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -156,6 +160,96 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         .filter(|time| *time > 0)
         .map(Duration::from_millis)
         .ok_or_else(|| format!("`{text}` is not a valid duration; write 500ms, 10s, 2min or 1h"))
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Runs")]
+pub(crate) struct Runs {
+    /// Time the program N times without observing it, before the observed run
+    #[arg(long = "runs", value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) timed: Option<u32>,
+
+    /// Run it N times before that, and discard these times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) warmup: Option<u32>,
+
+    /// Evict the files that it uses from the page cache before each timed run and before the
+    /// observed one; an observed run before all others tells which files
+    #[arg(long)]
+    pub(crate) cold: bool,
+
+    /// Go on when a run ends with another exit code than 0
+    #[arg(long)]
+    pub(crate) ignore_failure: bool,
+
+    /// Show what the runs print. Without it the output of all of them is discarded, that of the
+    /// observed one too
+    #[arg(long)]
+    pub(crate) show_output: bool,
+
+    /// What another process of iostrata runs this one for
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) purpose: Option<Purpose>,
+}
+
+/// What another process of iostrata runs this one for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Purpose {
+    /// It asks which files the program uses; what the program prints is discarded.
+    Learn,
+    /// It asks for the operation log; there is no summary.
+    Record,
+}
+
+impl Runs {
+    /// Whether the program runs more than once.
+    pub(crate) fn are_several(&self) -> bool {
+        self.timed.is_some() || self.warmup.is_some() || self.cold
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Checks {
+    /// Exit with code 1 if there is a finding of this severity or worse
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+
+    /// Ignore these rules, separated by commas
+    #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules(),
+        hide_possible_values = true)]
+    pub(crate) ignore: Vec<String>,
+
+    /// Exit with code 1 if the run exceeds these limits, such as
+    /// fsync<=10,writes.bytes<=1MiB,wall<2s
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = budget)]
+    pub(crate) budget: Vec<Budget>,
+}
+
+impl Checks {
+    /// The least severity that fails the run.
+    pub(crate) fn fail_on(&self) -> Option<Severity> {
+        self.fail_on.map(|least| match least {
+            FailOn::High => Severity::High,
+            FailOn::Medium => Severity::Medium,
+            FailOn::Low => Severity::Low,
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    High,
+    Medium,
+    Low,
+}
+
+fn rules() -> impl TypedValueParser<Value = String> {
+    PossibleValuesParser::new(rules::ALL.iter().map(|rule| rule.id))
+}
+
+fn budget(text: &str) -> Result<Budget, BudgetError> {
+    budget::parse(text, call_names())
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use iostrata_core::compare::{self, Comparison, FailOn, Pair, Sides};
 use iostrata_report::html::{Drawn, Titled};
 use iostrata_report::{markdown, terminal};
 
-use super::html::{self, Page};
 use super::report::read::{self, Saved};
+use super::written::Page;
 use crate::cli::Compare;
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -23,7 +23,7 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     let inputs = files.iter().flat_map(|files| [files.base, files.new]);
     let output = Named::output("--json", options.json.as_deref());
     let named = inputs.map(Named::input).chain(output);
-    outputs::check(named.chain(html::named(&options.html)))?;
+    outputs::check(named.chain(Page::named(&options.html)))?;
     let read = |Sides { base, new }: &Sides<&Path>| {
         Ok(Sides {
             base: read::saved(base)?,

@@ -7,17 +7,15 @@ mod crash;
 mod doctor;
 pub(crate) mod explain;
 mod glossary;
-mod html;
 mod lab;
 mod man;
-mod markdown;
 mod merge;
 mod rebuild;
 mod report;
 mod serve;
 mod top;
 mod trace;
-mod viewers;
+mod written;
 
 pub(crate) use crash::{attended, check, starter};
 

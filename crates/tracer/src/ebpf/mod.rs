@@ -10,7 +10,6 @@ pub(crate) mod calls;
 mod casts;
 #[cfg(test)]
 mod classified;
-mod copies;
 mod entries;
 mod few;
 mod guard;
@@ -20,7 +19,6 @@ mod hostile;
 mod jobs;
 mod living;
 mod load;
-mod lookup;
 mod made;
 mod moments;
 mod names;

@@ -1,21 +1,21 @@
 //! Reading and clearing the kernel-side tables.
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use aya::Pod;
-use aya::maps::{Array, HashMap, Map, MapError, PerCpuArray, PerCpuValues};
+use aya::maps::{Array, HashMap as Table, Map, MapError, PerCpuArray, PerCpuValues};
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
 };
-use iostrata_core::gap::{Countable, Gap, Missing, Reason};
+use iostrata_core::gap::{Countable, Gap, Missing, Reason, Stratum};
 use iostrata_core::op::FileId;
 use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
 use iostrata_core::trace::timeline::Purpose;
 use zerocopy::FromZeros;
 
-use super::copies::Copies;
 use super::entries::each;
 use super::made::Ebpf;
 use super::object::{Object, absent};
@@ -27,7 +27,6 @@ use super::wire::{
     using,
 };
 use super::{aio, calls, living, moments, uring, wanted};
-use iostrata_core::gap::Stratum;
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -130,7 +129,7 @@ pub(super) fn map<'a>(ebpf: &'a Ebpf, name: &str) -> Result<&'a Map, MapError> {
 fn add_table<K: Pod + FromZeros, V: Pod + FromZeros, S: Eq + Hash>(
     ebpf: &Ebpf,
     name: &str,
-    sums: &mut std::collections::HashMap<S, V>,
+    sums: &mut HashMap<S, V>,
     key: impl Fn(&K) -> S,
     add: impl Fn(&mut V, &V),
 ) -> Result<(), MapError> {
@@ -237,14 +236,14 @@ pub(super) fn known(ebpf: &Ebpf) -> Result<Observer, MapError> {
 
 fn cache_rows(
     ebpf: &Ebpf,
-    mut sums: std::collections::HashMap<Pages, CacheValue>,
+    mut sums: HashMap<Pages, CacheValue>,
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
     Ok(rows_of_pages(&Copies::read(ebpf)?.joined(sums)))
 }
 
-pub(super) fn rows_of_pages(sums: &std::collections::HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
+pub(super) fn rows_of_pages(sums: &HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
     let row = |((file, metadata), value): (&Pages, &CacheValue)| {
         Some(CacheRow {
             file: file_id(file)?,
@@ -265,7 +264,7 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
         file: copies.original(key.file),
         ..*key
     };
-    let mut sums = std::collections::HashMap::new();
+    let mut sums = HashMap::new();
     add_table(ebpf, "block", &mut sums, key, BlockValue::add)?;
     let row = |(key, value): (&BlockKey, &BlockValue)| BlockRow {
         disk: key.disk,
@@ -327,11 +326,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<CallKey, CallValue>(ebpf, "calls")?;
     clear_hash::<CacheKey, CacheValue>(ebpf, "cache")?;
     clear_hash::<BlockKey, BlockValue>(ebpf, "block")?;
-    let mut flights = HashMap::<_, u64, Flight>::try_from(map_mut(ebpf, "in_flight")?)?;
-    let keys: Vec<u64> = flights.keys().collect::<Result<_, _>>()?;
-    for key in keys {
-        flights.remove(&key)?;
-    }
+    clear_hash::<u64, Flight>(ebpf, "in_flight")?;
     if lost(ebpf, loss::CALLS)? > 0 {
         zero::<CallValue>(ebpf, "other_calls", NUMBERS, CallValue::new_zeroed())?;
     }
@@ -355,7 +350,7 @@ pub(super) fn map_mut<'a>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut Map,
 }
 
 pub(super) fn clear_hash<K: Pod, V: Pod>(ebpf: &mut Ebpf, name: &str) -> Result<(), MapError> {
-    let mut map = HashMap::<_, K, V>::try_from(map_mut(ebpf, name)?)?;
+    let mut map = Table::<_, K, V>::try_from(map_mut(ebpf, name)?)?;
     let keys: Vec<K> = map.keys().collect::<Result<_, _>>()?;
     for key in keys {
         map.remove(&key)?;
@@ -419,4 +414,66 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .chain(not_told(ebpf).unwrap_or_default())
         .chain(unrecorded(raw.syscalls.as_deref().unwrap_or_default()))
         .collect()
+}
+
+/// The original of a copy.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    of: HashMap<FileKey, FileKey>,
+}
+
+impl Copies {
+    pub(super) fn read(ebpf: &Ebpf) -> Result<Self, MapError> {
+        let mut of = HashMap::new();
+        each(map(ebpf, "copies")?, |copy: &FileKey, file: &FileKey| {
+            of.insert(*copy, *file);
+        })?;
+        Ok(Self { of })
+    }
+
+    /// The file itself. While the kernel copies a file, nothing marks the new one as a copy yet.
+    pub(super) fn original(&self, file: FileKey) -> FileKey {
+        self.of.get(&file).copied().unwrap_or(file)
+    }
+
+    /// Sums of pages, with those of copies charged to their files.
+    pub(super) fn joined(
+        &self,
+        sums: HashMap<(FileKey, bool), CacheValue>,
+    ) -> HashMap<(FileKey, bool), CacheValue> {
+        let mut joined: HashMap<(FileKey, bool), CacheValue> = HashMap::new();
+        for ((file, metadata), value) in sums {
+            let key = (self.original(file), metadata);
+            joined.entry(key).or_default().add(&value);
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(inode: u64) -> FileKey {
+        FileKey {
+            inode,
+            device: 1,
+            generation: 0,
+        }
+    }
+
+    #[test]
+    fn pages_of_a_copy_are_those_of_its_file() {
+        let copies = Copies {
+            of: HashMap::from([(file(9), file(4))]),
+        };
+        let pages = |dirtied_bytes| CacheValue {
+            dirtied_bytes,
+            ..CacheValue::default()
+        };
+        let sums = [(4, 1), (9, 2), (5, 4)].map(|(at, bytes)| ((file(at), false), pages(bytes)));
+        let joined = copies.joined(sums.into());
+        let expected = [(4, 3), (5, 4)].map(|(at, bytes)| ((file(at), false), pages(bytes)));
+        assert_eq!(joined, expected.into());
+    }
 }

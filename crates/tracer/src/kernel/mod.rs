@@ -4,47 +4,67 @@
 //! returns the kernel's answer unchanged.
 #![expect(unsafe_code, reason = "raw system calls; no other safe wrapper exists")]
 
-mod aligned;
 mod cachestat;
-mod descriptors;
 mod forked;
 mod loop_device;
-mod mapping;
-mod mincore;
-mod mounts;
-mod orphan;
 pub(crate) mod rcu;
 mod region;
 mod ring;
 mod secluded;
-mod shown;
 mod stdio;
 mod sync_file_range;
-mod sysconf;
-
-pub use aligned::AlignedBuffer;
-pub use cachestat::{CacheStat, cachestat};
-pub(crate) use descriptors::{close_descriptors, wait_for_byte};
-pub use forked::{Own, forked};
-pub use loop_device::{LoopDevice, LoopError};
-pub use mapping::{Mapping, MappingMut};
-pub use mincore::mincore;
-pub use mounts::{PrivateMounts, private_mounts};
-pub use orphan::die_with_parent;
-pub use region::Advice;
-pub use ring::{Ring, RingError};
-pub use secluded::Secluded;
-pub use shown::Shown;
-pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
-pub use sync_file_range::{SyncFileRange, sync_file_range};
-pub use sysconf::{clock_ticks_per_second, page_size};
 
 use std::io;
+
+pub use cachestat::{CacheStat, cachestat, mincore};
+pub use forked::{Own, die_with_parent, forked};
+pub(crate) use forked::{close_descriptors, wait_for_byte};
+pub use loop_device::{LoopDevice, LoopError};
+pub use region::{Advice, AlignedBuffer, Mapping, MappingMut, Shown};
+pub use ring::{Ring, RingError};
+pub use secluded::{PrivateMounts, Secluded, private_mounts};
+pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
+pub use sync_file_range::{SyncFileRange, sync_file_range};
 
 /// The result of a C library function that returns -1 on failure, with the reason in `errno`.
 pub(crate) fn outcome(returned: impl Into<i64>) -> io::Result<()> {
     match returned.into() {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
+    }
+}
+
+pub fn page_size() -> usize {
+    usize::try_from(sysconf(libc::_SC_PAGESIZE)).unwrap_or(4096)
+}
+
+/// In which `/proc/PID/stat` counts time.
+pub fn clock_ticks_per_second() -> u64 {
+    u64::try_from(sysconf(libc::_SC_CLK_TCK)).unwrap_or(100)
+}
+
+fn sysconf(name: libc::c_int) -> libc::c_long {
+    // SAFETY: the call takes an integer, and changes no memory.
+    unsafe { libc::sysconf(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel tells every program both (`getauxval(3)`: `AT_PAGESZ`, `AT_CLKTCK`).
+    #[test]
+    fn they_are_what_the_kernel_says() {
+        let auxv = std::fs::read("/proc/self/auxv").unwrap();
+        let entry = |kind: u64| {
+            let mut words = auxv.chunks_exact(16).map(|entry| {
+                let (kind, value) = entry.split_at(8);
+                let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+                (word(kind), word(value))
+            });
+            words.find(|(one, _)| *one == kind).unwrap().1
+        };
+        assert_eq!(page_size() as u64, entry(6));
+        assert_eq!(clock_ticks_per_second(), entry(17));
     }
 }

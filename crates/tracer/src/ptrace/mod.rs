@@ -30,7 +30,6 @@ mod log;
 mod lower;
 mod mappings;
 mod memory;
-mod naming;
 mod notes;
 mod operations;
 mod place;

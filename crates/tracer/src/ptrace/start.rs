@@ -14,8 +14,7 @@ use std::ptr;
 use super::filter::Filter;
 use super::request::{self, Tid};
 use crate::kernel::{close_descriptors, wait_for_byte};
-use crate::program::StartError;
-use crate::program::find::find;
+use crate::program::{StartError, find};
 
 /// The arguments of `execve(2)`, built before the fork.
 #[derive(Debug)]

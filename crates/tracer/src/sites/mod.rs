@@ -12,7 +12,6 @@ mod budget;
 mod collector;
 mod demangle;
 mod lines;
-mod made;
 mod maps;
 mod module;
 mod perf_map;

@@ -8,7 +8,6 @@ mod journal;
 mod mounted;
 pub(crate) mod mountinfo;
 mod overlay;
-mod queue;
 mod walk;
 
 #[cfg(test)]

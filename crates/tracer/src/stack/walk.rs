@@ -4,10 +4,9 @@ use std::path::Path;
 
 use iostrata_core::doctor::{self, Layer, LayerKind, Stack};
 
-use super::block::{self, Block};
-use super::journal;
+use super::block::{self, Block, queue_of};
 use super::mountinfo::{Mount, Mounts};
-use super::{Roots, mount_id, overlay, queue};
+use super::{Roots, journal, mount_id, overlay};
 
 /// Deeper stacks are cut: no kernel nests block devices this far.
 const DEEPEST: u32 = 24;
@@ -172,7 +171,7 @@ impl<'a> Walk<'a> {
     }
 
     fn block(&mut self, block: &Block, depth: u32, charge: Charge, note: Option<String>) {
-        let queue = (!block.is_partition()).then(|| queue::read(block));
+        let queue = (!block.is_partition()).then(|| queue_of(block));
         let request_based = queue.as_ref().is_some_and(|queue| queue.request_based);
         let charged = charge == Charge::Next && request_based;
         let below = if charged { Charge::Done } else { charge };

@@ -2,7 +2,6 @@
 //! names of disks and cgroups, and what iostrata itself costs.
 
 mod cgroups;
-mod dirty;
 mod disks;
 mod journal;
 mod own;
@@ -13,15 +12,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::ObserveError;
-use iostrata_core::top::{Actor, Counted};
+use iostrata_core::top::{Actor, Counted, Dirty};
 
 use crate::clock;
 use crate::ebpf::top::{Process, Watch};
 use crate::ebpf::{Limits, OpenError};
-
 use cgroups::Cgroups;
 use disks::Disks;
 use journal::Journals;
+
 pub use processes::samples;
 
 pub struct Machine {
@@ -88,7 +87,7 @@ impl Machine {
             names: taken.names,
             disks,
             disk_of,
-            dirty: dirty::dirty(),
+            dirty: dirty(),
             own: self.own.until_now(),
             lost_events: taken.lost_events,
             missing,
@@ -110,4 +109,40 @@ fn since_1970_ns() -> u64 {
     since.map_or(0, |since| {
         u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
     })
+}
+
+/// At this moment; `None` where the kernel does not say.
+pub(super) fn dirty() -> Option<Dirty> {
+    parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn parse(text: &str) -> Option<Dirty> {
+    let bytes = |name: &str| {
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        let kibibytes: u64 = value.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        kibibytes.checked_mul(1024)
+    };
+    Some(Dirty {
+        waiting_bytes: bytes("Dirty")?,
+        writeback_bytes: bytes("Writeback")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_the_name_is_read_and_no_other() {
+        let text =
+            "Dirty:              20 kB\nWriteback:           8 kB\nWritebackTmp:        4 kB\n";
+        let dirty = Dirty {
+            waiting_bytes: 20_480,
+            writeback_bytes: 8192,
+        };
+        assert_eq!(parse(text), Some(dirty));
+        assert_eq!(parse("Dirty: 20 kB\n"), None);
+        assert_eq!(parse("Dirty: many kB\nWriteback: 8 kB\n"), None);
+    }
 }

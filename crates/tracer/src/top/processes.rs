@@ -1,20 +1,19 @@
 //! `/proc/PID/io` of all processes that this user may look at.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
-use crate::kernel::clock_ticks_per_second;
 use iostrata_core::top::{ProcessIo, Sample, Samples};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{dirty, own, since_1970_ns};
+use crate::kernel::clock_ticks_per_second;
 
 pub fn samples() -> io::Result<Samples> {
     let mut samples = Samples {
         at_ns: since_1970_ns(),
         at_ticks: ticks(),
-        dirty: dirty::dirty(),
+        dirty: dirty(),
         own: own::own(),
         ..Samples::default()
     };

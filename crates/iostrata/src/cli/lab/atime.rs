@@ -6,7 +6,7 @@ use iostrata_core::atime::{Loop, Mount, Operation};
 use iostrata_lab::atime;
 use iostrata_lab::session::Effort;
 
-use crate::cli::choices::{names, one_of};
+use super::{names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of atime")]

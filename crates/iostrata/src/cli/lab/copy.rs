@@ -8,8 +8,7 @@ use iostrata_lab::copy::{self, Buffer};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
 
-use super::Lab;
-use crate::cli::choices::{names, one_of};
+use super::{Lab, names, one_of};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of copy")]

@@ -17,12 +17,12 @@ use iostrata_lab::experiment::Experiment;
 use iostrata_lab::scratch::{ImageKind, TMPFS};
 use iostrata_lab::session::Effort;
 
-use self::atime::AtimeOptions;
-use self::buffering::BufferingOptions;
-use self::copy::CopyOptions;
-use self::page_cache::PageCacheOptions;
-use self::sync::SyncOptions;
 use super::{Html, Markdown};
+use atime::AtimeOptions;
+use buffering::BufferingOptions;
+use copy::CopyOptions;
+use page_cache::PageCacheOptions;
+use sync::SyncOptions;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
@@ -204,4 +204,32 @@ fn content(kind: ImageKind) -> &'static str {
         ImageKind::Xfs => "with a log",
         ImageKind::Btrfs => "copy on write",
     }
+}
+
+/// One of `all`, by the name that it has in JSON and in tables, each with its meaning.
+fn one_of<T, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+    meaning: Option<fn(T) -> &'static str>,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let values = all.map(|one| {
+        let value = PossibleValue::new(name(one));
+        match meaning {
+            Some(meaning) => value.help(meaning(one)),
+            None => value,
+        }
+    });
+    PossibleValuesParser::new(values).try_map(move |given| {
+        let known = all.into_iter().find(|one| name(*one) == given);
+        known.ok_or("no such value")
+    })
+}
+
+/// The names of what was given.
+fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
+    let given = given.iter().filter(|(_, given)| *given);
+    given.map(|(name, _)| *name).collect()
 }

@@ -28,9 +28,8 @@ use self::block::{Ground, Runs};
 use self::checks::Checks;
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
-pub(crate) use self::merge::merge;
 use self::named::{Named as Checker, There};
-use super::html::{self, Page};
+use super::written::Page;
 use crate::GUARD;
 use crate::cli::{Crash, CrashMode};
 use crate::destination::Destination;
@@ -38,9 +37,11 @@ use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
 
+pub(crate) use self::merge::merge;
+
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let json = Named::output("--json", options.json.as_deref());
-    outputs::check(json.into_iter().chain(html::named(&options.html)))?;
+    outputs::check(json.into_iter().chain(Page::named(&options.html)))?;
     if options.calibrate {
         return calibrate::run(options);
     }

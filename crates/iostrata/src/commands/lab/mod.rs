@@ -24,17 +24,15 @@ use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 
 use self::targets::Choice;
-use super::html::{self, Page};
-use super::markdown::{self, Markdown};
+use super::written::{Markdown, Page};
 use super::{deliver, json};
 use crate::cli::{ExperimentName, Lab};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::progress::Bar;
-use crate::results;
 use crate::ui::{self, Canvas};
-use crate::{GUARD, WORKLOAD};
+use crate::{GUARD, WORKLOAD, results};
 
 /// An experiment, with its cases chosen.
 type Planned = (ExperimentName, Box<dyn experiment::Experiment>);
@@ -46,8 +44,8 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let effort = effort(options);
     let json = Named::output("--json", options.json.as_deref());
     let pages = [
-        html::named(&options.html),
-        markdown::named(&options.markdown),
+        Page::named(&options.html),
+        Markdown::named(&options.markdown),
     ];
     outputs::check(json.into_iter().chain(pages.into_iter().flatten()))?;
     let planned = plan(options, effort)?;

@@ -4,7 +4,7 @@ use iostrata_report::markdown;
 
 use super::read::Saved;
 use crate::cli::Report;
-use crate::commands::markdown::Markdown;
+use crate::commands::written::Markdown;
 use crate::error::Failure;
 
 /// Writes all files, one after the other.

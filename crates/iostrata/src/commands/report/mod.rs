@@ -90,7 +90,7 @@ fn check_files(options: &Report) -> Result<(), Failure> {
     ];
     let outputs = outputs.map(|(option, path)| Named::output(option, path.as_deref()));
     let inputs = options.paths.iter().map(|path| Named::input(path));
-    let viewers = crate::commands::viewers::named(&exports.viewers);
+    let viewers = crate::commands::written::Viewers::named(&exports.viewers);
     outputs::check(inputs.chain(outputs.into_iter().flatten()).chain(viewers))
 }
 

@@ -6,7 +6,7 @@ use iostrata_report::html::{Drawn, Titled};
 
 use super::read::Saved;
 use crate::cli::{Report, SHOWN};
-use crate::commands::html::Page;
+use crate::commands::written::Page;
 use crate::error::Failure;
 
 /// Writes the page in place of text.

@@ -7,7 +7,7 @@ use iostrata_core::trace::TraceResult;
 use super::log::{Log, Reading};
 use super::read::Saved;
 use crate::cli::Report;
-use crate::commands::viewers::Viewers;
+use crate::commands::written::Viewers;
 use crate::error::Failure;
 
 pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> {

@@ -1,10 +1,8 @@
 //! `iostrata top`.
 
-mod kernel;
 mod screen;
 mod shown;
 mod source;
-mod unprivileged;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

@@ -1,11 +1,11 @@
 //! Where intervals come from.
 
-use iostrata_core::top::Interval;
+use iostrata_core::top::{Interval, Samples, assemble, of_samples};
+use iostrata_tracer::ebpf::{Limits, OpenError};
 use iostrata_tracer::permission::caller;
+use iostrata_tracer::top::{Machine, samples};
 use iostrata_tracer::{machine, memory};
 
-use super::kernel::Kernel;
-use super::unprivileged::Unprivileged;
 use crate::error::Failure;
 use crate::ui;
 
@@ -55,4 +55,58 @@ fn in_kernel() -> Result<Kernel, String> {
         );
     }
     Kernel::open().map_err(|error| error.to_string())
+}
+
+/// The counters at the begin of the interval, and why there are no others.
+pub(super) struct Unprivileged {
+    before: Samples,
+    why: String,
+}
+
+impl Unprivileged {
+    pub(super) fn begin(why: String) -> Result<Self, Failure> {
+        let before = look()?;
+        Ok(Self { before, why })
+    }
+}
+
+impl Source for Unprivileged {
+    fn look(&mut self) {}
+
+    fn turn(&mut self) -> Result<Interval, Failure> {
+        let now = look()?;
+        let interval = of_samples(&self.before, &now, &self.why);
+        self.before = now;
+        Ok(interval)
+    }
+}
+
+fn look() -> Result<Samples, Failure> {
+    samples().map_err(|error| Failure::Cannot(format!("cannot read /proc: {error}; mount it")))
+}
+
+pub(super) struct Kernel(Machine);
+
+impl Kernel {
+    pub(super) fn open() -> Result<Self, OpenError> {
+        let limits = Limits {
+            without: super::super::without(),
+            ..Limits::top()
+        };
+        Machine::open(&limits).map(Self)
+    }
+
+    pub(super) fn begin(&mut self) -> Result<(), Failure> {
+        Ok(self.0.begin()?)
+    }
+}
+
+impl Source for Kernel {
+    fn look(&mut self) {
+        self.0.take_names();
+    }
+
+    fn turn(&mut self) -> Result<Interval, Failure> {
+        Ok(assemble(&self.0.turn()?))
+    }
 }

@@ -21,7 +21,7 @@ use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::Observation;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
-use iostrata_report::terminal;
+use iostrata_report::{terminal, words};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::{caller, filtered};
@@ -36,15 +36,14 @@ use self::ending::Ending;
 use self::findings::Measuring;
 use self::runs::{Before, Streams};
 use self::viewed::Viewed;
-use super::html::{self, Page};
-use super::{json, markdown, viewers};
+use super::json;
+use super::written::{Markdown, Page, Viewers};
 use crate::cli::{Purpose, Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::results;
 use crate::ui::{self, Canvas};
-use iostrata_report::words;
 
 struct Run {
     observation: Observation,
@@ -80,11 +79,11 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     check_proc()?;
     let outputs = [
         Named::output("--json", options.json.as_deref()),
-        html::named(&options.html),
-        markdown::named(&options.markdown),
+        Page::named(&options.html),
+        Markdown::named(&options.markdown),
         Named::output("--record", options.record.as_deref()),
     ];
-    let viewers = viewers::named(&options.viewers);
+    let viewers = Viewers::named(&options.viewers);
     outputs::check(outputs.into_iter().flatten().chain(viewers))?;
     runs::check(options)?;
     // Other programs may want it.

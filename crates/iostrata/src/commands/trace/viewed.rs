@@ -7,10 +7,10 @@ use iostrata_core::trace::TraceResult;
 use iostrata_report::markdown;
 
 use crate::cli::Trace;
-use crate::commands::markdown::Markdown;
 use crate::commands::report::read::{self, Saved};
 use crate::commands::report::viewers;
-use crate::commands::viewers::Viewers;
+use crate::commands::written::Markdown;
+use crate::commands::written::Viewers;
 use crate::error::Failure;
 
 /// The requested files. They are checked to be writable before the program is started.

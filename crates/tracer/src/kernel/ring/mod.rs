@@ -5,10 +5,10 @@ mod flight;
 use std::io;
 use std::os::fd::BorrowedFd;
 
+use flight::{Direction, Flight, Transfer};
 use io_uring::IoUring;
 
-use super::aligned::AlignedBuffer;
-use flight::{Direction, Flight, Transfer};
+use super::region::AlignedBuffer;
 
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

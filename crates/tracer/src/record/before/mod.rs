@@ -5,7 +5,6 @@
 //! has taken effect by then. A copy in advance misses nothing, stops no process, and works the same
 //! for every back end. A second scan finds changes that other processes made meanwhile.
 
-mod contents;
 mod look;
 mod outside;
 mod walk;

@@ -17,10 +17,9 @@ use iostrata_core::record::{
 use rustix::fs::{CWD, Statx, fstatfs, readlinkat};
 use rustix::io::Errno;
 
-use super::contents;
 use super::look::{
     Place, Version, extended, id_of, kind_of, look, mount_of, names_in, open_directory, open_file,
-    place_of, version_of,
+    place_of, ranges, store, version_of,
 };
 use crate::clock::now_ns;
 use crate::record::nodes::Nodes;
@@ -227,7 +226,7 @@ impl<'a, W: Write> Walk<'a, W> {
         is: &Statx,
         file: &File,
     ) -> io::Result<Option<Vec<(u64, Payload)>>> {
-        let ranges = match contents::ranges(file, is.stx_size) {
+        let ranges = match ranges(file, is.stx_size) {
             Ok(ranges) => ranges,
             Err(error) => {
                 self.unreadable(&at.path, &error);
@@ -243,7 +242,7 @@ impl<'a, W: Write> Walk<'a, W> {
         self.left_bytes = left;
         let mut kept = Vec::new();
         for range in ranges {
-            let Some(payload) = contents::store(file, range, self.log)? else {
+            let Some(payload) = store(file, range, self.log)? else {
                 self.unreadable(
                     &at.path,
                     &"it is shorter than its length, or cannot be read",
