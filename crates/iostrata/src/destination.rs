@@ -79,7 +79,6 @@ impl To {
 }
 
 impl Destination {
-    /// Opens the file of `--json`, or standard output for `-`.
     pub(crate) fn open(path: PathBuf) -> Result<Self, Failure> {
         Self::open_for("--json", path)
     }

@@ -18,7 +18,6 @@ impl<'a> Named<'a> {
         Self { option: None, path }
     }
 
-    /// The file that an option writes, if given.
     pub(crate) fn output(option: &'static str, path: Option<&'a Path>) -> Option<Self> {
         path.map(|path| Self {
             option: Some(option),

@@ -38,9 +38,6 @@ impl std::fmt::Debug for Mask {
 
 impl Mask {
     /// The mask of this thread.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn own() -> io::Result<Self> {
         block(&empty())
     }
@@ -60,9 +57,6 @@ impl Mask {
 
 impl Held {
     /// Starts blocking. Call it before there are other threads, which would receive the signals.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn begin() -> io::Result<Self> {
         let before = block(&asking())?;
         Ok(Self { before })
@@ -79,9 +73,6 @@ impl Held {
     }
 
     /// Becomes readable when a signal arrives that is not ignored; the signal stays pending.
-    ///
-    /// # Errors
-    /// The kernel's error.
     pub fn descriptor(&self) -> io::Result<OwnedFd> {
         let mut set = empty();
         for signal in ASKING.into_iter().filter(|signal| !is_ignored(*signal)) {

@@ -28,7 +28,6 @@ pub(crate) fn run(options: &ManPages) -> Result<(), Failure> {
 }
 
 struct Page {
-    /// Name of its file.
     name: String,
     text: String,
 }

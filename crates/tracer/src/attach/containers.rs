@@ -27,9 +27,6 @@ pub enum ContainerError {
 
 impl Hierarchy {
     /// The control group of a running container: by its name, its ID, or the beginning of that.
-    ///
-    /// # Errors
-    /// When none or several are meant.
     pub fn container(&self, name: &str) -> Result<Group, ContainerError> {
         let by_name = listed(Path::new("/"), name);
         if let Some(id) = by_name.as_deref()

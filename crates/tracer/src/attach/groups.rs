@@ -51,9 +51,6 @@ pub struct Hierarchy {
 
 impl Hierarchy {
     /// That of this machine.
-    ///
-    /// # Errors
-    /// When none is mounted.
     pub fn read() -> Result<Self, GroupError> {
         let mounts =
             Mounts::read(&Roots::default()).map_err(|_no_table| GroupError::NoHierarchy)?;
@@ -69,9 +66,6 @@ impl Hierarchy {
     }
 
     /// The group of a path: that of its directory, or the one in `/proc/PID/cgroup`.
-    ///
-    /// # Errors
-    /// When there is none, or it is of version 1.
     pub fn group(&self, path: &Path) -> Result<Group, GroupError> {
         let typed = || path.to_string_lossy().into_owned();
         let kind = |directory: &Path| {

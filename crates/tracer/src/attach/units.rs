@@ -23,9 +23,6 @@ pub enum UnitError {
 
 impl Hierarchy {
     /// The control group of a running unit, a service unless its name says another kind.
-    ///
-    /// # Errors
-    /// When there is none, or several.
     pub fn unit(&self, name: &str) -> Result<Group, UnitError> {
         let unit = full(name);
         // systemd itself, where it runs (sd_booted(3)).

@@ -192,11 +192,7 @@ pub struct EbpfObserver {
 }
 
 impl EbpfObserver {
-    /// Loads the programs with the usual limits.
-    ///
-    /// # Errors
-    /// When the kernel or the user's privileges allow none of it; a part that is
-    /// refused is listed in [`Observer::missing`] instead.
+    /// Loads the programs with the usual limits. A part that is refused is listed in [`Observer::missing`].
     pub fn open() -> Result<Self, OpenError> {
         Self::with_limits(Limits::default())
     }

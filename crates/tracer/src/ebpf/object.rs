@@ -152,7 +152,6 @@ impl Object {
         Ok(stops)
     }
 
-    /// Another descriptor for that table.
     pub(super) fn stops_fd(&self) -> Result<OwnedFd, MapError> {
         match self.ebpf.map("stops") {
             Some(Map::HashMap(map)) => another(map),

@@ -113,10 +113,6 @@ const LOSSES: [(u32, Countable, Reason); 9] = [
 const NO_ROOM: Reason = Reason::FileTableFullByProcess;
 
 impl Watch {
-    /// Loads the programs.
-    ///
-    /// # Errors
-    /// When the kernel or the user's privileges allow none of it.
     pub fn open(limits: &Limits) -> Result<Self, OpenError> {
         let object = Object::load(limits)?;
         let ring = object.ring();

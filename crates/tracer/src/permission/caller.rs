@@ -43,9 +43,6 @@ pub fn may_trace_all() -> bool {
 
 /// Fails unless this user may trace the process: by the same credentials, or by a `CAP_SYS_PTRACE`
 /// of its own. The kernel is asked, so that its security modules are too.
-///
-/// # Errors
-/// The kernel's answer to that user.
 pub fn may_trace(pid: u32) -> io::Result<()> {
     // Credentials belong to a thread, and this thread ends with its query.
     let asking = thread::Builder::new().spawn(move || {

@@ -207,7 +207,6 @@ impl Session {
         self.watch.status()
     }
 
-    /// Traced threads.
     pub fn alive(&self) -> u64 {
         self.watch.alive.load(Ordering::Acquire)
     }

@@ -33,7 +33,6 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Inspects the program that a process has executed.
     pub(super) fn executed(&mut self, process: Tid) {
         let link = format!("/proc/{process}/exe");
         if self.unprivileged.is_none() && is_held_back(process) && gives_privileges(&link) {

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 /// Shared by both threads.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Number of traced threads.
     pub(super) alive: AtomicU64,
     pub(super) stops: AtomicU64,
     pub(super) executed: AtomicBool,

@@ -45,7 +45,6 @@ impl Feed {
         self.recording.path()
     }
 
-    /// A call without payload.
     pub(crate) fn ended(&mut self, mut ended: Ended) {
         let (call, argument) = (ended.call, ended.argument);
         let Some(event) = decode::logged(&mut ended) else {

@@ -92,9 +92,6 @@ impl Unfinished {
 
     /// Checks the log against the files and ends it. Reads the written files, so page-cache queries
     /// must come first.
-    ///
-    /// # Errors
-    /// When the end of the log could not be written.
     pub fn finish(self) -> Result<Recorded, RecordError> {
         let path = self.feed.path().to_owned();
         let mut failed = Vec::new();
@@ -122,20 +119,13 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates the log and the thread that writes it.
-    ///
-    /// # Errors
-    /// When the file cannot be created, exists, or cannot be written to.
+    /// Creates the log, which must not exist, and the thread that writes it.
     pub fn create(path: &Path, begin: &Begin) -> Result<Self, RecordError> {
         Self::with_before(path, begin, &Before::default())
     }
 
     /// The same, for a log that also has the files from before the program, which must not have
-    /// started.
-    ///
-    /// # Errors
-    /// When the file cannot be created, exists, or cannot be written to, or a directory does not
-    /// exist. No log is left behind then.
+    /// started. No log is left behind after an error.
     pub fn with_before(path: &Path, begin: &Begin, before: &Before) -> Result<Self, RecordError> {
         let kept = before.resolved();
         let directories =

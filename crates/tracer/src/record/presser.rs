@@ -21,9 +21,6 @@ pub struct Presser {
 
 impl Presser {
     /// Makes the file, or takes the one that is there.
-    ///
-    /// # Errors
-    /// When it cannot be made.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
@@ -43,9 +40,6 @@ impl Presser {
 
     /// Changes the file's mode and syncs it, which commits what the file system has to commit, and at once: a sync of
     /// data would wait behind the data of others.
-    ///
-    /// # Errors
-    /// When the file system is full, or its device fails.
     pub fn press(&mut self) -> io::Result<()> {
         self.presses = self.presses.wrapping_add(1);
         let mode = 0o600 | (self.presses & 1);

@@ -20,7 +20,6 @@ pub(crate) struct Mount {
     pub(crate) root: PathBuf,
     pub(crate) point: PathBuf,
     pub(crate) options: String,
-    /// File-system type.
     pub(crate) kind: String,
     pub(crate) source: PathBuf,
     /// Options of the superblock, still escaped: a comma inside a value is `\054`.

@@ -82,7 +82,6 @@ impl Entry {
         }
     }
 
-    /// Bytes resident now; `None` when unknown.
     pub(super) fn resident_bytes(&self) -> Option<u64> {
         self.row.now().map(|cached| cached.resident_bytes)
     }

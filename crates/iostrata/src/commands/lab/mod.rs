@@ -198,8 +198,7 @@ fn announce(planned: &[Planned], choice: &Choice, run: &RunSettings, targets: &[
     }
 }
 
-/// Runs them one after the other until the user ends the run or one fails. Earlier results
-/// are returned all the same.
+/// When the user ends the run or one fails, earlier results are returned all the same.
 fn measure(
     planned: &[Planned],
     choice: &Choice,

@@ -35,8 +35,6 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Decides from the options and the user's privileges.
-    ///
     /// Called before the first thread is started: mounts become private here.
     pub(crate) fn from_options(
         options: &Lab,

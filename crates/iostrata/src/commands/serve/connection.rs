@@ -63,10 +63,7 @@ impl Connection {
         now >= self.until
     }
 
-    /// Does what can be done without waiting.
-    ///
-    /// # Errors
-    /// When there is nothing more to be done.
+    /// Does what can be done without waiting. Fails when there is nothing more to be done.
     pub(super) fn go_on(&mut self, metrics: &mut Metrics) -> io::Result<()> {
         match self.step(metrics) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),

@@ -36,10 +36,7 @@ struct Found {
     unlisted: u64,
 }
 
-/// The processes that the options name; `None` if a program is started.
-///
-/// # Errors
-/// If no process matches.
+/// The processes that the options name; `None` if a program is started. Fails if no process matches.
 pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
     let by_stops = options.backend == Some(TraceBackend::Ptrace);
     let options = &options.attach;

@@ -13,8 +13,6 @@ use crate::cli::Checks;
 use crate::error::Failure;
 use crate::ui::{self, Canvas};
 
-/// Prints the findings that fail the run.
-///
 /// The program's own failure keeps its code. A budget that cannot be judged is a failure of iostrata.
 pub(super) fn judge(
     result: &TraceResult,

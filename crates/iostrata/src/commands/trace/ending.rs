@@ -24,8 +24,6 @@ use crate::ui;
 /// Time between checks of what is still running.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
-/// Decides whether the observation should end.
-///
 /// While the program runs, its signals are its own: the terminal sends Ctrl-C to it as well,
 /// and a signal sent only to iostrata is passed on. Afterwards, and for an attached process,
 /// signals end the observation.

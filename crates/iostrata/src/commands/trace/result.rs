@@ -16,8 +16,6 @@ use super::recording;
 use crate::cli::Trace;
 use crate::error::Failure;
 
-/// Joins the observation with what is read from the kernel afterwards.
-///
 /// A part that fails is listed as missing; the rest of the result stays.
 pub(super) fn assemble(
     options: &Trace,

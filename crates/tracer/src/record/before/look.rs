@@ -151,10 +151,7 @@ pub(super) fn ranges(file: &File, size_bytes: u64) -> io::Result<Vec<(u64, u64)>
     Ok(ranges)
 }
 
-/// Stores a range. `Ok(None)` when the file could not be read completely.
-///
-/// # Errors
-/// When the log cannot be written to.
+/// Stores a range. `Ok(None)` when the file could not be read completely; errors are of the log.
 pub(super) fn store<W: Write>(
     file: &File,
     (from, to): (u64, u64),

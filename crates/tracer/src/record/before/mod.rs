@@ -30,10 +30,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Absolute paths of the directories, without symbolic links.
-    ///
-    /// # Errors
-    /// When a directory cannot be copied: which, and why.
+    /// Absolute paths of the directories, without symbolic links. The error is of one that cannot be copied.
     pub(super) fn resolved(&self) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
         let resolved =
             |directory: &PathBuf| resolve(directory).map_err(|error| (directory.clone(), error));

@@ -48,7 +48,6 @@ pub(in crate::record) struct Nodes {
 }
 
 impl Nodes {
-    /// A file was seen for the first time.
     pub(in crate::record) fn saw(&mut self, named: NamedFile) {
         if is_without_contents(&named.filesystem) {
             self.without_contents.insert(named.file);
