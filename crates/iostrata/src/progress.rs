@@ -14,7 +14,6 @@ use crate::ui::say;
 /// Time between two lines without a terminal: silence never exceeds 10 s.
 const BETWEEN_LINES: Duration = Duration::from_secs(8);
 
-/// Progress of one experiment.
 pub(crate) struct Bar {
     drawn: ProgressBar,
     lines: Option<Lines>,

@@ -37,7 +37,6 @@ const ITERATORS: [&str; 2] = ["adopt", "look"];
 /// The kernel's type names for them.
 const ITERATOR: &str = "bpf_iter_task";
 
-/// The programs that the kernel accepted.
 pub(super) struct Programs {
     pub(super) ebpf: Ebpf,
     /// Programs that may be attached, and their subjects.

@@ -33,14 +33,12 @@ pub(super) struct Settings<'a> {
     pub(super) entries: HashMap<&'a str, u32>,
 }
 
-/// The maps of an object.
 pub(super) struct Made {
     maps: HashMap<String, MapData>,
     /// The object's types, in the kernel.
     types: Option<Arc<OwnedFd>>,
 }
 
-/// An object whose programs can be loaded.
 pub(super) struct Ebpf {
     maps: HashMap<String, Map>,
     programs: HashMap<String, Program>,

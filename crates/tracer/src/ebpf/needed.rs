@@ -20,7 +20,6 @@ const FUNC: u32 = 12;
 const TYPE_TAG: u32 = 18;
 const ENUM64: u32 = 19;
 
-/// Ids of tracepoints and functions.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
     tracepoints: HashMap<Vec<u8>, u32>,
@@ -37,7 +36,6 @@ impl Hooks {
     }
 }
 
-/// The offset of each type.
 pub(super) struct Index<'a> {
     parts: Parts<'a>,
     /// Offsets by id. Id 0 is void, which has none.
@@ -218,7 +216,6 @@ impl Starts {
     }
 }
 
-/// Types and names that are being chosen.
 struct Part {
     types: Vec<u8>,
     names: Vec<u8>,

@@ -60,7 +60,6 @@ pub(super) enum Log {
     IfRefused,
 }
 
-/// A program, with all it calls.
 pub(super) struct Program {
     pub(super) name: [u8; NAME_BYTES],
     pub(super) license: CString,

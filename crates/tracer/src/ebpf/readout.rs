@@ -229,7 +229,6 @@ pub(super) fn alive(ebpf: &Ebpf) -> Result<u64, MapError> {
     Array::<_, u64>::try_from(map(ebpf, "alive")?)?.get(&0, 0)
 }
 
-/// What the kernel side learnt about the tree.
 pub(super) fn known(ebpf: &Ebpf) -> Result<Observer, MapError> {
     Array::<_, Observer>::try_from(map(ebpf, "observers")?)?.get(&0, 0)
 }
@@ -416,7 +415,6 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .collect()
 }
 
-/// The original of a copy.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     of: HashMap<FileKey, FileKey>,

@@ -65,7 +65,6 @@ pub struct Taken {
     pub missing: Vec<Gap>,
 }
 
-/// Watches all processes of the machine.
 pub struct Watch {
     object: Object,
     config: Config,

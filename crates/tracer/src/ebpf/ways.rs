@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use super::types::TRACEPOINT;
 use iostrata_core::gap::Stratum;
 
-/// The attachment point of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hook {
     /// A tracepoint with typed arguments.

@@ -10,7 +10,6 @@ use crate::page_cache::page_outs;
 use crate::permission::{self, Known};
 use crate::stack::{self, Roots, StackError};
 
-/// The environment that this kernel runs in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Virtualization {
     /// Name of the hypervisor, or only that there is one.

@@ -107,7 +107,6 @@ impl Unfinished {
     }
 }
 
-/// A log in progress.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,

@@ -26,7 +26,6 @@ const PYTHON: &str = "_PyEval_EvalFrameDefault";
 
 const MADE: &str = "JIT-compiled code";
 
-/// A frame as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     text: String,
@@ -76,7 +75,6 @@ impl Named {
     }
 }
 
-/// A stack as text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
     pub(super) stack: Arc<[String]>,

@@ -9,7 +9,6 @@ use iostrata_core::doctor::DeviceNumber;
 
 use super::{Roots, StackError};
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) id: u64,

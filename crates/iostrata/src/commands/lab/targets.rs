@@ -21,7 +21,6 @@ use crate::ui;
 /// Smallest image: room for a log or journal of ordinary size, whatever the cases need.
 const IMAGE_BYTES: u64 = 512 << 20;
 
-/// The file systems to measure.
 #[derive(Debug)]
 pub(crate) struct Choice {
     host: bool,

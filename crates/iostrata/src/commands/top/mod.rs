@@ -36,7 +36,6 @@ pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
     watch(options, &interrupt, source.as_mut())
 }
 
-/// A source of intervals, and who looks at them.
 struct Watched<'a> {
     source: &'a mut dyn Source,
     interrupt: &'a Interrupt,

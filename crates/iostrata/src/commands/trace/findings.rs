@@ -19,7 +19,6 @@ use crate::{GUARD, WORKLOAD};
 /// With this number of files, the summary alone takes as long as the user should have to wait.
 const MANY_FILES: usize = 1000;
 
-/// How savings are determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measuring {
     /// They are computed only.

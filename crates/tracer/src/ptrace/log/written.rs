@@ -19,7 +19,6 @@ use crate::ptrace::tasks::Entered;
 use crate::record::batch::{Destination, Item, Part};
 use crate::record::offsets::Landing;
 
-/// The state of a call that writes.
 #[derive(Debug)]
 pub(super) struct Write {
     aim: Option<Aim>,

@@ -85,7 +85,6 @@ enum Waited {
     Interrupted(Interrupted),
 }
 
-/// What a wait for keys ended with.
 enum Input {
     None,
     /// A key, or a signal, which may be that of another size.

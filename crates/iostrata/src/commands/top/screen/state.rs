@@ -36,7 +36,6 @@ pub(super) enum Asked {
     Quit,
 }
 
-/// The choices of the user, and the last interval.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) by: By,

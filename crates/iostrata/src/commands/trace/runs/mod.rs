@@ -25,7 +25,6 @@ use crate::cli::{Runs, Trace, TraceBackend};
 use crate::error::Failure;
 use crate::progress::Bar;
 
-/// The outcome of the runs before the observed one.
 pub(super) struct Before {
     timed: TimedRuns,
     files: Option<Files>,
