@@ -57,43 +57,31 @@ impl Failure {
             Self::Cannot(message) => (format!("error: {message}"), 3),
             Self::Input(message) => (format!("error: {message}"), 4),
             Self::Program { message, code } => (format!("error: {message}"), code),
-            Self::Interrupted { by, rows } => {
-                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
-                let message = match rows {
-                    0 => format!(
-                        "{by} before the first row was complete: there is nothing to \
-                                  show"
-                    ),
-                    _ => format!("{by}: the result holds the completed rows"),
-                };
-                (message, code)
-            }
-            Self::Ended(by) => {
-                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
-                (
-                    format!("{by}: the result holds what was found until then"),
-                    code,
-                )
-            }
-            Self::BetweenRuns { by, label } => {
-                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
-                let message = format!(
-                    "{by} in {label}: the program was ended, was not observed, and there is nothing to show"
-                );
-                (message, code)
-            }
-            Self::NotBegun(by) => {
-                let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
-                let message = format!(
-                    "{by} before the observation began: no program was started, and there is nothing \
-                     to show"
-                );
-                (message, code)
-            }
+            Self::Interrupted { by, rows: 0 } => by_signal(
+                by,
+                " before the first row was complete: there is nothing to show",
+            ),
+            Self::Interrupted { by, .. } => by_signal(by, ": the result holds the completed rows"),
+            Self::Ended(by) => by_signal(by, ": the result holds what was found until then"),
+            Self::BetweenRuns { by, label } => by_signal(
+                by,
+                &format!(
+                    " in {label}: the program was ended, was not observed, and there is nothing to show"
+                ),
+            ),
+            Self::NotBegun(by) => by_signal(
+                by,
+                " before the observation began: no program was started, and there is nothing to show",
+            ),
         };
         ui::say(&message);
         ExitCode::from(code)
     }
+}
+
+fn by_signal(by: Interrupted, what: &str) -> (String, u8) {
+    let code = u8::try_from(128 + by.signal).unwrap_or(u8::MAX);
+    (format!("{by}{what}"), code)
 }
 
 /// After a panic: says that this is a defect of iostrata.

@@ -161,18 +161,19 @@ fn make(base: &Path) -> io::Result<PathBuf> {
 fn named(path: &Path) -> io::Result<Place> {
     match place::find(path)? {
         Found::Name(place) => Ok(place),
-        Found::Directory | Found::Descriptor(_) => Err(Errno::EXIST.into()),
+        Found::Directory | Found::Descriptor(_) => Err(Errno::NOTDIR.into()),
     }
 }
 
 fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
-    let place = match place::find(path)? {
-        Found::Name(place) => place,
-        Found::Directory | Found::Descriptor(_) => return Err(Errno::NOTDIR.into()),
-    };
+    let place = named(path)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = openat(place.directory(), place.name(), flags, Mode::empty())?;
-    Ok(opened)
+    Ok(openat(
+        place.directory(),
+        place.name(),
+        flags,
+        Mode::empty(),
+    )?)
 }
 
 /// A directory that others may write to, or own, is refused.

@@ -17,6 +17,10 @@ pub(crate) const O_APPEND: u32 = 0o2_000;
 pub(crate) const O_DSYNC: u32 = 0o10_000;
 /// `__O_TMPFILE`
 pub(crate) const TMPFILE: u32 = 0o20_000_000;
+/// include/uapi/linux/fs.h
+pub(crate) const RWF_APPEND: u64 = 0x10;
+/// `RWF_DSYNC | RWF_SYNC`
+pub(crate) const RWF_DURABLE: u64 = 2 | 4;
 const AT_REMOVEDIR: u64 = 0x200;
 const MS_SYNC: u64 = 4;
 

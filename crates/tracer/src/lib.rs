@@ -22,7 +22,6 @@ pub mod memory;
 #[path = "../../core/tests/mutation/mod.rs"]
 mod mutation;
 pub mod page_cache;
-mod paths;
 pub mod permission;
 pub mod program;
 pub mod ptrace;

@@ -8,7 +8,6 @@ mod exports;
 mod hints;
 mod lab;
 mod report;
-mod serve;
 mod shown;
 mod top;
 mod trace;
@@ -28,9 +27,8 @@ pub(crate) use exports::{Exports, Html, Markdown, Viewers};
 pub(crate) use hints::parsed;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use report::{LogLimits, Report};
-pub(crate) use serve::Serve;
 pub(crate) use shown::{SHOWN, Shown};
-pub(crate) use top::Top;
+pub(crate) use top::{Serve, Top};
 pub(crate) use trace::{Checks, Purpose, Runs, Savings, Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system

@@ -34,7 +34,10 @@ impl EbpfObserver {
             let before = adopted;
             adopted = self.known()?.adopted;
             if adopted == 0 && self.config.wants & wants::GROUPS == 0 {
-                return Err(nobody(whom));
+                return Err(ObserveError {
+                    doing: format!("observe {whom}"),
+                    cause: "the kernel shows no threads of it: it has ended".to_owned(),
+                });
             }
             if adopted == before {
                 // Attaching takes longer than many programs run, so their first moment starts after
@@ -84,12 +87,5 @@ impl EbpfObserver {
 
     pub(super) fn known(&self) -> Result<Observer, ObserveError> {
         readout::known(&self.object.ebpf).map_err(|e| error("read the eBPF maps", &e))
-    }
-}
-
-fn nobody(whom: &str) -> ObserveError {
-    ObserveError {
-        doing: format!("observe {whom}"),
-        cause: "the kernel shows no threads of it: it has ended".to_owned(),
     }
 }

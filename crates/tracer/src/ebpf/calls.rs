@@ -2,8 +2,9 @@
 
 use syscalls::Sysno;
 
-use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, TOLD_BASE, call, path, told_by};
-use super::{attributes, moments, told, uring};
+use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, TOLD_BASE, call, extra, path, told_by};
+use super::{moments, told, uring};
+use crate::record::attributes::is_one;
 
 /// All system calls of this architecture. The library's `Sysno::iter` omits the last.
 pub(crate) fn all() -> impl Iterator<Item = Sysno> {
@@ -54,18 +55,14 @@ pub(crate) const CLONE: u32 =
 /// The call table for the kernel side: the position of the file, and the effect of the call.
 pub(super) fn table(recorded: bool) -> [u32; SYSCALLS] {
     of_each(|number| {
-        let added = if recorded {
-            attributes::meaning(number)
-        } else {
-            0
-        };
+        let added = if recorded { attribute_bits(number) } else { 0 };
         meaning(number) | added
     })
 }
 
 /// The path table for the kernel side: which arguments are paths.
 pub(super) fn paths(recorded: bool) -> [u8; SYSCALLS] {
-    of_each(|number| match attributes::paths_of(number) {
+    of_each(|number| match attribute_paths(number) {
         0 => paths_of(number),
         style if recorded => style,
         _ => paths_of(number),
@@ -74,7 +71,7 @@ pub(super) fn paths(recorded: bool) -> [u8; SYSCALLS] {
 
 /// The table of other arguments in memory for the kernel side.
 pub(super) fn extras() -> [u16; SYSCALLS] {
-    of_each(attributes::extra_of)
+    of_each(attribute_extra)
 }
 
 /// The table of calls that only their arguments distinguish, for the kernel side.
@@ -284,6 +281,43 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
         N::symlinkat => path::THIRD_AT,
         _ => 0,
     }
+}
+
+/// [`call`] bits that recording adds.
+pub(super) fn attribute_bits(number: Sysno) -> u32 {
+    use Sysno as N;
+    match number {
+        N::fcntl => call::STEP | call::COMMAND,
+        N::ioctl => call::STEP | call::COMMAND | call::STOPS,
+        N::fchmod | N::fchown | N::fsetxattr | N::fremovexattr => call::FD_FIRST | call::STEP,
+        other if is_one(other.name()) => call::STEP | call::TOUCHES,
+        _ => 0,
+    }
+}
+
+/// Which arguments are paths, one of [`path`], for calls that matter only in a recording.
+pub(super) fn attribute_paths(number: Sysno) -> u8 {
+    use Sysno as N;
+    match number {
+        N::utime => path::FIRST,
+        N::futimesat | N::fchmodat2 => path::AT,
+        N::setxattr | N::lsetxattr | N::removexattr | N::lremovexattr => path::AND_NAME,
+        N::fsetxattr | N::fremovexattr => path::ONLY_NAME,
+        _ => 0,
+    }
+}
+
+/// Other data in memory: the number of the argument that points to it, from 1, and its length.
+pub(super) fn attribute_extra(number: Sysno) -> u16 {
+    use Sysno as N;
+    let (argument, bytes) = match number {
+        N::utime => (2, 16),
+        N::utimes => (2, 32),
+        N::futimesat | N::utimensat | N::ioctl => (3, 32),
+        N::setxattr | N::lsetxattr | N::fsetxattr => (3, extra::LENGTH | 3),
+        _ => return 0,
+    };
+    bytes << 8 | argument
 }
 
 #[cfg(test)]

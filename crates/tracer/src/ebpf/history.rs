@@ -13,15 +13,13 @@ use iostrata_core::trace::{
 use zerocopy::FromBytes as _;
 
 use super::calls;
-use super::names::{Names, Place, beneath, up_to_nul};
-use super::requests::Requests;
+use super::names::{Names, Place, beneath, normal, up_to_nul};
 use super::stream::file_id;
-use super::touched::{self, By, Meant, Touch, Touches};
+use super::touched::{self, By, Meant, Requests, Touch, Touches};
 use super::wire::{
     FileKey, NOT_KNOWN, ReportEvent, RunEvent, StepEvent, Submission, TaskEvent, run,
 };
 use crate::decode::{self, Ended, Inode, TMPFILE, outcome, synced};
-use crate::paths;
 use crate::record::attributes;
 use crate::sites::Sites;
 
@@ -42,7 +40,7 @@ pub(super) struct History {
     as_text: u64,
     /// Calls of `truncate` whose file was not known.
     truncated: u64,
-    /// Operations of `io_uring` whose paths the kernel did not expose.
+    /// Operations of `io_uring` whose paths the kernel did not expose: since Linux 7.0 it reads them when it starts one.
     untold: u64,
 }
 
@@ -82,8 +80,16 @@ impl History {
         );
         as_text
             .into_iter()
-            .chain(unknown_files(self.truncated))
-            .chain(unknown_paths(self.untold))
+            .chain(Gap::counted(
+                self.truncated,
+                Countable::Truncates,
+                Reason::TruncatedUnknown,
+            ))
+            .chain(Gap::counted(
+                self.untold,
+                Countable::RingNameOperations,
+                Reason::PathsUnseen,
+            ))
             .collect()
     }
 
@@ -429,8 +435,8 @@ impl History {
         let base = file_id(base).and_then(|base| self.names.directory(base));
         let path = match (text.first()?, base) {
             // A program that has called chroot(2) has another root.
-            (_, Some(base)) => paths::normal(&beneath(base, text)),
-            (b'/', None) => paths::normal(text),
+            (_, Some(base)) => normal(&beneath(base, text)),
+            (b'/', None) => normal(text),
             (_, None) => text.to_vec(),
         };
         Some(Named { path, place: None })
@@ -485,16 +491,6 @@ impl From<Resolved> for Ended {
             extra: step.extra,
         }
     }
-}
-
-/// `truncate` identifies its file only by a path.
-fn unknown_files(truncated: u64) -> Option<Gap> {
-    Gap::counted(truncated, Countable::Truncates, Reason::TruncatedUnknown)
-}
-
-/// Since Linux 7.0 the kernel reads the paths of an operation when it starts it.
-fn unknown_paths(untold: u64) -> Option<Gap> {
-    Gap::counted(untold, Countable::RingNameOperations, Reason::PathsUnseen)
 }
 
 /// The last name of a path, and the part before it.

@@ -5,7 +5,6 @@
 
 mod adoption;
 mod aio;
-mod attributes;
 pub(crate) mod calls;
 mod casts;
 #[cfg(test)]
@@ -27,7 +26,6 @@ mod object;
 mod payload;
 mod program;
 mod readout;
-mod requests;
 mod skipped;
 mod stopping;
 mod stream;

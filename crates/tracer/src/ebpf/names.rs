@@ -8,7 +8,6 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use super::stream::file_id;
 use super::wire::{NameEvent, path};
-use crate::paths;
 use crate::stack::mountinfo::Mounts;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -197,7 +196,7 @@ impl Names {
             [Some((from, to)), other]
                 .into_iter()
                 .flatten()
-                .find_map(|(old, new)| paths::moved(path, old, new))
+                .find_map(|(old, new)| moved(path, old, new))
         };
         for path in self.directories.values_mut() {
             if let Some(new) = moved(path) {
@@ -233,6 +232,28 @@ fn without_place(kind: FileKind, event: &NameEvent, name: &[u8]) -> Vec<u8> {
 pub(super) fn up_to_nul(text: &[u8]) -> &[u8] {
     let end = text.iter().position(|byte| *byte == 0);
     &text[..end.unwrap_or(text.len())]
+}
+
+/// Removes `.`, `..` and doubled slashes from an absolute path. Symbolic links stay: the part after
+/// a `..` that follows one may be elsewhere.
+pub(crate) fn normal(path: &[u8]) -> Vec<u8> {
+    let mut names: Vec<&[u8]> = Vec::new();
+    for name in path.split(|byte| *byte == b'/') {
+        match name {
+            b"" | b"." => {}
+            b".." => {
+                names.pop();
+            }
+            name => names.push(name),
+        }
+    }
+    [b"/", names.join(&b'/').as_slice()].concat()
+}
+
+/// The path after `from` was renamed to `to`; `None` when it does not lie below `from`.
+pub(crate) fn moved(path: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+    let rest = path.strip_prefix(from)?;
+    (rest.is_empty() || rest.starts_with(b"/")).then(|| [to, rest].concat())
 }
 
 #[cfg(test)]
@@ -379,5 +400,19 @@ mod tests {
         names.moved(b"/five", b"/one/six", false);
         let path = names.path_at(names.place_of(id(2)).unwrap());
         assert_eq!(path.as_deref(), Some(&b"/one/six/b"[..]));
+    }
+
+    #[test]
+    fn dots_and_doubled_slashes_go() {
+        assert_eq!(normal(b"/a/./b//c/../d"), b"/a/b/d");
+        assert_eq!(normal(b"/../.."), b"/");
+        assert_eq!(normal(b"/a/\xff"), b"/a/\xff");
+    }
+
+    #[test]
+    fn only_what_lies_below_moves() {
+        assert_eq!(moved(b"/a/b", b"/a", b"/c"), Some(b"/c/b".to_vec()));
+        assert_eq!(moved(b"/a", b"/a", b"/c"), Some(b"/c".to_vec()));
+        assert_eq!(moved(b"/ab", b"/a", b"/c"), None);
     }
 }

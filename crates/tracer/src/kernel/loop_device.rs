@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags, fstat, major, minor, open};
 use rustix::io::Errno;
+use zerocopy::FromZeros;
 
 const CONTROL: &str = "/dev/loop-control";
 
@@ -32,6 +33,7 @@ const LO_FLAGS_DIRECT_IO: u32 = 16;
 const BLKBSZSET: libc::Ioctl = 0x4008_1271;
 
 /// `struct loop_info64`, whose fields all begin with `lo_`.
+#[derive(FromZeros)]
 #[repr(C)]
 struct LoopInfo64 {
     device: u64,
@@ -47,24 +49,6 @@ struct LoopInfo64 {
     crypt_name: [u8; 64],
     encrypt_key: [u8; 32],
     init: [u64; 2],
-}
-
-impl LoopInfo64 {
-    const ZERO: Self = Self {
-        device: 0,
-        inode: 0,
-        rdevice: 0,
-        offset: 0,
-        sizelimit: 0,
-        number: 0,
-        encrypt_type: 0,
-        encrypt_key_size: 0,
-        flags: 0,
-        file_name: [0; 64],
-        crypt_name: [0; 64],
-        encrypt_key: [0; 32],
-        init: [0; 2],
-    };
 }
 
 /// `struct loop_config`.
@@ -260,7 +244,7 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>, block_size_bytes: u32) -> Resul
         block_size: block_size_bytes,
         info: LoopInfo64 {
             flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
-            ..LoopInfo64::ZERO
+            ..LoopInfo64::new_zeroed()
         },
         reserved: [0; 8],
     };
@@ -273,7 +257,7 @@ fn bind(device: &OwnedFd, image: BorrowedFd<'_>, block_size_bytes: u32) -> Resul
 
 /// The flags in effect, possibly fewer than requested.
 fn flags(device: &OwnedFd) -> Result<u32, Errno> {
-    let mut info = LoopInfo64::ZERO;
+    let mut info = LoopInfo64::new_zeroed();
     // SAFETY: the kernel fills one `struct loop_info64`, whose layout is asserted above.
     errno(super::outcome(unsafe {
         libc::ioctl(

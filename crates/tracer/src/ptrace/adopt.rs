@@ -40,7 +40,7 @@ pub(super) fn seize_trees(
                     }
                     Err(error) if roots.contains(&process) => return Err((process, error)),
                     Err(_) => {
-                        recorder.refused(1);
+                        recorder.notes.refused += 1;
                         refused.insert(thread);
                         continue;
                     }

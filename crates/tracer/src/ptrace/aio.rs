@@ -12,7 +12,7 @@ use super::identity::Open;
 use super::memory;
 use super::place::descriptor;
 use super::request::Tid;
-use crate::decode::{outcome, synced};
+use crate::decode::{RWF_APPEND, RWF_DURABLE, outcome, synced};
 
 /// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
 const PREADV: u64 = 7;
@@ -20,10 +20,6 @@ const PWRITEV: u64 = 8;
 /// Operations that move as many bytes as their length states.
 const PREAD: u64 = 0;
 const PWRITE: u64 = 1;
-/// `RWF_DSYNC | RWF_SYNC` (`include/uapi/linux/fs.h`)
-const DURABLE: u64 = 6;
-/// The same, as the type of the control block's field.
-const RWF_APPEND: u64 = 0x10;
 /// `UIO_MAXIOV`
 const MOST_VECTORS: u64 = 1024;
 
@@ -80,7 +76,7 @@ impl Queue {
                     offset
                 },
                 bytes: asked(tid, opcode, buffer, bytes),
-                durable: (key >> 32) & DURABLE != 0,
+                durable: (key >> 32) & RWF_DURABLE != 0,
             };
             if let Some(old) = self.submissions.insert((process, block), submission) {
                 self.without_result += 1;

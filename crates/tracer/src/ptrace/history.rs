@@ -8,10 +8,7 @@ use syscalls::Sysno;
 use super::calls::call;
 use super::identity::Open;
 use super::tasks::Entered;
-use crate::decode::{self, Ended};
-
-/// `RWF_DSYNC` and `RWF_SYNC` (include/uapi/linux/fs.h).
-const RWF_DURABLE: u64 = 2 | 4;
+use crate::decode::{self, Ended, RWF_DURABLE};
 
 /// The history's entry for a call.
 pub(super) fn did(call: Call, entered: Entered, file_by_path: Option<FileId>) -> Option<Did> {

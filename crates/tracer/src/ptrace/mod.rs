@@ -18,7 +18,6 @@
 mod adopt;
 mod aio;
 mod calls;
-mod clones;
 mod descriptions;
 mod descriptors;
 mod duplicate;
@@ -28,7 +27,6 @@ mod history;
 mod identity;
 mod log;
 mod lower;
-mod mappings;
 mod memory;
 mod notes;
 mod operations;
@@ -147,8 +145,9 @@ impl Session {
     ) -> Result<Self, TraceError> {
         let program = Program::find(command)?;
         let recorder = move || {
-            let recorder = Recorder::new(MOST_ROWS, false);
-            recorder.with_log(recording.map(Log::new))
+            let mut recorder = Recorder::new(MOST_ROWS, false);
+            recorder.log = recording.map(Log::new);
+            recorder
         };
         Self::begin(stops, move |watch, started, record| {
             run((program, stops), recorder, watch, started, record)

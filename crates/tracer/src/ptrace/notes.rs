@@ -41,27 +41,21 @@ impl Notes {
     }
 
     pub(super) fn log_gaps(&self, hidden: u64) -> Vec<Gap> {
-        let gaps = [
-            self.of_rings(),
-            self.of_foreign(),
-            self.of_refused(),
-            self.of_apart(),
-            Self::of_hidden(hidden),
-        ];
+        let foreign = Gap::counted(
+            self.foreign,
+            Countable::ForeignCalls,
+            Reason::ForeignNumbers,
+        );
+        let apart = || Gap::new(Missing::OpenFileSharing, Reason::CompareDenied);
+        let apart = (self.not_compared > 0).then(apart);
+        let (rings, refused) = (self.of_rings(), self.of_refused());
+        let gaps = [rings, foreign, refused, apart, Self::of_hidden(hidden)];
         gaps.into_iter().flatten().collect()
     }
 
     fn of_rings(&self) -> Option<Gap> {
         let what = Missing::Stratum(Stratum::Ring);
         (self.rings > 0).then(|| Gap::new(what, Reason::RingUnseen))
-    }
-
-    fn of_foreign(&self) -> Option<Gap> {
-        Gap::counted(
-            self.foreign,
-            Countable::ForeignCalls,
-            Reason::ForeignNumbers,
-        )
     }
 
     fn of_refused(&self) -> Option<Gap> {
@@ -79,12 +73,6 @@ impl Notes {
             Countable::HiddenCalls,
             Reason::DescriptorsUnresolved,
         )
-    }
-
-    /// Open files whose sharing is unknown.
-    fn of_apart(&self) -> Option<Gap> {
-        let gap = || Gap::new(Missing::OpenFileSharing, Reason::CompareDenied);
-        (self.not_compared > 0).then(gap)
     }
 
     /// All gaps of a run, without what is counted as lost.

@@ -10,24 +10,20 @@ use syscalls::Sysno;
 
 use super::aio::Queue;
 use super::calls::{self, call};
-use super::clones::{self, CLONE_FILES, CLONE_THREAD};
 use super::history::{creates, did, is_durable};
 use super::identity::{Identifier, Open, named};
 use super::log::Log;
 use super::lower::{Residencies, accounts};
-use super::mappings::Mappings;
+use super::memory::{self, Mappings};
 use super::notes::Notes;
 use super::place::{self, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
-use super::told::{self, CallKind};
-use super::{memory, usage};
+use super::told::{self, CLONE_FILES, CLONE_THREAD, CallKind};
+use super::usage;
 use crate::clock::now_ns;
-use crate::decode::outcome;
-
-/// include/uapi/linux/fs.h
-const RWF_APPEND: u64 = 0x10;
+use crate::decode::{RWF_APPEND, outcome};
 
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -64,19 +60,10 @@ impl Recorder {
         }
     }
 
-    pub(super) fn with_log(self, log: Option<Log>) -> Self {
-        Self { log, ..self }
-    }
-
     /// Whether the thread is in a call whose end is recorded.
     pub(super) fn is_inside(&self, tid: Tid) -> bool {
         let thread = self.tasks.threads.get(&tid);
         thread.is_some_and(|thread| thread.entered.is_some())
-    }
-
-    /// Whether the process of the thread has other threads.
-    pub(super) fn has_company(&self, tid: Tid) -> bool {
-        !self.tasks.is_last(tid)
     }
 
     /// A running thread is traced from now on.
@@ -87,10 +74,6 @@ impl Recorder {
         self.tally.begin_task(tid, process, parent, now_ns);
     }
 
-    pub(super) fn refused(&mut self, threads: u64) {
-        self.notes.refused += threads;
-    }
-
     /// A new thread has stopped, or its creator reports it, whichever is first.
     pub(super) fn begin(&mut self, tid: Tid, maker: Option<Tid>, now_ns: u64) {
         let maker = maker.and_then(|maker| {
@@ -98,7 +81,7 @@ impl Recorder {
             let flags = thread
                 .entered
                 .as_ref()
-                .map(|entered| clones::flags(entered.number, &entered.arguments, maker));
+                .map(|entered| told::clone_flags(entered.number, &entered.arguments, maker));
             Some((thread.process, flags))
         });
         let is_known = self.tasks.threads.contains_key(&tid);
@@ -160,7 +143,7 @@ impl Recorder {
             .filter(|_| self.has_log())
             .and_then(|(fd, open)| self.description(tid, fd, open.file));
         self.forget_closed(tid, number, &arguments);
-        let untraced = clones::take_untraced(number, &arguments, tid);
+        let untraced = told::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
             counted,
@@ -183,11 +166,6 @@ impl Recorder {
         }
     }
 
-    /// A thread enters a call whose number means another call.
-    pub(super) fn foreign_call(&mut self) {
-        self.notes.foreign += u64::from(self.counts);
-    }
-
     /// A thread leaves the call that it entered; calls without a seen entry are ignored.
     pub(super) fn left(&mut self, tid: Tid, result: i64, now_ns: u64) {
         let Some(thread) = self.tasks.threads.get_mut(&tid) else {
@@ -198,7 +176,7 @@ impl Recorder {
             return;
         };
         if entered.untraced {
-            clones::put_untraced_back(entered.number, &entered.arguments, tid);
+            told::put_untraced_back(entered.number, &entered.arguments, tid);
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);

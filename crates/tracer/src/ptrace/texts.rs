@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{descriptors, log, lower, mappings, usage};
+use super::{descriptors, log, lower, memory, usage};
 use crate::mutation::{changed, inputs, limited, steps};
 
 #[test]
@@ -38,6 +38,6 @@ fn read(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     log::landing::parse(&text);
     for line in text.lines() {
-        mappings::shared(line);
+        memory::shared(line);
     }
 }

@@ -188,7 +188,7 @@ impl Tracing {
     /// result of its call. The first thread of a process has no other end when another one executes a program: it is
     /// gone then, and what it used with it (ptrace(2), "execve(2) under ptrace").
     fn may_be_killed(&self, tid: Tid, stop: Stop) -> bool {
-        let matters = |it: &Recorder| it.has_log() || it.has_company(tid);
+        let matters = |it: &Recorder| it.has_log() || !it.tasks.is_last(tid);
         !matches!(stop, Stop::Ending | Stop::Gone | Stop::GroupStopped)
             && self.recorder.as_ref().is_some_and(matters)
     }
@@ -318,7 +318,7 @@ impl Tracing {
                 Ok(CallInfo::Entry { number, arguments }) => {
                     recorder.entered(tid, number, arguments);
                 }
-                Ok(CallInfo::Foreign) => recorder.foreign_call(),
+                Ok(CallInfo::Foreign) => recorder.notes.foreign += u64::from(recorder.counts),
                 Ok(CallInfo::Exit { result }) => recorder.left(tid, result, now_ns),
                 Ok(CallInfo::None) | Err(_) => {}
             },

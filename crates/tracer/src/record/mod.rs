@@ -110,9 +110,9 @@ impl Unfinished {
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
-    reads: bool,
-    stacks: bool,
-    presser: Option<Presser>,
+    pub(crate) reads: bool,
+    pub(crate) stacks: bool,
+    pub(crate) presser: Option<Presser>,
     sender: SyncSender<Batch>,
     writer: JoinHandle<io::Result<Order<File>>>,
 }
@@ -171,20 +171,8 @@ impl Recording {
         Self { stacks, ..self }
     }
 
-    pub(crate) fn take_presser(&mut self) -> Option<Presser> {
-        self.presser.take()
-    }
-
     fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn has_reads(&self) -> bool {
-        self.reads
-    }
-
-    pub(crate) fn has_stacks(&self) -> bool {
-        self.stacks
     }
 
     /// Passes a batch on; waits while the queue is full.

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
 use super::budget::{Budget, Exceeded, Held};
-use super::lines::Lines;
+use super::reads::Lines;
 
 /// Maximum length of a path, which the program chooses; a mapping with a longer one has no name.
 const LONGEST_LINE: usize = 64 << 10;

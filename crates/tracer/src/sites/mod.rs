@@ -11,7 +11,6 @@
 mod budget;
 mod collector;
 mod demangle;
-mod lines;
 mod maps;
 mod module;
 mod perf_map;

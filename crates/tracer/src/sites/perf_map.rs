@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::budget::{Budget, Exceeded};
 use super::demangle::shortened;
-use super::lines::Lines;
+use super::reads::Lines;
 use crate::foreign;
 
 /// Maximum length of a line; a longer one names nothing.

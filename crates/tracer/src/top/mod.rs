@@ -4,7 +4,6 @@
 mod cgroups;
 mod disks;
 mod journal;
-mod own;
 mod processes;
 
 use std::collections::HashMap;
@@ -20,6 +19,7 @@ use crate::ebpf::{Limits, OpenError};
 use cgroups::Cgroups;
 use disks::Disks;
 use journal::Journals;
+use processes::OwnBefore;
 
 pub use processes::samples;
 
@@ -28,7 +28,7 @@ pub struct Machine {
     cgroups: Cgroups,
     disks: Disks,
     journals: Journals,
-    own: own::Before,
+    own: OwnBefore,
     /// Begin of the interval: since 1970, and of the clock that does not jump.
     begun: (u64, u64),
 }
@@ -40,14 +40,14 @@ impl Machine {
             cgroups: Cgroups::default(),
             disks: Disks::default(),
             journals: Journals::default(),
-            own: own::Before::default(),
+            own: OwnBefore::default(),
             begun: (0, 0),
         })
     }
 
     pub fn begin(&mut self) -> Result<(), ObserveError> {
         self.watch.begin()?;
-        self.own = own::Before::now();
+        self.own = OwnBefore::now();
         self.begun = (since_1970_ns(), clock::now_ns());
         Ok(())
     }

@@ -1,12 +1,12 @@
-//! `/proc/PID/io` of all processes that this user may look at.
+//! `/proc/PID/io` of all processes that this user may look at, and what this process itself has used.
 
 use std::path::Path;
 use std::{fs, io};
 
-use iostrata_core::top::{ProcessIo, Sample, Samples};
+use iostrata_core::top::{Own, ProcessIo, Sample, Samples};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{dirty, own, since_1970_ns};
+use super::{dirty, since_1970_ns};
 use crate::kernel::clock_ticks_per_second;
 
 pub fn samples() -> io::Result<Samples> {
@@ -14,7 +14,7 @@ pub fn samples() -> io::Result<Samples> {
         at_ns: since_1970_ns(),
         at_ticks: ticks(),
         dirty: dirty(),
-        own: own::own(),
+        own: own(),
         ..Samples::default()
     };
     for entry in fs::read_dir("/proc")? {
@@ -62,6 +62,53 @@ fn ticks() -> u64 {
     let part = |value: i64| u64::try_from(value).unwrap_or(0);
     let per_second = clock_ticks_per_second();
     part(now.tv_sec) * per_second + part(now.tv_nsec) * per_second / 1_000_000_000
+}
+
+/// CPU time that was used before the interval.
+#[derive(Debug, Default)]
+pub(super) struct OwnBefore {
+    cpu_ns: u64,
+}
+
+impl OwnBefore {
+    pub(super) fn now() -> Self {
+        Self { cpu_ns: cpu_ns() }
+    }
+
+    /// Of the interval, and begins the next.
+    pub(super) fn until_now(&mut self) -> Own {
+        let now = own();
+        let before = std::mem::replace(&mut self.cpu_ns, now.cpu_ns);
+        Own {
+            cpu_ns: now.cpu_ns.saturating_sub(before),
+            ..now
+        }
+    }
+}
+
+/// Since the start of this process.
+pub(super) fn own() -> Own {
+    Own {
+        process: std::process::id(),
+        cpu_ns: cpu_ns(),
+        peak_resident_bytes: peak_resident_bytes(),
+    }
+}
+
+/// Of all threads.
+fn cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    part(used.tv_sec) * 1_000_000_000 + part(used.tv_nsec)
+}
+
+/// `VmHWM` of `/proc/self/status`, `proc_pid_status(5)`.
+fn peak_resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = peak.and_then(|text| text.trim().strip_suffix("kB"));
+    let kibibytes = kibibytes.and_then(|text| text.trim().parse::<u64>().ok());
+    kibibytes.unwrap_or(0).saturating_mul(1024)
 }
 
 #[cfg(test)]

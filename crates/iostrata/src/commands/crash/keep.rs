@@ -47,7 +47,7 @@ pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Res
         let story = terminal::story(&told.finding);
         let written = fs::write(place.join(STORY), story);
         written.map_err(|error| cannot("write story.txt", &error))?;
-        proven(&mut told.finding, &place);
+        told.finding.proof = Some(place.join("tree").to_string_lossy().into_owned());
     }
     Ok(())
 }
@@ -65,10 +65,6 @@ pub(super) fn stories(findings: &[Finding]) {
             ui::say(&format!("warning: {STORY} is not written: {error}"));
         }
     }
-}
-
-fn proven(finding: &mut Finding, place: &Path) {
-    finding.proof = Some(place.join("tree").to_string_lossy().into_owned());
 }
 
 /// `tree` and `printed` in a new directory.

@@ -29,6 +29,7 @@ use self::checks::Checks;
 use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
 use self::named::{Named as Checker, There};
+use self::place::Recorded;
 use super::written::Page;
 use crate::GUARD;
 use crate::cli::{Crash, CrashMode};
@@ -218,7 +219,11 @@ fn recorded(options: &Crash, scratch: &Path) -> Result<SharedLog, Failure> {
         None => place::record(options, scratch, &install()?)?,
     };
     // What ended the program has not ended the exploration.
-    let mut log = Log::read(&recorded.log, recorded.stacks, install()?).map_err(failure)?;
+    log_of(recorded, install()?)
+}
+
+fn log_of(recorded: Recorded, interrupt: Interrupt) -> Result<SharedLog, Failure> {
+    let mut log = Log::read(&recorded.log, recorded.stacks, interrupt).map_err(failure)?;
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed).map_err(failure)?;

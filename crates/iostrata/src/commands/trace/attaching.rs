@@ -171,7 +171,7 @@ impl Attachment {
                 counted(refused as u64, "process")
             ),
         };
-        Err(Failure::Program { message, code: 125 })
+        Err(itself(&message))
     }
 
     /// ptrace does not follow processes that start later.

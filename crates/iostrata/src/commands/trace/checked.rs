@@ -9,6 +9,7 @@ use iostrata_core::trace::budget::{self, Outcome, Sight};
 use iostrata_report::terminal;
 use iostrata_tracer::ptrace;
 
+use super::itself;
 use crate::cli::Checks;
 use crate::error::Failure;
 use crate::ui::{self, Canvas};
@@ -41,10 +42,9 @@ pub(super) fn judge(
     } else if exceeded || found {
         Ok(ExitCode::FAILURE)
     } else if unknown {
-        Err(Failure::Program {
-            message: "a budget could not be judged; the table above shows the reason".to_owned(),
-            code: 125,
-        })
+        Err(itself(
+            &"a budget could not be judged; the table above shows the reason",
+        ))
     } else {
         Ok(program)
     }

@@ -18,6 +18,7 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
 
 use super::attaching::Attachment;
+use super::itself;
 use crate::error::Failure;
 use crate::ui;
 
@@ -188,7 +189,7 @@ pub(super) fn wait_until_enough<E>(
 
 /// An existing process other than iostrata itself.
 pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
-    let refuse = |message: String| Err(Failure::Program { message, code: 125 });
+    let refuse = |message: String| Err(itself(&message));
     if pid == std::process::id() {
         return refuse("cannot observe iostrata itself; name another process with -p".to_owned());
     }
@@ -215,14 +216,11 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
 fn check_permitted(pid: u32) -> Result<(), Failure> {
     use io::ErrorKind::PermissionDenied;
     match caller::may_trace(pid) {
-        Err(error) if error.kind() == PermissionDenied => Err(Failure::Program {
-            message: format!(
-                "this user may not observe process {pid}: the kernel does not permit tracing it \
-                 ({error}); observe a process of your own, or run as root, in a container with \
-                 CAP_SYS_PTRACE"
-            ),
-            code: 125,
-        }),
+        Err(error) if error.kind() == PermissionDenied => Err(itself(&format!(
+            "this user may not observe process {pid}: the kernel does not permit tracing it \
+             ({error}); observe a process of your own, or run as root, in a container with \
+             CAP_SYS_PTRACE"
+        ))),
         // If it has ended meanwhile, the next step reports that.
         _ => Ok(()),
     }

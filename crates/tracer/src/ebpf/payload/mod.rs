@@ -67,7 +67,7 @@ impl Payloads {
     }
 
     pub(in crate::ebpf) fn has_stacks(&self) -> bool {
-        self.feed.recording().has_stacks()
+        self.feed.recording().stacks
     }
 
     pub(in crate::ebpf) fn named(&mut self, named: &NamedFile) {

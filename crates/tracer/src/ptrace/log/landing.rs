@@ -6,7 +6,7 @@ use std::io::Read as _;
 use syscalls::Sysno;
 
 use crate::clock::now_ns;
-use crate::decode::O_APPEND;
+use crate::decode::{O_APPEND, RWF_APPEND};
 use crate::ptrace::calls::call;
 use crate::ptrace::memory;
 use crate::ptrace::recorder::low;
@@ -14,7 +14,6 @@ use crate::ptrace::request::Tid;
 use crate::record::offsets::Landing;
 
 /// include/uapi/linux/fs.h
-const RWF_APPEND: u64 = 0x10;
 const RWF_NOAPPEND: u64 = 0x20;
 
 /// An open file at one moment.

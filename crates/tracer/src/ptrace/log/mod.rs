@@ -68,10 +68,10 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(mut recording: Recording) -> Self {
-        let stacks = recording.has_stacks().then(Stacks::default);
+        let stacks = recording.stacks.then(Stacks::default);
         Self {
-            presser: recording.take_presser(),
-            reads: recording.has_reads(),
+            presser: recording.presser.take(),
+            reads: recording.reads,
             maps: false,
             feed: Feed::new(recording),
             lives: Lives::default(),

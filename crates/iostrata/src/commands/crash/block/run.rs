@@ -2,24 +2,24 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
 use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, States, files_between};
 use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
     Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
 };
-use iostrata_lab::crash::{Log, SharedLog};
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
 use super::super::look::locked;
 use super::super::place::{self, Press};
-use super::super::{self as crash, cannot, failure, keep};
+use super::super::{self as crash, cannot, keep};
 use super::look::{Look, Refused};
 use super::{block_failure, budget, delay};
 use crate::cli::Crash;
@@ -199,13 +199,9 @@ impl<'a> Run<'a> {
         let recording = recording.map_err(|Refused(failure)| failure)?;
         let not_run = || Failure::Cannot("the program did not run".to_owned());
         let recorded = recorded.ok_or_else(not_run)?;
-        let mut log =
-            Log::read(&recorded.log, recorded.stacks, room.interrupt.clone()).map_err(failure)?;
-        log.ended(recorded.exit_code);
-        if let Some(printed) = &recorded.printed {
-            log.keep_printed(printed).map_err(failure)?;
-        }
-        Ok((recording, Arc::new(Mutex::new(log)), recorded.ended_by))
+        let ended_by = recorded.ended_by;
+        let log = crash::log_of(recorded, room.interrupt.clone())?;
+        Ok((recording, log, ended_by))
     }
 
     fn explore(

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Kind;
-use super::look::{SQLITE, output};
+use super::look::{SQLITE, lmdb_dumps, run_git};
 
 /// What a file holds: parts that may be of different ages, each with its value. A database is one part, so that half a
 /// transaction is none of its states; of a repository each reference is one.
@@ -121,14 +121,8 @@ pub(super) fn of(kind: Kind, path: &Path) -> Result<Held, String> {
             hash(&mut hasher, dump.args(SQLITE).arg(path).arg(".dump"))?;
         }
         Kind::Lmdb => {
-            // The unnamed database, which has the names of the others, and these.
-            for more in [&[][..], &["-a"]] {
-                let mut dump = Command::new("mdb_dump");
-                dump.args(more);
-                if path.is_file() {
-                    dump.arg("-n");
-                }
-                hash(&mut hasher, dump.arg(path))?;
+            for mut dump in lmdb_dumps(path) {
+                hash(&mut hasher, &mut dump)?;
             }
         }
         Kind::Git => return references(path),
@@ -143,11 +137,7 @@ pub(super) fn of(kind: Kind, path: &Path) -> Result<Held, String> {
 
 /// What each name of a repository refers to. Names have neither spaces nor control characters (git-check-ref-format(1)).
 fn references(path: &Path) -> Result<Held, String> {
-    let run = |arguments: &[&str]| -> Result<String, String> {
-        let mut git = Command::new("git");
-        git.args(["-c", "safe.directory=*", "-C"]).arg(path);
-        Ok(output(git.args(arguments))?.1)
-    };
+    let run = |arguments: &[&str]| Ok::<_, String>(run_git(path, arguments)?.1);
     let all = run(&["for-each-ref", "--format=%(refname)=%(objectname)"])?;
     // Of a branch, or of a commit.
     let mut head = run(&["symbolic-ref", "-q", "HEAD"])?;

@@ -109,12 +109,7 @@ fn sqlite(path: &Path) -> Result<(), String> {
 }
 
 fn git(path: &Path) -> Result<(), String> {
-    let run = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        // A copy has another owner than the process that reads it, within a user namespace.
-        git.args(["-c", "safe.directory=*", "-C"]).arg(path);
-        output(git.args(arguments))
-    };
+    let run = |arguments: &[&str]| run_git(path, arguments);
     let (is_fine, said) = run(&[
         "fsck",
         "--full",
@@ -140,25 +135,36 @@ fn git(path: &Path) -> Result<(), String> {
     Err(format!("git: HEAD is not readable: {}", first_line(&said)))
 }
 
+pub(super) fn run_git(path: &Path, arguments: &[&str]) -> Result<(bool, String), String> {
+    let mut git = Command::new("git");
+    // A copy has another owner than the process that reads it, within a user namespace.
+    git.args(["-c", "safe.directory=*", "-C"]).arg(path);
+    output(git.args(arguments))
+}
+
 fn lmdb(path: &Path) -> Result<(), String> {
     let shown = path.display();
     if is_empty(&environment(path)) {
         return Err(format!("{} is empty", environment(path).display()));
     }
-    // The unnamed database, which has the names of the others, and these.
-    for more in [&[][..], &["-a"]] {
-        let mut dump = Command::new("mdb_dump");
-        dump.args(more);
-        if path.is_file() {
-            dump.arg("-n");
-        }
-        dump.arg(path).stdout(Stdio::null());
-        let (is_fine, said) = output(&mut dump)?;
+    for mut dump in lmdb_dumps(path) {
+        let (is_fine, said) = output(dump.stdout(Stdio::null()))?;
         if !is_fine && !said.contains("does not contain multiple databases") {
             return Err(format!("{shown}: {}", first_line(&said)));
         }
     }
     Ok(())
+}
+
+/// Of the unnamed database, which has the names of the others, and of these.
+pub(super) fn lmdb_dumps(path: &Path) -> [Command; 2] {
+    [&[][..], &["-a"]].map(|more| {
+        let mut dump = Command::new("mdb_dump");
+        dump.args(more)
+            .args(path.is_file().then_some("-n"))
+            .arg(path);
+        dump
+    })
 }
 
 fn json(path: &Path) -> Result<(), String> {
