@@ -11,7 +11,6 @@ mod desktop;
 mod destination;
 mod error;
 mod outputs;
-mod pager;
 mod place;
 mod progress;
 mod replacement;

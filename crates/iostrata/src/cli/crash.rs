@@ -9,7 +9,7 @@ use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
 
-use super::exports::Html;
+use super::{Html, named};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,8 +41,8 @@ pub(crate) struct Crash {
     pub(crate) check_timeout: f64,
 
     /// What may be lost: what POSIX allows, or what a file system does
-    #[arg(long, value_enum, value_name = "MODEL", default_value = "all")]
-    pub(crate) model: ModelName,
+    #[arg(long, value_parser = named(MODELS), value_name = "MODEL", default_value = "all")]
+    pub(crate) model: &'static [Model],
 
     /// States to explore at most, for each model
     #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
@@ -81,12 +81,12 @@ pub(crate) struct Crash {
     pub(crate) mode: CrashMode,
 
     /// Real file systems that the program runs on, in block mode; all by default
-    #[arg(long, value_enum, value_name = "FS")]
-    pub(crate) fs: Option<RealName>,
+    #[arg(long, value_parser = named(REAL), value_name = "FS")]
+    pub(crate) fs: Option<&'static [Model]>,
 
     /// Who else makes the file system commit, in block mode; all in turn by default
-    #[arg(long, value_enum, value_name = "WHO")]
-    pub(crate) pressure: Option<PressureName>,
+    #[arg(long, value_parser = named(PRESSURES), value_name = "WHO")]
+    pub(crate) pressure: Option<&'static [Pressure]>,
 
     /// Milliseconds that each request to the device takes at least, in block mode; 2 by default
     #[arg(long, value_name = "MS", value_parser = milliseconds)]
@@ -228,80 +228,39 @@ pub(crate) enum CrashMode {
     Both,
 }
 
-/// Which real file systems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RealName {
-    /// ext4
-    Ext4,
-    /// xfs
-    Xfs,
-    /// btrfs
-    Btrfs,
-    /// Each of them
-    All,
-}
+/// Real file systems that block mode has.
+pub(crate) const FILESYSTEMS: &[Model] = &[Model::Ext4, Model::Xfs, Model::Btrfs];
 
-impl RealName {
-    pub(crate) fn filesystems(self) -> &'static [Model] {
-        match self {
-            Self::Ext4 => &[Model::Ext4],
-            Self::Xfs => &[Model::Xfs],
-            Self::Btrfs => &[Model::Btrfs],
-            Self::All => &[Model::Ext4, Model::Xfs, Model::Btrfs],
-        }
-    }
-}
+const REAL: [(&str, &[Model], &str); 4] = [
+    ("ext4", &[Model::Ext4], "ext4"),
+    ("xfs", &[Model::Xfs], "xfs"),
+    ("btrfs", &[Model::Btrfs], "btrfs"),
+    ("all", FILESYSTEMS, "Each of them"),
+];
 
 /// Who else commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PressureName {
-    /// Another file is synced after each change of the program
-    Fsync,
-    /// The file system, every second
-    Timer,
-    /// Nobody, until everything is written after the end of the program
-    None,
-    /// Each of them
-    All,
-}
+const PRESSURES: [(&str, &[Pressure], &str); 4] = [
+    (
+        "fsync",
+        &[Pressure::Fsync],
+        "Another file is synced after each change of the program",
+    ),
+    ("timer", &[Pressure::Timer], "The file system, every second"),
+    (
+        "none",
+        &[Pressure::None],
+        "Nobody, until everything is written after the end of the program",
+    ),
+    ("all", &Pressure::ALL, "Each of them"),
+];
 
-impl PressureName {
-    pub(crate) fn pressures(self) -> &'static [Pressure] {
-        match self {
-            Self::Fsync => &[Pressure::Fsync],
-            Self::Timer => &[Pressure::Timer],
-            Self::None => &[Pressure::None],
-            Self::All => &Pressure::ALL,
-        }
-    }
-}
-
-/// Which models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ModelName {
-    /// Only syncs order anything
-    Posix,
-    /// Defaults of ext4
-    Ext4,
-    /// Defaults of xfs
-    Xfs,
-    /// Defaults of btrfs
-    Btrfs,
-    /// Each of them
-    All,
-}
-
-impl ModelName {
-    pub(crate) fn models(self) -> &'static [Model] {
-        match self {
-            Self::Posix => &[Model::Posix],
-            Self::Ext4 => &[Model::Ext4],
-            Self::Xfs => &[Model::Xfs],
-            Self::Btrfs => &[Model::Btrfs],
-            Self::All => &Model::ALL,
-        }
-    }
-}
+const MODELS: [(&str, &[Model], &str); 5] = [
+    ("posix", &[Model::Posix], "Only syncs order anything"),
+    ("ext4", &[Model::Ext4], "Defaults of ext4"),
+    ("xfs", &[Model::Xfs], "Defaults of xfs"),
+    ("btrfs", &[Model::Btrfs], "Defaults of btrfs"),
+    ("all", &Model::ALL, "Each of them"),
+];
 
 const EXAMPLES: &str = "\
 Examples:

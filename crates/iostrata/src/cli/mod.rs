@@ -15,6 +15,7 @@ mod trace;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::explain::Ids;
@@ -22,7 +23,7 @@ use crate::commands::explain::Ids;
 pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use compare::Compare;
-pub(crate) use crash::{Crash, CrashMode, PressureName, RealName, crash_from};
+pub(crate) use crash::{Crash, CrashMode, FILESYSTEMS, crash_from};
 pub(crate) use exports::{Exports, Html, Markdown, Viewers};
 pub(crate) use hints::parsed;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
@@ -132,6 +133,17 @@ pub(crate) enum Command {
     Completions(Completions),
     /// Print the manual page, or write the pages of all commands
     Man(ManPages),
+}
+
+/// One of the values, each by its name and with its meaning.
+fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    all: [(&'static str, T, &'static str); N],
+) -> impl TypedValueParser<Value = T> {
+    let values = all.map(|(name, _, meaning)| PossibleValue::new(name).help(meaning));
+    PossibleValuesParser::new(values).try_map(move |given| {
+        let known = all.into_iter().find(|(name, ..)| *name == given);
+        known.map(|(_, value, _)| value).ok_or("no such value")
+    })
 }
 
 impl Command {

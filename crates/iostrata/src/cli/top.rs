@@ -3,9 +3,10 @@
 use std::net::{AddrParseError, SocketAddr};
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
-use iostrata_core::top;
+use clap::Args;
+use iostrata_core::top::{By, Sort};
 
+use super::named;
 use super::trace::duration;
 
 #[derive(Debug, Args)]
@@ -28,11 +29,11 @@ pub(crate) struct Top {
     pub(crate) json: bool,
 
     /// What a row of the text is
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = named(BY), default_value = "process")]
     pub(crate) by: By,
 
     /// What rows are sorted by, most first
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = named(SORT), default_value = "device")]
     pub(crate) sort: Sort,
 
     /// Only rows whose name, path or cgroup contains TEXT; totals and disks stay those of all
@@ -44,73 +45,49 @@ pub(crate) struct Top {
     pub(crate) rows: Option<u32>,
 }
 
-/// What a row is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum By {
-    /// A process; of requests those that it submitted itself
-    #[default]
-    Process,
-    /// A file; of requests also those that kernel threads submitted
-    File,
-    /// A directory: the files in it
-    Directory,
-    /// A cgroup (version 2), which containers and units have: its processes
-    Cgroup,
-    /// A container, by its ID: its processes
-    Container,
-    /// A disk: only its requests by cause, and their latency
-    Device,
-}
+const BY: [(&str, By, &str); 6] = [
+    (
+        "process",
+        By::Process,
+        "A process; of requests those that it submitted itself",
+    ),
+    (
+        "file",
+        By::File,
+        "A file; of requests also those that kernel threads submitted",
+    ),
+    ("directory", By::Directory, "A directory: the files in it"),
+    (
+        "cgroup",
+        By::Cgroup,
+        "A cgroup (version 2), which containers and units have: its processes",
+    ),
+    (
+        "container",
+        By::Container,
+        "A container, by its ID: its processes",
+    ),
+    (
+        "device",
+        By::Device,
+        "A disk: only its requests by cause, and their latency",
+    ),
+];
 
-/// What rows are sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Sort {
-    /// Bytes of device requests
-    #[default]
-    Device,
-    /// Time in calls
-    Time,
-    /// Calls
-    Calls,
-    /// Bytes read by calls
-    Read,
-    /// Bytes written by calls
-    Written,
-    /// Syncs
-    Syncs,
-    /// Pages that a read or fault had to wait for
-    Missed,
-    /// Bytes turned dirty
-    Dirtied,
-}
-
-impl From<By> for top::By {
-    fn from(by: By) -> Self {
-        match by {
-            By::Process => Self::Process,
-            By::File => Self::File,
-            By::Directory => Self::Directory,
-            By::Cgroup => Self::Cgroup,
-            By::Container => Self::Container,
-            By::Device => Self::Device,
-        }
-    }
-}
-
-impl From<Sort> for top::Sort {
-    fn from(sort: Sort) -> Self {
-        match sort {
-            Sort::Device => Self::Device,
-            Sort::Time => Self::Time,
-            Sort::Calls => Self::Calls,
-            Sort::Read => Self::Read,
-            Sort::Written => Self::Written,
-            Sort::Syncs => Self::Syncs,
-            Sort::Missed => Self::Missed,
-            Sort::Dirtied => Self::Dirtied,
-        }
-    }
-}
+const SORT: [(&str, Sort, &str); 8] = [
+    ("device", Sort::Device, "Bytes of device requests"),
+    ("time", Sort::Time, "Time in calls"),
+    ("calls", Sort::Calls, "Calls"),
+    ("read", Sort::Read, "Bytes read by calls"),
+    ("written", Sort::Written, "Bytes written by calls"),
+    ("syncs", Sort::Syncs, "Syncs"),
+    (
+        "missed",
+        Sort::Missed,
+        "Pages that a read or fault had to wait for",
+    ),
+    ("dirtied", Sort::Dirtied, "Bytes turned dirty"),
+];
 
 /// A shorter interval costs more than it tells.
 const SHORTEST: Duration = Duration::from_millis(100);

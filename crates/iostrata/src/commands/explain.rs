@@ -13,8 +13,8 @@ use iostrata_report::terminal;
 use super::glossary;
 use crate::cli::{ExperimentName, Explain};
 use crate::error::Failure;
-use crate::pager;
-use crate::ui::Canvas;
+
+use crate::ui::{self, Canvas};
 
 /// Name and text of pages of rules.
 macro_rules! pages {
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Explain) -> Result<(), Failure> {
         None => list(),
     };
     let (width, colour) = (Canvas::Output.width_or(PIPED), Canvas::Output.colour());
-    pager::print(&terminal::document(&text, width, colour))
+    ui::page(&terminal::document(&text, width, colour))
 }
 
 /// Accepts any name, so that [`run`] can suggest what was probably meant, and

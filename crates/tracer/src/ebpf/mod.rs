@@ -16,7 +16,6 @@ mod history;
 #[cfg(test)]
 mod hostile;
 mod jobs;
-mod living;
 mod load;
 mod made;
 mod moments;
@@ -26,7 +25,6 @@ mod object;
 mod payload;
 mod program;
 mod readout;
-mod skipped;
 mod stopping;
 mod stream;
 mod sums;
@@ -50,13 +48,12 @@ use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Stre
 
 use crate::failure::{self, survive};
 use crate::record::{Recording, Unfinished};
+use adoption::Looks;
 use aya::maps::MapError;
 pub use calls::call_names;
-use living::Looks;
-use object::Object;
 pub use object::OpenError;
+use object::{Object, Skipped};
 use payload::Payloads;
-use skipped::Skipped;
 use stopping::Stopping;
 use stream::Stream;
 use sums::Sums;

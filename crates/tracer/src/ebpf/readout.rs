@@ -26,7 +26,7 @@ use super::wire::{
     LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss,
     using,
 };
-use super::{aio, calls, living, moments, uring, wanted};
+use super::{adoption, aio, calls, moments, uring, wanted};
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -91,7 +91,7 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = counted.into_iter();
     let counted = counted.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     let known = known(ebpf)?;
-    let ends = living::not_told(&known, alive(ebpf)?);
+    let ends = adoption::not_told(&known, alive(ebpf)?);
     Ok(counted.chain(ends).chain(wanted::late(&known)).collect())
 }
 

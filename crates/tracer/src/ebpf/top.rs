@@ -9,7 +9,7 @@ use std::hash::Hash;
 use aya::Pod;
 use aya::maps::{MapData, MapError, RingBuf};
 use iostrata_core::environment::Way;
-use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::gap::{Countable, Gap, Reason, Stratum};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::FileId;
 use iostrata_core::top::{
@@ -19,9 +19,8 @@ use zerocopy::FromZeros;
 
 use super::entries::{each, remove};
 use super::names::Names;
-use super::object::{Object, OpenError};
+use super::object::{Object, OpenError, Skipped};
 use super::readout::{lost, map};
-use super::skipped::Skipped;
 use super::stream::{cause, file_id};
 use super::wire::{
     ActorKey, ActorValue, BlockKey, BlockValue, CommitKey, Config, ShareKey, ShareSum, ShareValue,
@@ -30,7 +29,6 @@ use super::wire::{
 use super::{Limits, error, unread};
 use crate::clock;
 use crate::kernel::rcu;
-use iostrata_core::gap::Stratum;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {

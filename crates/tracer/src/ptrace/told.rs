@@ -123,11 +123,11 @@ pub(super) const CLONE_FILES: u64 = 0x400;
 pub(super) const CLONE_THREAD: u64 = 0x1_0000;
 const CLONE_UNTRACED: u64 = 0x80_0000;
 
-/// The clone_flags of `clone` or `clone3`; 0 for other calls.
+/// The flags of `clone` or `clone3`; 0 for other calls.
 pub(super) fn clone_flags(number: Sysno, arguments: &[u64; 6], tid: Tid) -> u64 {
     match number {
         Sysno::clone => arguments[0],
-        // The clone_flags are the first word of struct clone_args.
+        // The flags are the first word of struct clone_args.
         Sysno::clone3 => memory::word(tid, arguments[0]).unwrap_or(0),
         _ => 0,
     }

@@ -17,7 +17,7 @@ use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
 use super::block::{Ground, block_failure, budget, delay, kind};
-use crate::cli::{Crash, PressureName, RealName};
+use crate::cli::{Crash, FILESYSTEMS};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::progress::Bar;
@@ -65,8 +65,8 @@ struct Calibration {
 
 impl Calibration {
     fn of(options: &Crash) -> Self {
-        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
-        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
+        let filesystems = options.fs.unwrap_or(FILESYSTEMS);
+        let pressures = options.pressure.unwrap_or(&Pressure::ALL);
         let mut programs = options.litmus.clone();
         if programs.is_empty() {
             programs = Litmus::all().collect();

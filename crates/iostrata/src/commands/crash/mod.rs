@@ -233,7 +233,7 @@ fn log_of(recorded: Recorded, interrupt: Interrupt) -> Result<SharedLog, Failure
 
 fn settings(options: &Crash) -> Settings {
     Settings {
-        models: options.model.models().to_vec(),
+        models: options.model.to_vec(),
         states: options.states,
         seed: options.seed,
         check_timeout_s: options.check_timeout,

@@ -21,8 +21,7 @@ use self::read::Saved;
 use crate::cli::{Report, SHOWN};
 use crate::error::Failure;
 use crate::outputs::{self, Named};
-use crate::pager;
-use crate::ui::Canvas;
+use crate::ui::{self, Canvas};
 
 /// Reads every file, then draws them in their order.
 pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
@@ -60,7 +59,7 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
         draw(options, &names, path, result)
     });
     let drawn: Vec<String> = drawn.collect::<Result<_, _>>()?;
-    pager::print(&joined(&options.paths, &drawn))
+    ui::page(&joined(&options.paths, &drawn))
 }
 
 /// Several results follow each other under their names.

@@ -124,13 +124,13 @@ impl Shown {
         let top = options.rows.map(|rows| rows as usize);
         Self {
             selection: Selection {
-                by: options.by.into(),
-                sort: options.sort.into(),
+                by: options.by,
+                sort: options.sort,
                 name: options.name.clone(),
                 top: top.or((!options.json).then_some(ROWS)),
             },
             style: Style {
-                by: options.by.into(),
+                by: options.by,
                 is_first: true,
                 colour: Canvas::Output.colour(),
             },

@@ -1,7 +1,6 @@
 //! `iostrata trace`.
 
 mod attaching;
-mod checked;
 mod ending;
 mod failed;
 mod findings;
@@ -149,7 +148,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     viewed?;
     recorded?;
     failed::told(&failed)?;
-    checked::judge(&result, &options.checks, code, hides_calls)
+    failed::judge(&result, &options.checks, code, hides_calls)
 }
 
 fn destination(options: &Trace) -> Result<Option<Destination>, Failure> {

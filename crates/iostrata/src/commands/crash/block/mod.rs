@@ -15,7 +15,7 @@ use iostrata_tracer::kernel::PrivateMounts;
 
 use super::{cannot, place};
 use crate::DEVICE;
-use crate::cli::{Crash, CrashMode, PressureName, RealName};
+use crate::cli::{Crash, CrashMode, FILESYSTEMS};
 use crate::error::Failure;
 
 mod look;
@@ -93,8 +93,8 @@ impl Runs {
             place::is_directory(dir)?;
         }
         let mut runs = Self::default();
-        let filesystems = options.fs.unwrap_or(RealName::All).filesystems();
-        let pressures = options.pressure.unwrap_or(PressureName::All).pressures();
+        let filesystems = options.fs.unwrap_or(FILESYSTEMS);
+        let pressures = options.pressure.unwrap_or(&Pressure::ALL);
         let room = Room {
             directory: scratch,
             mounts: &ground.mounts,

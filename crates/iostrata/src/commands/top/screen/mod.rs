@@ -47,11 +47,7 @@ pub(super) fn watch(
     watched: &mut Watched<'_>,
 ) -> Result<Option<Interrupted>, Failure> {
     let mut screen = Screen::open()?;
-    let mut state = State::new(
-        options.by.into(),
-        options.sort.into(),
-        options.name.as_deref(),
-    );
+    let mut state = State::new(options.by, options.sort, options.name.as_deref());
     let begun = Instant::now();
     let mut due = options.every;
     loop {
