@@ -16,8 +16,13 @@ use crate::ui::Canvas;
 
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
+    // As for a trace with its history: nothing else uses all strata.
+    let limits = Limits {
+        without: super::without(),
+        ..Limits::trace()
+    };
     // Only loading shows whether this kernel accepts the programs.
-    let (backend, seen, missing) = match EbpfObserver::with_limits(limits()) {
+    let (backend, seen, missing) = match EbpfObserver::with_limits(limits) {
         Ok(observer) => (Backend::Ebpf, observer.ways(), observer.missing()),
         Err(error) => {
             let why = Reason::Error(error.to_string());
@@ -36,12 +41,4 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     deliver(destination, &json(&result)?, || {
         Ok(terminal::doctor(&result, Canvas::Output.width()))
     })
-}
-
-/// As for a trace with its history: nothing else uses all strata.
-fn limits() -> Limits {
-    Limits {
-        without: super::without(),
-        ..Limits::trace()
-    }
 }

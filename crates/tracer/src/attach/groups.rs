@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::statfs;
 
@@ -72,6 +72,7 @@ impl Hierarchy {
             let kind = statfs(directory).ok()?.f_type;
             u64::try_from(kind).ok()
         };
+        let is_root = |part: &Component<'_>| *part == Component::RootDir;
         let inner: PathBuf = path.components().skip_while(is_root).collect();
         let below = self.point.join(inner);
         let directory = [path, &below].into_iter().find_map(|directory| {
@@ -119,10 +120,6 @@ impl Hierarchy {
             old: Vec::new(),
         }
     }
-}
-
-fn is_root(part: &std::path::Component<'_>) -> bool {
-    matches!(part, std::path::Component::RootDir)
 }
 
 fn find(point: &Path, is_it: &dyn Fn(&OsStr) -> bool) -> Vec<PathBuf> {

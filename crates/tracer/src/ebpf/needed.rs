@@ -7,18 +7,13 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 
-use super::types::{Kind, Parts, TYPE_BYTES, description, word};
+use aya_obj::generated::{
+    BTF_KIND_ARRAY as ARRAY, BTF_KIND_ENUM as ENUM, BTF_KIND_ENUM64 as ENUM64,
+    BTF_KIND_FUNC as FUNC, BTF_KIND_RESTRICT as RESTRICT, BTF_KIND_STRUCT as STRUCT,
+    BTF_KIND_TYPE_TAG as TYPE_TAG, BTF_KIND_TYPEDEF as TYPEDEF, BTF_KIND_UNION as UNION,
+};
 
-/// Numbers of BTF kinds (Documentation/bpf/btf.rst).
-const ARRAY: u32 = 3;
-const STRUCT: u32 = 4;
-const UNION: u32 = 5;
-const ENUM: u32 = 6;
-const TYPEDEF: u32 = 8;
-const RESTRICT: u32 = 11;
-const FUNC: u32 = 12;
-const TYPE_TAG: u32 = 18;
-const ENUM64: u32 = 19;
+use super::types::{Kind, Parts, TYPE_BYTES, description, word};
 
 #[derive(Debug, Default)]
 pub(super) struct Hooks {

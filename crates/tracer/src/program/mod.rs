@@ -50,12 +50,8 @@ impl Blocked {
         Self::make(command, mask, false)
     }
 
-    /// The same as the leader of a process group: a terminal's Ctrl-C does not reach it, and all
-    /// its descendants can be ended together.
-    fn in_own_group(command: &[OsString], mask: Mask) -> Result<Self, StartError> {
-        Self::make(command, mask, true)
-    }
-
+    /// `own_group`: as the leader of a process group, so that a terminal's Ctrl-C does not reach it, and
+    /// all its descendants can be ended together.
     fn make(command: &[OsString], mask: Mask, own_group: bool) -> Result<Self, StartError> {
         let (name, arguments) = command.split_first().ok_or_else(|| StartError::NotFound {
             program: OsString::new(),

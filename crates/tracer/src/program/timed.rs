@@ -55,7 +55,7 @@ pub struct Ready {
 
 /// Creates the process of `command`, with the current standard streams of this process.
 pub fn prepare(command: &[OsString], held: &Held) -> Result<Ready, StartError> {
-    let blocked = Blocked::in_own_group(command, held.before())?;
+    let blocked = Blocked::make(command, held.before(), true)?;
     Ok(Ready {
         floor_bytes: resident_bytes(blocked.pid()),
         blocked,

@@ -1,7 +1,6 @@
 //! Passes the back end's events to the thread that writes the log.
 
 use std::ops::Range;
-use std::path::Path;
 
 use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::op::Call;
@@ -39,10 +38,6 @@ impl Feed {
 
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        self.recording.path()
     }
 
     pub(crate) fn ended(&mut self, mut ended: Ended) {

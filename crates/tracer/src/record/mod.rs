@@ -93,7 +93,7 @@ impl Unfinished {
     /// Checks the log against the files and ends it. Reads the written files, so page-cache queries
     /// must come first.
     pub fn finish(self) -> Result<Recorded, RecordError> {
-        let path = self.feed.path().to_owned();
+        let path = self.feed.recording().path.clone();
         let mut failed = Vec::new();
         let ended = survive(Missing::LogEnd, &mut failed, || {
             let (recording, gaps) = self.feed.finish();
@@ -169,10 +169,6 @@ impl Recording {
     #[must_use]
     pub fn with_stacks(self, stacks: bool) -> Self {
         Self { stacks, ..self }
-    }
-
-    fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Passes a batch on; waits while the queue is full.

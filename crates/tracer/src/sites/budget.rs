@@ -3,7 +3,6 @@
 //! Symbol tables, unwind tables, memory maps and names come from the program, or from the author of
 //! its files. Everything that reads one draws from this budget.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -18,33 +17,14 @@ const MOST_BYTES: u64 = 256 << 20;
 const FREE: Duration = Duration::from_millis(1);
 
 /// The exhausted resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub(super) enum Exceeded {
+    #[error("not resolved: reading programs' files and memory maps took {} s, the limit", MOST_TIME.as_secs())]
     Time,
+    #[error("not resolved: tables of programs' files would exceed the limit of {} MiB", MOST_BYTES >> 20)]
     Memory,
+    #[error("not resolved: {} other files came first", super::module::MOST_MODULES)]
     Files,
-}
-
-impl fmt::Display for Exceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Time => write!(
-                f,
-                "not resolved: reading programs' files and memory maps took {} s, the limit",
-                MOST_TIME.as_secs()
-            ),
-            Self::Memory => write!(
-                f,
-                "not resolved: tables of programs' files would exceed the limit of {} MiB",
-                MOST_BYTES >> 20
-            ),
-            Self::Files => write!(
-                f,
-                "not resolved: {} other files came first",
-                super::module::MOST_MODULES
-            ),
-        }
-    }
 }
 
 #[derive(Debug)]

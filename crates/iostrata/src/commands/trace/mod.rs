@@ -105,7 +105,9 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     };
     let page = Page::open(&options.html)?;
     let viewed = Viewed::open(options)?;
-    let destination = destination(options)?;
+    let destination = options.json.clone();
+    let destination = destination.map(|path| Destination::open_for("-o", path));
+    let destination = destination.transpose()?;
     let (watcher, before) = match run_before(options, watcher, &held) {
         Ok(done) => done,
         Err(failure) => {
@@ -117,7 +119,8 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     let streams = streams(options, before.as_ref())?;
     let (mut run, gap) = observe(options, &streams, watcher, target.as_mut(), held)?;
     let recorded = run.recorded.take();
-    let code = code_of(run.status);
+    // A program that is still running has no code.
+    let code = run.status.map_or(0, number_of).into();
     let ending = run.ending.clone();
     let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
@@ -149,12 +152,6 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     recorded?;
     failed::told(&failed)?;
     failed::judge(&result, &options.checks, code, hides_calls)
-}
-
-fn destination(options: &Trace) -> Result<Option<Destination>, Failure> {
-    let path = options.json.clone();
-    path.map(|path| Destination::open_for("-o", path))
-        .transpose()
 }
 
 fn check_proc() -> Result<(), Failure> {
@@ -290,7 +287,7 @@ fn streams(options: &Trace, before: Option<&Before>) -> Result<Streams, Failure>
     match before {
         Some(before) => before.streams.again(),
         None if options.runs.purpose == Some(Purpose::Learn) => Streams::discarded(),
-        None => Ok(Streams::its_own()),
+        None => Ok(Streams::default()),
     }
     .map_err(|error| itself(&error))
 }
@@ -328,13 +325,6 @@ fn observe(
             let started = stops::start(options, streams, recording, held);
             (started.inspect_err(|_| recording::discard(options))?, gap)
         }
-    })
-}
-
-/// 0 for a program that is still running.
-fn code_of(status: Option<ExitStatus>) -> ExitCode {
-    status.map_or(ExitCode::SUCCESS, |status| {
-        ExitCode::from(number_of(status))
     })
 }
 

@@ -40,7 +40,7 @@ pub(in crate::record) struct Nodes {
     /// Those on overlayfs: a file changed there gets another inode.
     layered: HashSet<FileId>,
     /// Files whose contents were left out.
-    left: HashSet<FileId>,
+    pub(in crate::record) left: HashSet<FileId>,
     /// Directories whose names are all known.
     listed: HashSet<FileId>,
     /// Records due before the next operation.
@@ -308,10 +308,6 @@ impl Nodes {
     /// A node that is recorded without its contents.
     pub(in crate::record) fn left(&mut self, id: FileId) {
         self.left.insert(id);
-    }
-
-    pub(in crate::record) fn all_left(&self) -> HashSet<FileId> {
-        self.left.clone()
     }
 
     /// All names of a directory are known, or will be.

@@ -81,7 +81,7 @@ impl<W: Write> Order<W> {
     ) -> io::Result<()> {
         let to = (&mut self.log, &mut self.nodes);
         self.not_kept = before::keep(directories, limit_bytes, log_file, to)?;
-        self.outside = Outside::asked(self.nodes.all_left());
+        self.outside = Outside::asked(self.nodes.left.clone());
         Ok(())
     }
 
