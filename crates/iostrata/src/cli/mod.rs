@@ -18,8 +18,6 @@ use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::commands::explain::Ids;
-
 pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use compare::Compare;
@@ -195,7 +193,7 @@ Examples:
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct Explain {
     /// Experiment, rule, kind of crash finding or glossary term
-    #[arg(value_name = "ID", value_parser = Ids, hide_possible_values = true)]
+    #[arg(value_name = "ID", value_parser = crate::commands::explain::Ids, hide_possible_values = true)]
     pub(crate) id: Option<String>,
 }
 

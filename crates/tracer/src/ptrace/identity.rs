@@ -1,16 +1,14 @@
-//! The identity and the name of a descriptor's file.
+//! Open files: their identity and name, and shared mappings of them, which a later call may make writable.
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, answers};
 use rustix::fs::{AtFlags, OFlags, Statx, StatxFlags, fcntl_getfl, statx};
-use syscalls::Sysno;
 
-use super::place::{self, Given};
-use super::recorder::{Recorder, low};
+use super::place;
 use super::request::Tid;
 use crate::identity::generation;
 use crate::stack::mountinfo::Mounts;
@@ -165,29 +163,6 @@ fn kind_of_anonymous(shown: &[u8]) -> u32 {
     words.iter().fold(0, |sum, word| sum ^ word)
 }
 
-impl Recorder {
-    /// The paths of a call, and the file that it links.
-    pub(super) fn names(
-        &mut self,
-        tid: Tid,
-        number: Sysno,
-        arguments: &[u64; 6],
-        (first, second): (Option<Given>, Option<Given>),
-    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<Open>) {
-        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
-        let linked = first.as_ref().filter(|_| links_file(number, arguments));
-        let linked = linked.and_then(|first| {
-            let file = place::file(first, tid)?;
-            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
-            Some((path_of(file.as_fd(), &open), open))
-        });
-        match linked {
-            Some((path, open)) => (Some(path), absolute(second), Some(open)),
-            None => (absolute(first), absolute(second), None),
-        }
-    }
-}
-
 /// A file with its name at first use.
 pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) -> NamedFile {
     NamedFile {
@@ -201,7 +176,7 @@ pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) ->
 }
 
 /// The name shown by `/proc`; for a file without names, its last name.
-fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
+pub(super) fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
     let mut path = place::link(&format!("/proc/self/fd/{}", fd.as_raw_fd())).unwrap_or_default();
     // fs/d_path.c appends this to the path of a file whose names were all removed. A file that
     // never had a name in a file system keeps the kernel's.
@@ -211,9 +186,73 @@ fn path_of(fd: BorrowedFd<'_>, open: &Open) -> Vec<u8> {
     path
 }
 
-/// Whether the call links the target of its first path and not the name: the target may be a file
-/// without a name (`O_TMPFILE`).
-fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
-    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
-    number == Sysno::linkat && low(arguments[4]) & flags != 0
+/// Mappings through which stores can change a file, now or later. A range may be unmapped or
+/// replaced before it is queried: `/proc/PID/maps` decides.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    all: Vec<(u64, u64, Open)>,
+}
+
+impl Mappings {
+    pub(super) fn add(&mut self, address: u64, bytes: u64, open: Open) {
+        self.all
+            .push((address, address.saturating_add(bytes), open));
+    }
+
+    /// The file whose pages lie in the range, shared and writable.
+    pub(super) fn stored_to(&self, tid: Tid, address: u64, bytes: u64) -> Option<Open> {
+        let to = address.saturating_add(bytes);
+        self.all.iter().find(|one| overlap(one, address, to))?;
+        // Names may be invalid UTF-8.
+        let maps = std::fs::read(format!("/proc/{tid}/maps")).ok()?;
+        let maps = String::from_utf8_lossy(&maps);
+        let mut shared = maps.lines().filter_map(shared);
+        let (.., inode) = shared.rfind(|(from, end, _)| *from < to && address < *end)?;
+        // The latest one at this place: inode numbers are reused, and coincide in two subvolumes.
+        let known = self.all.iter().rev();
+        let mut known = known.filter(|(.., open)| open.file.inode == inode);
+        let there = known.clone().find(|one| overlap(one, address, to));
+        there.or_else(|| known.next()).map(|(.., open)| *open)
+    }
+
+    /// A range was remapped.
+    pub(super) fn moved(&mut self, from: u64, to: u64, bytes: u64) {
+        let found = self.all.iter().find(|one| overlap(one, from, from + 1));
+        if let Some(open) = found.map(|(.., open)| *open) {
+            self.add(to, bytes, open);
+        }
+    }
+}
+
+fn overlap((from, end, _): &(u64, u64, Open), address: u64, to: u64) -> bool {
+    *from < to && address < *end
+}
+
+/// From a line of `/proc/PID/maps`: the start and end of a shared, writable mapping, and its inode.
+pub(super) fn shared(line: &str) -> Option<(u64, u64, u64)> {
+    let mut words = line.split_ascii_whitespace();
+    let (from, to) = words.next()?.split_once('-')?;
+    let permissions = words.next()?;
+    let inode = words.nth(2)?.parse().ok().filter(|inode| *inode != 0)?;
+    let is_it = permissions.get(1..2) == Some("w") && permissions.ends_with('s');
+    let number = |digits| u64::from_str_radix(digits, 16).ok();
+    is_it.then_some((number(from)?, number(to)?, inode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_writable_mapping_is_told_by_its_permissions() {
+        let line = |permissions| {
+            format!("7f0000001000-7f0000003000 {permissions} 00002000 fe:00 4711  /srv/a b")
+        };
+        let found = Some((0x7f00_0000_1000, 0x7f00_0000_3000, 4711));
+        assert_eq!(shared(&line("rw-s")), found);
+        assert_eq!(shared(&line("-w-s")), found);
+        assert_eq!(shared(&line("r--s")), None);
+        assert_eq!(shared(&line("rw-p")), None);
+        assert_eq!(shared("7f00-7f01 rw-s 00000000 00:01 0"), None);
+    }
 }

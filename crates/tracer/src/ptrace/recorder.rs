@@ -11,12 +11,12 @@ use syscalls::Sysno;
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::history::{creates, did, is_durable};
-use super::identity::{Identifier, Open, named};
+use super::identity::{Identifier, Mappings, Open, named, path_of};
 use super::log::Log;
 use super::lower::{Residencies, accounts};
-use super::memory::{self, Mappings};
+use super::memory;
 use super::notes::Notes;
-use super::place::{self, descriptor};
+use super::place::{self, Given, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
@@ -163,6 +163,27 @@ impl Recorder {
         };
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
             thread.entered = Some(entered);
+        }
+    }
+
+    /// The paths of a call, and the file that it links.
+    fn names(
+        &mut self,
+        tid: Tid,
+        number: Sysno,
+        arguments: &[u64; 6],
+        (first, second): (Option<Given>, Option<Given>),
+    ) -> (Option<Vec<u8>>, Option<Vec<u8>>, Option<Open>) {
+        let absolute = |given: Option<Given>| place::absolute(&given?, tid);
+        let linked = first.as_ref().filter(|_| links_file(number, arguments));
+        let linked = linked.and_then(|first| {
+            let file = place::file(first, tid)?;
+            let open = self.identifier.identify(file.as_fd(), tid).ok()?;
+            Some((path_of(file.as_fd(), &open), open))
+        });
+        match linked {
+            Some((path, open)) => (Some(path), absolute(second), Some(open)),
+            None => (absolute(first), absolute(second), None),
         }
     }
 
@@ -403,6 +424,13 @@ impl Recorder {
             log: self.log,
         }
     }
+}
+
+/// Whether the call links the target of its first path and not the name: the target may be a file
+/// without a name (`O_TMPFILE`).
+fn links_file(number: Sysno, arguments: &[u64; 6]) -> bool {
+    let flags = (libc::AT_SYMLINK_FOLLOW | libc::AT_EMPTY_PATH).unsigned_abs();
+    number == Sysno::linkat && low(arguments[4]) & flags != 0
 }
 
 pub(super) fn low(argument: u64) -> u32 {

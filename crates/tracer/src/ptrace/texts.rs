@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{descriptors, log, lower, memory, usage};
+use super::{descriptors, identity, log, lower, usage};
 use crate::mutation::{changed, inputs, limited, steps};
 
 #[test]
@@ -38,6 +38,6 @@ fn read(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     log::landing::parse(&text);
     for line in text.lines() {
-        memory::shared(line);
+        identity::shared(line);
     }
 }
