@@ -283,7 +283,7 @@ pub(crate) fn paths_of(number: Sysno) -> u8 {
     }
 }
 
-/// [`call`] bits that recording adds.
+/// [`call`] bits that recording adds to calls that change attributes: only there they are steps.
 pub(super) fn attribute_bits(number: Sysno) -> u32 {
     use Sysno as N;
     match number {

@@ -314,7 +314,8 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     lines.join("; ")
 }
 
-/// The number of skips of each program.
+/// Runs of each program that the kernel skipped because it was already running on that CPU (`__bpf_trace_run`,
+/// `kernel/trace/bpf_trace.c`).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Skipped(Vec<(Stratum, Probe, u64)>);
 

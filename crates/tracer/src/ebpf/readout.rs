@@ -415,6 +415,7 @@ pub(super) fn log_gaps(object: &Object, raw: &RawEvidence) -> Vec<Gap> {
         .collect()
 }
 
+/// Copies in the upper layer of an overlay, and the files they are copies of (`bpf/overlay.h`).
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     of: HashMap<FileKey, FileKey>,

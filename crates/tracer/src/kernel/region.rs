@@ -264,6 +264,7 @@ fn mappable_len(file: &File) -> io::Result<usize> {
     usize::try_from(metadata.len()).map_err(too_large)
 }
 
+/// A file that the kernel generates and never changes, such as its BTF.
 #[derive(Debug)]
 pub struct Shown(Contents);
 

@@ -262,6 +262,7 @@ const RETURNS: u8 = 0xc3;
 /// Maximum number of remembered addresses.
 const MOST_KNOWN: usize = 1 << 14;
 
+/// Code that a process generates at run time: no file has unwind tables for it.
 #[derive(Debug)]
 pub(super) struct MadeCode {
     memory: Option<File>,

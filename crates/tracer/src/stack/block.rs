@@ -203,7 +203,7 @@ impl Block {
     }
 }
 
-/// Reads the attributes in sysfs; missing ones are `None`.
+/// Reads `/sys/block/DISK/queue`; missing attributes are `None`. Source: Documentation/ABI/stable/sysfs-block.
 pub(super) fn queue_of(block: &Block) -> Queue {
     let text = |name: &str| Roots::read(&block.directory.join("queue").join(name));
     let number = |name: &str| Roots::read_number(&block.directory.join("queue").join(name));

@@ -111,7 +111,7 @@ fn since_1970_ns() -> u64 {
     })
 }
 
-/// At this moment; `None` where the kernel does not say.
+/// At this moment (`/proc/meminfo`, `proc_meminfo(5)`); `None` where the kernel does not say.
 pub(super) fn dirty() -> Option<Dirty> {
     parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
