@@ -574,6 +574,7 @@ pub enum Exit {
 /// Threads without a row of their own, together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Others {
+    /// Rows that exist.
     pub rows: u64,
     pub calls: u64,
     /// Their time on a CPU.

@@ -54,3 +54,14 @@ pub use evidence::Evidence;
 pub use gap::Gap;
 pub use op::{Call, FileId, FileKind, Op};
 pub use timing::Timing;
+
+/// Each value once, where it comes first.
+pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for one in all {
+        if !seen.contains(&one) {
+            seen.push(one);
+        }
+    }
+    seen
+}

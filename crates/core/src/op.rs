@@ -94,6 +94,7 @@ impl FileKind {
 pub struct Call {
     pub process: u32,
     pub thread: u32,
+    /// Its begin, nanoseconds of `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Its end, same clock; for consecutive writes, the end of the last.
     pub ended_ns: u64,
@@ -115,6 +116,7 @@ impl Call {
 pub struct Op {
     /// The call.
     pub call: Call,
+    /// `None` when unknown.
     pub file: Option<FileId>,
     /// Length of each buffer, in order: one for `write`, none for a sync. Buffers after the eighth,
     /// and unreadable ones, are left out.

@@ -97,8 +97,10 @@ pub fn named(processes: &[Process]) -> String {
 pub struct Stayed<'a> {
     pub now: Cached,
     pub filesystem: &'a str,
+    /// Before the eviction.
     pub synced: bool,
     pub processes: &'a [Process],
+    /// Processes whose mappings the user may not see.
     pub hidden_processes: u64,
     pub loop_devices: &'a [String],
 }

@@ -10,6 +10,7 @@ use crate::lab::LabResult;
 /// Memory sizes that count as equal: the kernel's own reservation depends on its version.
 const SAME_MEMORY: f64 = 0.02;
 
+/// A condition that differs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Condition {

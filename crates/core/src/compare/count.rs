@@ -8,6 +8,7 @@ use super::Sides;
 use crate::evidence::{Cache, CacheCount, CallCounts, DeviceCounts, Evidence, OfCause};
 use crate::trace::{direction, is_open, is_sync};
 
+/// A count that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Count {

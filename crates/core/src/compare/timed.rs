@@ -18,6 +18,7 @@ pub struct Timed {
     pub min_s: Sides<f64>,
     /// The longest, seconds.
     pub max_s: Sides<f64>,
+    /// Timed runs.
     pub runs: Sides<usize>,
     /// CPUs kept busy by other processes meanwhile, on average; `null` when unknown.
     pub others_cpus: Sides<Option<f64>>,

@@ -28,6 +28,7 @@ pub struct Step {
     pub range: Option<(u64, u64)>,
     /// The functions that called it, innermost first; empty where they are not known.
     pub stack: Arc<[String]>,
+    /// `CLOCK_MONOTONIC`, as its end.
     pub started_ns: u64,
     pub ended_ns: u64,
     /// Its begin and its end among the begins and ends of all steps.

@@ -13,7 +13,8 @@ mod requests;
 mod rows;
 
 use crate::answer::{Answer, Verdict};
-use crate::lab::{HOST, distinct};
+use crate::distinct;
+use crate::lab::HOST;
 pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
 pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
 pub(crate) use requests::{Requests, longer_by_requests};
@@ -75,6 +76,7 @@ pub(crate) fn answers<R: Judged, X>(
     claims: &[Claim<R, X>],
     mut targets: Vec<TargetRows<'_, R, X>>,
 ) -> Vec<Answer> {
+    // One that is `None` where all are of one machine.
     let machines = distinct(targets.iter().map(TargetRows::machine));
     // Stable: the others keep their order.
     targets.sort_by_key(|target| target.name != HOST);

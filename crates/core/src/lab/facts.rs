@@ -17,6 +17,7 @@ pub struct Facts<'a> {
     pub target: &'a str,
     /// The machine, in a result of several.
     pub machine: Option<&'a str>,
+    /// `None` when no run finished.
     pub timing: Option<&'a Timing>,
     pub evidence: &'a Evidence,
     pub interference: &'a Interference,

@@ -347,17 +347,6 @@ pub fn target_of(name: &str) -> &str {
     name.rsplit_once(AT).map_or(name, |(target, _)| target)
 }
 
-/// Each value once, where it comes first.
-pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = Vec::new();
-    for one in all {
-        if !seen.contains(&one) {
-            seen.push(one);
-        }
-    }
-    seen
-}
-
 /// The machine, in a result of several.
 pub fn machine_of(name: &str) -> Option<&str> {
     Some(name.rsplit_once(AT)?.1)

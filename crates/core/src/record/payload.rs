@@ -63,6 +63,7 @@ pub enum Piece {
     Stored {
         /// Number of the chunk, from 0 in the order of the log.
         chunk: u64,
+        /// Their offset in the chunk, bytes.
         at: u32,
         bytes: u32,
     },

@@ -9,6 +9,7 @@ use crate::gap::{Gap, Reason};
 pub struct Begin {
     pub command: Vec<Vec<u8>>,
     pub directory: Vec<u8>,
+    /// `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     /// Whether reads are recorded too.
     pub reads: bool,

@@ -9,6 +9,7 @@ use crate::lab::HOST;
 pub(crate) struct Question<R: Judged + 'static, X: 'static> {
     /// At most about 26 characters, since answers are printed next to it.
     text: &'static str,
+    /// See [`Reply::leads`].
     leads: bool,
     say: Say<R, X>,
 }
@@ -16,15 +17,20 @@ pub(crate) struct Question<R: Judged + 'static, X: 'static> {
 type Say<R, X> = fn(&TargetRows<'_, R, X>) -> Result<Said, Missing>;
 
 impl<R: Judged, X> Question<R, X> {
-    /// See [`Reply::leads`].
     pub(crate) const fn leading(text: &'static str, say: Say<R, X>) -> Self {
-        let leads = true;
-        Self { text, leads, say }
+        Self {
+            text,
+            leads: true,
+            say,
+        }
     }
 
     pub(crate) const fn further(text: &'static str, say: Say<R, X>) -> Self {
-        let leads = false;
-        Self { text, leads, say }
+        Self {
+            text,
+            leads: false,
+            say,
+        }
     }
 }
 

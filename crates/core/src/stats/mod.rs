@@ -11,6 +11,7 @@ pub use bootstrap::median_interval;
 pub use shift::{Bounds, Shift, hodges_lehmann, ratio};
 pub use student::{t_beyond, t_quantile};
 
+/// A median with the ends that [`Ends`] describes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub median: f64,

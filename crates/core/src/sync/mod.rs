@@ -107,6 +107,7 @@ pub struct Projected {
     pub projections: Vec<Projection>,
 }
 
+/// A row with its derived figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncRow {

@@ -151,6 +151,7 @@ pub struct Dirty {
     pub writeback_bytes: u64,
 }
 
+/// One process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Process {
@@ -172,6 +173,7 @@ pub struct Process {
     pub io: Option<ProcessIo>,
 }
 
+/// One file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct File {
@@ -194,6 +196,7 @@ pub struct File {
     pub work: Work,
 }
 
+/// The files of one directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Directory {
@@ -206,6 +209,7 @@ pub struct Directory {
     pub work: Work,
 }
 
+/// The processes of one cgroup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Cgroup {
@@ -217,6 +221,7 @@ pub struct Cgroup {
     pub work: Work,
 }
 
+/// The processes of one container.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Container {
@@ -230,6 +235,7 @@ pub struct Container {
     pub work: Work,
 }
 
+/// One disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Device {
@@ -254,6 +260,7 @@ pub struct FileSystem {
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct SyncWait {
     pub pid: u32,
+    /// `null` when unknown.
     pub name: Option<String>,
     /// The file; `null` when unknown.
     pub path: Option<String>,

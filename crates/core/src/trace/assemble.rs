@@ -33,6 +33,7 @@ pub struct Facts {
     pub attached: Option<Attached>,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
+    /// `CLOCK_MONOTONIC`.
     pub started_ns: u64,
     pub wall_s: f64,
     /// The storage under the run's files.

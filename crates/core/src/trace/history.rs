@@ -210,6 +210,7 @@ pub struct FileHistory {
     pub unlinked: bool,
     /// Time of its removal, if it is older than the run.
     pub removed: Happened,
+    /// Process that removed it.
     pub removed_by: Option<u32>,
     /// Whether it was removed, and neither its directory nor its whole file system was synced
     /// afterwards.

@@ -238,6 +238,7 @@ impl CallRow {
     }
 }
 
+/// One call on one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileCall {

@@ -63,7 +63,6 @@ impl FileKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Read,
-    /// Into the file.
     Write,
 }
 

@@ -18,6 +18,7 @@ pub struct Threads {
     firsts: HashMap<u32, Option<u64>>,
     /// Threads without a row, and their sum.
     without_row: u64,
+    /// Its rows are counted at the end.
     summed: Others,
 }
 

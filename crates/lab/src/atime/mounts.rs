@@ -11,8 +11,9 @@ use crate::target::Target;
 
 pub(super) fn current(dir: &Path) -> Result<Mount, LabError> {
     let line = mount_line(dir).map_err(|error| LabError::at("read the mount of", dir, error))?;
-    options_of(&line).map(Mount::from_options).ok_or_else(|| {
-        let odd = std::io::Error::other(format!("it is not readable: {line}"));
+    let options = line.as_deref().and_then(options_of);
+    options.map(Mount::from_options).ok_or_else(|| {
+        let odd = std::io::Error::other(format!("/proc/thread-self/mountinfo says: {line:?}"));
         LabError::at("read the mount of", dir, odd)
     })
 }

@@ -65,6 +65,7 @@ impl Task for ReadLoopTask {
         let modified_s = now_s() - 2 * HOUR_S;
         for number in 0..job.files {
             let path = task.directory.join(file_name(number));
+            // A read moves an access time that is older than the contents.
             set(&path, modified_s - HOUR_S, modified_s)
                 .map_err(|error| failure("set the times of", &path, &error))?;
             let path = CString::new(path.into_os_string().into_vec())

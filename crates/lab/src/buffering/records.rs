@@ -21,7 +21,8 @@ pub(super) struct Records {
 impl Records {
     pub(super) fn new(size_bytes: u64) -> Result<Self, Failure> {
         let pool = random_bytes(size_bytes, PERIOD_BYTES, CONTENT_SEED)?;
-        let size = usize::try_from(size_bytes).unwrap_or(0);
+        let size =
+            usize::try_from(size_bytes).map_err(|_large| Failure::memory(size_bytes, None))?;
         Ok(Self {
             pool,
             size,

@@ -1,7 +1,7 @@
 //! The cases to measure, and how thoroughly.
 
 use iostrata_core::buffering::{Case, Mode};
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 
 use crate::error::LabError;
 use crate::experiment::{chosen_or, with_structures};

@@ -54,7 +54,13 @@ impl Writer {
         let sink = match mode {
             Mode::OSync | Mode::ODsync => Sink::Direct(file),
             Mode::RwfDsync => Sink::SyncedCall(file),
-            _ => {
+            Mode::Buffered
+            | Mode::Flush
+            | Mode::Fsync
+            | Mode::Fdatasync
+            | Mode::SyncFileRange
+            | Mode::FinalFsync
+            | Mode::GroupFsync => {
                 let bytes = usize::try_from(APPLICATION_BUFFER_BYTES).unwrap_or(usize::MAX);
                 Sink::Buffered(BufWriter::with_capacity(bytes, file))
             }
@@ -108,7 +114,12 @@ impl Writer {
                 })
             }
             Mode::GroupFsync if self.records.is_multiple_of(GROUP_WRITES) => self.fsync(),
-            _ => Ok(()),
+            Mode::Buffered
+            | Mode::OSync
+            | Mode::ODsync
+            | Mode::RwfDsync
+            | Mode::FinalFsync
+            | Mode::GroupFsync => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The files to copy, the methods, and how thoroughly.
 
 use iostrata_core::copy::{Case, CopyMethod, DIRECT_ALIGNMENT_BYTES, Destination, Source};
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 
 use crate::engine::StoppingRule;
 use crate::error::LabError;

@@ -48,7 +48,7 @@ impl DiskImage {
     }
 
     /// Makes a range hold these bytes; only blocks that differ are written, and zeros cost no memory. What was there is
-    /// in `held` then.
+    /// in `held` then. Fails where not all of it is inside, and without memory.
     pub fn set(&self, bytes: &[u8], offset: u64, held: &mut Vec<u8>) -> io::Result<()> {
         held.resize(bytes.len(), 0);
         self.file.read_exact_at(held, offset)?;
@@ -126,7 +126,7 @@ impl DiskImage {
         })
     }
 
-    /// Reads bytes at a place.
+    /// Reads bytes at a place; fails where not all of them are inside.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, offset)
     }

@@ -235,7 +235,7 @@ impl RequestLog {
         Ok([0, 1, 2, 3].map(word))
     }
 
-    /// Reads bytes that a request names.
+    /// Reads bytes that a request names; fails where the log lacks them.
     pub fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         let begin = usize::try_from(at).unwrap_or(usize::MAX);
         let end = begin.saturating_add(bytes.len());

@@ -149,6 +149,9 @@ fn serve(disk: Disk, fuse: OwnedFd) {
 /// `Documentation/power/pm_qos_interface.rst`
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
+/// Each request passes through several threads, and each of them wakes the next. A CPU that polls for work is there at
+/// once; one that is halted has to be woken by an interrupt, which in a virtual machine takes longer than the request.
+///
 /// CPUs poll as long as it exists, also those of other programs. The kernel ends that with the last descriptor, however
 /// the process ends.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iostrata_core::page_cache::{Case, Parse, Reader, State};
 
 use super::content::{Content, SMALLEST_JSON_BYTES};
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 
 use crate::error::LabError;
 use crate::experiment::{chosen_or, with_structures};

@@ -49,7 +49,9 @@ impl ImageKind {
         match self {
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
-            _ => "ext4",
+            Self::Ext4 | Self::Ext4NoJournal | Self::Ext4FastCommit | Self::Ext4DataJournal => {
+                "ext4"
+            }
         }
     }
 

@@ -47,18 +47,15 @@ impl Drop for Mounted {
     }
 }
 
-/// The line of the mount that holds `path`, `proc_pid_mountinfo(5)`.
-pub(crate) fn mount_line(path: &Path) -> io::Result<String> {
+/// The line of the mount that holds `path`, `proc_pid_mountinfo(5)`; `None` where it has none.
+pub(crate) fn mount_line(path: &Path) -> io::Result<Option<String>> {
     let id = mount_id(path)?.to_string();
     // The thread's own: other threads may live in another namespace.
     let mounts = fs::read("/proc/thread-self/mountinfo")?;
     let mounts = String::from_utf8_lossy(&mounts);
-    let line = mounts
-        .lines()
-        .find(|line| line.split(' ').next() == Some(&id));
-    line.map(str::to_owned).ok_or_else(|| {
-        io::Error::other(format!("mount {id} is not in /proc/thread-self/mountinfo"))
-    })
+    let mut lines = mounts.lines();
+    let line = lines.find(|line| line.split(' ').next() == Some(&id));
+    Ok(line.map(str::to_owned))
 }
 
 pub(crate) fn mount_id(path: &Path) -> io::Result<u64> {

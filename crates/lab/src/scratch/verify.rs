@@ -33,9 +33,10 @@ pub(super) fn verify(image: &Image) -> Result<(), ScratchError> {
     refuse_if(block != BLOCK_SIZE_BYTES, kind, what)?;
 
     let line = mount_line(image.path()).map_err(|error| unreadable(image, error))?;
-    let mount = parse_mount(&line).ok_or_else(|| ScratchError::NotAsAsked {
+    let mount = line.as_deref().and_then(parse_mount);
+    let mount = mount.ok_or_else(|| ScratchError::NotAsAsked {
         kind,
-        found: format!("its mount is not readable: {line}"),
+        found: format!("/proc/thread-self/mountinfo says of its mount: {line:?}"),
     })?;
     let device = image.device().path().to_string_lossy();
     let what = format!("{} is mounted, not {device}", mount.source);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use iostrata_core::distinct;
 use iostrata_core::gap::Reason;
-use iostrata_core::lab::distinct;
 use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 

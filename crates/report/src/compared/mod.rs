@@ -99,7 +99,6 @@ pub(crate) fn seconds(row: &Row, side: Option<f64>) -> Cell {
     Cell::applicable(side, |seconds| format!("{}{per}", duration(seconds)))
 }
 
-/// A count or a rate.
 /// The labels of rows: the case, and the target if there are several.
 pub(crate) struct Names {
     several_targets: bool,

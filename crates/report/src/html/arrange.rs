@@ -12,7 +12,7 @@ pub(super) fn arranged(result: Drawn<'_>, page: Page, has_time: bool) -> Vec<Blo
     let sections = match result {
         Drawn::Trace(_) => findings_first(sections, has_time),
         Drawn::Lab(_) => machine_last(sections.into_iter().map(joined)),
-        _ => sections,
+        Drawn::Doctor(_) | Drawn::Cache(_) | Drawn::Crash(_) | Drawn::Comparison(_) => sections,
     };
     let blocks = sections.into_iter().flat_map(|section| section.blocks);
     blocks.collect()

@@ -78,7 +78,7 @@ impl SectionId {
         !matches!(self, Self::Head | Self::Title | Self::Machine)
     }
 
-    /// Its name in links.
+    /// Its name in links: no variant has data, so that each is a text.
     pub(crate) fn name(self) -> String {
         match serde_json::to_value(self) {
             Ok(Value::String(name)) => name,

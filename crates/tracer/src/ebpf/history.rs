@@ -38,7 +38,7 @@ pub(super) struct History {
     nameless: HashSet<FileId>,
     /// Names whose directory the kernel side did not report.
     as_text: u64,
-    /// Calls of `truncate` whose file was not known.
+    /// Calls of `truncate` whose file was not known: it names one only by a path.
     truncated: u64,
     /// Operations of `io_uring` whose paths the kernel did not expose: since Linux 7.0 it reads them when it starts one.
     untold: u64,

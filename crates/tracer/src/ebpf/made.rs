@@ -4,17 +4,18 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::sync::Arc;
 
 use aya::maps::{Map, MapData, MapError};
 use aya_obj::btf::BtfFeatures;
 use aya_obj::generated::bpf_cmd;
+use aya_obj::generated::bpf_map_type::BPF_MAP_TYPE_RINGBUF;
 use aya_obj::{EbpfSectionKind, Object};
 use object::{Object as _, ObjectSection as _};
 
 use super::object::chain;
-use super::program::{Program, number_of};
+use super::program::{NAME_BYTES, Program, number_of, short};
 use super::syscall;
 use super::types::Types;
 
@@ -34,7 +35,7 @@ pub(super) struct Settings<'a> {
 }
 
 pub(super) struct Made {
-    maps: HashMap<String, MapData>,
+    maps: HashMap<String, OwnedFd>,
     /// The object's types, in the kernel.
     types: Option<Arc<OwnedFd>>,
 }
@@ -58,13 +59,38 @@ impl Made {
             if let Some(entries) = settings.entries.get(name.as_str()) {
                 map.set_max_entries(*entries);
             }
-            let (data, kind) = (map.data().to_vec(), map.section_kind());
-            let types = made.types.as_ref().map(|types| types.as_fd());
-            let map = MapData::create(map, &name, types)?;
-            fill(map.fd().as_fd(), &data, kind).map_err(MapError::IoError)?;
-            made.maps.insert(name, map);
+            let created = made.create(&name, &map);
+            let fd = created.map_err(|io_error| MapError::CreateError {
+                name: name.clone(),
+                io_error,
+            })?;
+            fill(&fd, &map).map_err(MapError::IoError)?;
+            made.maps.insert(name, fd);
         }
         Ok(made)
+    }
+
+    /// Not by `MapData::create`: that may raise `RLIMIT_MEMLOCK`, which the traced program would inherit.
+    fn create(&self, name: &str, map: &aya_obj::Map) -> io::Result<OwnedFd> {
+        let mut create = Create {
+            kind: map.map_type(),
+            key_bytes: map.key_size(),
+            value_bytes: map.value_size(),
+            entries: map.max_entries(),
+            flags: map.map_flags(),
+            name: short(name),
+            ..Create::default()
+        };
+        if let aya_obj::Map::Btf(map) = map
+            && let Some(types) = &self.types
+            // It has no types of its keys and values (`ringbuf_map_alloc`, kernel/bpf/ringbuf.c).
+            && create.kind != BPF_MAP_TYPE_RINGBUF as u32
+        {
+            create.types = number_of(types.as_fd());
+            create.key = map.def.btf_key_type_id;
+            create.value = map.def.btf_value_type_id;
+        }
+        syscall::create(bpf_cmd::BPF_MAP_CREATE, &mut create)
     }
 }
 
@@ -94,8 +120,8 @@ impl Ebpf {
         let functions = functions.collect();
         let maps = std::mem::take(&mut object.maps);
         let maps = maps.iter().filter_map(|(name, map)| {
-            let made = made.maps.get(name)?;
-            Some((name.as_str(), made.fd().as_fd().as_raw_fd(), map))
+            let fd = made.maps.get(name)?;
+            Some((name.as_str(), fd.as_raw_fd(), map))
         });
         let placed = object.relocate_maps(maps, &functions);
         placed.map_err(|e| wrong(&e))?;
@@ -109,8 +135,10 @@ impl Ebpf {
                 programs.insert(name, one);
             }
         }
-        let maps = made.maps.into_iter();
-        let maps = maps.map(|(name, map)| Ok::<_, MapError>((name, Map::from_map_data(map)?)));
+        let maps = made.maps.into_iter().map(|(name, fd)| {
+            let map = Map::from_map_data(MapData::from_fd(fd)?)?;
+            Ok::<_, MapError>((name, map))
+        });
         Ok(Self {
             maps: maps.collect::<Result<_, _>>()?,
             programs,
@@ -203,6 +231,24 @@ fn load_types(types: &[u8]) -> io::Result<OwnedFd> {
     syscall::create(bpf_cmd::BPF_BTF_LOAD, &mut load)
 }
 
+/// The part of `bpf_attr` for making a map.
+#[repr(C)]
+#[derive(Default)]
+struct Create {
+    kind: u32,
+    key_bytes: u32,
+    value_bytes: u32,
+    entries: u32,
+    flags: u32,
+    inner: u32,
+    node: u32,
+    name: [u8; NAME_BYTES],
+    interface: u32,
+    types: u32,
+    key: u32,
+    value: u32,
+}
+
 /// The part of `bpf_attr` for an entry of a map.
 #[repr(C)]
 #[derive(Default)]
@@ -215,19 +261,20 @@ struct Update {
 }
 
 /// Constants and variables of the object are the only entry of their map.
-fn fill(map: BorrowedFd<'_>, data: &[u8], kind: EbpfSectionKind) -> io::Result<()> {
-    if !data.is_empty() {
+fn fill(fd: &OwnedFd, map: &aya_obj::Map) -> io::Result<()> {
+    if !map.data().is_empty() {
         let key = 0_u32;
         let mut update = Update {
-            map: number_of(map),
+            map: number_of(fd.as_fd()),
             key: (&raw const key).expose_provenance() as u64,
-            value: data.as_ptr().expose_provenance() as u64,
+            value: map.data().as_ptr().expose_provenance() as u64,
             ..Update::default()
         };
         syscall::bpf(bpf_cmd::BPF_MAP_UPDATE_ELEM, &mut update)?;
     }
-    if kind == EbpfSectionKind::Rodata {
-        syscall::bpf(bpf_cmd::BPF_MAP_FREEZE, &mut number_of(map))?;
+    if map.section_kind() == EbpfSectionKind::Rodata {
+        let mut frozen = number_of(fd.as_fd());
+        syscall::bpf(bpf_cmd::BPF_MAP_FREEZE, &mut frozen)?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ mod object;
 mod payload;
 mod program;
 mod readout;
+mod skipped;
 mod stopping;
 mod stream;
 mod sums;
@@ -51,9 +52,10 @@ use crate::record::{Recording, Unfinished};
 use adoption::Looks;
 use aya::maps::MapError;
 pub use calls::call_names;
+use object::Object;
 pub use object::OpenError;
-use object::{Object, Skipped};
 use payload::Payloads;
+use skipped::Skipped;
 use stopping::Stopping;
 use stream::Stream;
 use sums::Sums;
@@ -192,6 +194,7 @@ impl EbpfObserver {
         Self::with_limits(Limits::default())
     }
 
+    /// Fails when the kernel or the user's privileges allow none of it.
     pub fn with_limits(limits: Limits) -> Result<Self, OpenError> {
         Ok(Self {
             object: Object::load(&limits)?,

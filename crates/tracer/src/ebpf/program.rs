@@ -18,7 +18,7 @@ use super::syscall;
 /// `BPF_LOG_LEVEL1` and `BPF_LOG_STATS`, `include/linux/bpf_verifier.h`.
 const LOG_LEVEL: u32 = 1 | 4;
 /// `BPF_OBJ_NAME_LEN`, with the NUL that ends it.
-const NAME_BYTES: usize = 16;
+pub(super) const NAME_BYTES: usize = 16;
 
 /// The verifier's log: its first length, and the largest that the kernel takes (`u32::MAX >> 8` before
 /// Linux 5.19, kernel/bpf/verifier.c).
@@ -270,7 +270,7 @@ pub(super) fn takes_any() -> bool {
 }
 
 /// A name as the kernel keeps it.
-fn short(name: &str) -> [u8; NAME_BYTES] {
+pub(super) fn short(name: &str) -> [u8; NAME_BYTES] {
     let mut short = [0; NAME_BYTES];
     let bytes = name.bytes().take(NAME_BYTES - 1);
     short

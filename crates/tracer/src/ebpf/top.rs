@@ -19,8 +19,9 @@ use zerocopy::FromZeros;
 
 use super::entries::{each, remove};
 use super::names::Names;
-use super::object::{Object, OpenError, Skipped};
+use super::object::{Object, OpenError};
 use super::readout::{lost, map};
+use super::skipped::Skipped;
 use super::stream::{cause, file_id};
 use super::wire::{
     ActorKey, ActorValue, BlockKey, BlockValue, CommitKey, Config, ShareKey, ShareSum, ShareValue,

@@ -7,6 +7,7 @@
 mod cachestat;
 mod forked;
 mod loop_device;
+mod mounts;
 pub(crate) mod rcu;
 mod region;
 mod ring;
@@ -20,9 +21,10 @@ pub use cachestat::{CacheStat, cachestat, mincore};
 pub use forked::{Own, die_with_parent, forked};
 pub(crate) use forked::{close_descriptors, wait_for_byte};
 pub use loop_device::{LoopDevice, LoopError};
+pub use mounts::{PrivateMounts, private_mounts};
 pub use region::{Advice, AlignedBuffer, Mapping, MappingMut, Shown};
 pub use ring::{Ring, RingError};
-pub use secluded::{PrivateMounts, Secluded, private_mounts};
+pub use secluded::Secluded;
 pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};
 
@@ -43,6 +45,8 @@ pub fn clock_ticks_per_second() -> u64 {
     u64::try_from(sysconf(libc::_SC_CLK_TCK)).unwrap_or(100)
 }
 
+/// Not by `rustix::param`: that reads /proc/self/auxv before Linux 6.4, which a program file with capabilities may not
+/// when a user runs it, and panics.
 fn sysconf(name: libc::c_int) -> libc::c_long {
     // SAFETY: the call takes an integer, and changes no memory.
     unsafe { libc::sysconf(name) }

@@ -24,7 +24,7 @@ pub fn page_bytes() -> u64 {
 
 const READ_BYTES: usize = 1 << 20;
 
-/// Asks the kernel to evict a file.
+/// Asks the kernel to evict a file; what is resident afterwards shows whether it did.
 ///
 /// Dirty pages stay: the kernel only begins to write them (`generic_fadvise`, mm/fadvise.c). One
 /// call covers the whole file: of a range, the kernel leaves large folios that reach beyond it.

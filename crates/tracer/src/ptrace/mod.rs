@@ -18,6 +18,7 @@
 mod adopt;
 mod aio;
 mod calls;
+mod clones;
 mod descriptions;
 mod descriptors;
 mod duplicate;

@@ -10,6 +10,7 @@ use syscalls::Sysno;
 
 use super::aio::Queue;
 use super::calls::{self, call};
+use super::clones::{self, CLONE_FILES, CLONE_THREAD};
 use super::history::{creates, did, is_durable};
 use super::identity::{Identifier, Mappings, Open, named, path_of};
 use super::log::Log;
@@ -20,7 +21,7 @@ use super::place::{self, Given, descriptor};
 use super::record::Record;
 use super::request::Tid;
 use super::tasks::{Entered, Tasks, family};
-use super::told::{self, CLONE_FILES, CLONE_THREAD, CallKind};
+use super::told::{self, CallKind};
 use super::usage;
 use crate::clock::now_ns;
 use crate::decode::{RWF_APPEND, outcome};
@@ -81,7 +82,7 @@ impl Recorder {
             let flags = thread
                 .entered
                 .as_ref()
-                .map(|entered| told::clone_flags(entered.number, &entered.arguments, maker));
+                .map(|entered| clones::flags(entered.number, &entered.arguments, maker));
             Some((thread.process, flags))
         });
         let is_known = self.tasks.threads.contains_key(&tid);
@@ -143,7 +144,7 @@ impl Recorder {
             .filter(|_| self.has_log())
             .and_then(|(fd, open)| self.description(tid, fd, open.file));
         self.forget_closed(tid, number, &arguments);
-        let untraced = told::take_untraced(number, &arguments, tid);
+        let untraced = clones::take_untraced(number, &arguments, tid);
         let entered = Entered {
             number,
             counted,
@@ -197,7 +198,7 @@ impl Recorder {
             return;
         };
         if entered.untraced {
-            told::put_untraced_back(entered.number, &entered.arguments, tid);
+            clones::put_untraced_back(entered.number, &entered.arguments, tid);
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
         self.note(process, &entered, result);

@@ -1,12 +1,11 @@
-//! Calls identified only by their arguments, in the same way as in `bpf/told.h`; and the flags of `clone(2)`, of which a
-//! tracer must remove one.
+//! Calls identified only by their arguments, in the same way as in `bpf/told.h`.
 
 use syscalls::Sysno;
 
 use super::calls::{self, CLONE, call, told, told_by};
 use super::memory;
 use super::place::descriptor;
-use super::request::{self, Tid};
+use super::request::Tid;
 
 /// include/uapi/asm-generic/mman-common.h
 const MADV_REMOVE: u64 = 9;
@@ -116,46 +115,4 @@ fn deduped(tid: Tid, range: u64, index: u64) -> Option<(i32, i64)> {
         i64::try_from(bytes).unwrap_or(0)
     };
     Some((descriptor(target), moved))
-}
-
-/// include/uapi/linux/sched.h
-pub(super) const CLONE_FILES: u64 = 0x400;
-pub(super) const CLONE_THREAD: u64 = 0x1_0000;
-const CLONE_UNTRACED: u64 = 0x80_0000;
-
-/// The flags of `clone` or `clone3`; 0 for other calls.
-pub(super) fn clone_flags(number: Sysno, arguments: &[u64; 6], tid: Tid) -> u64 {
-    match number {
-        Sysno::clone => arguments[0],
-        // The flags are the first word of struct clone_args.
-        Sysno::clone3 => memory::word(tid, arguments[0]).unwrap_or(0),
-        _ => 0,
-    }
-}
-
-/// Removes `CLONE_UNTRACED` from a call at its entry: every filtered call of an untraced task would
-/// fail. Returns whether the flag was set.
-pub(super) fn take_untraced(number: Sysno, arguments: &[u64; 6], tid: Tid) -> bool {
-    let clone_flags = clone_flags(number, arguments, tid);
-    clone_flags & CLONE_UNTRACED != 0
-        && set_clone_flags(number, arguments, tid, clone_flags & !CLONE_UNTRACED).is_ok()
-}
-
-/// Restores it in the program's memory when the call has ended.
-pub(super) fn put_untraced_back(number: Sysno, arguments: &[u64; 6], tid: Tid) {
-    let clone_flags = clone_flags(number, arguments, tid) | CLONE_UNTRACED;
-    // It fails for a thread that is being killed, which will not read it.
-    drop(set_clone_flags(number, arguments, tid, clone_flags));
-}
-
-fn set_clone_flags(
-    number: Sysno,
-    arguments: &[u64; 6],
-    tid: Tid,
-    clone_flags: u64,
-) -> std::io::Result<()> {
-    match number {
-        Sysno::clone3 => memory::set_word(tid, arguments[0], clone_flags),
-        _ => request::set_first_argument(tid, clone_flags),
-    }
 }

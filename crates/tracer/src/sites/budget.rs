@@ -24,6 +24,7 @@ pub(super) enum Exceeded {
     #[error("not resolved: tables of programs' files would exceed the limit of {} MiB", MOST_BYTES >> 20)]
     Memory,
     #[error("not resolved: {} other files came first", super::module::MOST_MODULES)]
+    /// Maximum number of files kept open.
     Files,
 }
 

@@ -2,8 +2,9 @@
 
 use crate::answer::{Answer, Verdict};
 use crate::atime::{AtimeResult, Mount, Operation, Probe, RelatimeProbe, Subject, TouchRow};
+use crate::distinct;
 use crate::judge::Finding;
-use crate::lab::{distinct, machine_of};
+use crate::lab::machine_of;
 
 /// A claim: these operations move the access time, those do not.
 struct Claim {
@@ -60,6 +61,7 @@ impl<'a> Found<'a> {
         let of_probe = |probe: &'a RelatimeProbe| probe.machine.as_deref();
         let rows = result.touches().map(|(_, row)| of_row(row));
         let probes = result.own.relatime.iter();
+        // One that is `None` where all are of one machine.
         let each = distinct(rows.chain(probes.clone().map(of_probe)));
         let found = each.into_iter().map(|machine| {
             let (touches, probes) = (result.touches(), probes.clone());

@@ -9,6 +9,7 @@ const HALF_LIFE_S: f64 = 60.0;
 /// Sums by key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slots<K, V> {
+    /// Places.
     most: usize,
     own: BTreeMap<K, Slot<V>>,
     others: Option<V>,

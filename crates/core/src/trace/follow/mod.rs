@@ -385,6 +385,7 @@ const MAPPED: usize = 1 << 10;
 /// Maximum number of processes.
 const PROCESSES: usize = 1 << 10;
 
+/// Files that a process has mapped so that stores change them.
 #[derive(Debug, Default)]
 struct Mappings(HashMap<u32, Vec<FileId>>);
 

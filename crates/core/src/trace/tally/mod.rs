@@ -71,7 +71,7 @@ pub struct Tallied {
     pub unnamed_files: u64,
 }
 
-/// Sums the calls of one run.
+/// Sums the calls of one run. Its default keeps no rows of files.
 #[derive(Debug, Default)]
 pub struct Tally {
     most_rows: usize,
@@ -226,6 +226,7 @@ impl Tally {
             file: key.file,
             histogram: vec![0; TIME_BUCKETS],
             is_source: key.is_source,
+            // Blocked times are not observed call by call.
             ..SyscallRow::default()
         });
         let took_ns = ended.call.took_ns();
@@ -235,7 +236,6 @@ impl Tally {
         row.count += 1;
         row.errors += u64::from(ended.call.outcome.is_err());
         row.returned = row.returned.saturating_add(ended.moved_bytes());
-        // Blocked times are not observed call by call.
         row.time_ns = row.time_ns.saturating_add(took_ns);
         let power = took_ns.checked_ilog2().unwrap_or(0) as usize;
         row.histogram[power.min(TIME_BUCKETS - 1)] += 1;

@@ -28,6 +28,7 @@ pub(crate) struct AtimeOptions {
 }
 
 impl AtimeOptions {
+    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--operation", !self.operation.is_empty()),

@@ -22,6 +22,7 @@ pub(crate) struct BufferingOptions {
 }
 
 impl BufferingOptions {
+    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--mode", !self.mode.is_empty()),

@@ -37,6 +37,7 @@ pub(crate) struct CopyOptions {
 }
 
 impl CopyOptions {
+    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--method", !self.method.is_empty()),

@@ -32,6 +32,7 @@ pub(crate) struct PageCacheOptions {
 }
 
 impl PageCacheOptions {
+    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--state", !self.state.is_empty()),

@@ -34,6 +34,7 @@ const DEVICE_HELP: &str = "Device to project the rate to: hdd-7200, sata-ssd, sa
     [default: all of the names]";
 
 impl SyncOptions {
+    /// The options that were given and that no other experiment has.
     pub(super) fn given(&self) -> Vec<&'static str> {
         let given = [
             ("--call", !self.call.is_empty()),

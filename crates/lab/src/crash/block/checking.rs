@@ -55,7 +55,7 @@ impl Checking {
             },
         );
         Ok(Self {
-            pool: pool.map_err(BlockError::io(ROOM))?,
+            pool: pool.map_err(BlockError::io("start a checker"))?,
             directory: directory.to_owned(),
             copies: AtomicU64::new(0),
         })

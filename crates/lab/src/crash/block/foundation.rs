@@ -159,7 +159,9 @@ fn bytes_below(directory: &Path) -> std::io::Result<u64> {
 
 /// Three images of it may exist at one time, and a log. They are sparse.
 fn check_memory(size_bytes: u64) -> Result<(), BlockError> {
-    let free_mib = available_memory_bytes().unwrap_or(0) / MIB;
+    let unknown = || std::io::Error::other("it has no MemAvailable");
+    let free = available_memory_bytes().ok_or_else(unknown);
+    let free_mib = free.map_err(BlockError::io("read /proc/meminfo"))? / MIB;
     let needed_mib = 3 * size_bytes / MIB;
     if free_mib < needed_mib {
         return Err(BlockError::NoMemory {

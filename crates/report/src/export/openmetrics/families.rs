@@ -68,6 +68,8 @@ fn sample(metric: &mut MetricEncoder<'_>, kind: MetricType, value: &Value<'_>) -
         Value::Real(real) if is_counter => metric.encode_counter::<NoLabelSet, _, u64>(real, None),
         Value::Count(count) => metric.encode_gauge(count),
         Value::Real(real) => metric.encode_gauge(real),
-        _ => Ok(()),
+        // Not a number: there is no sample.
+        Value::Null => Ok(()),
+        Value::Signed(_) | Value::Flag(_) | Value::Text(_) => Err(fmt::Error),
     }
 }

@@ -2,7 +2,7 @@
 //! what was on disk of it when the power failed and which sync guarantees that.
 
 use iostrata_core::crash::{Finding, Left, Moment, Role, Thread};
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 use iostrata_core::noun::counted;
 
 use super::drawing::{Drawing, Plot, Symbol, short};

@@ -11,7 +11,7 @@ use super::scale::even_ticks;
 use crate::format::{rate, seconds, time};
 use crate::html::markup::Markup;
 use crate::view::table::{Cell, Column, Table};
-use crate::view::trace::{distinct, lived};
+use crate::view::trace::{lived, shortened};
 
 const LANE: f64 = 30.0;
 const TRACK: f64 = 12.0;
@@ -153,7 +153,7 @@ impl Lanes {
     fn draw_tracks(&self, drawing: &mut Drawing, of: &Tracks) {
         drawing.group(&of.title);
         let labels: Vec<&str> = of.each.iter().map(|track| track.label.as_str()).collect();
-        let names = distinct(&labels, &vec![NAME; labels.len()]);
+        let names = shortened(&labels, &vec![NAME; labels.len()]);
         let buckets = self.buckets as f64;
         for (track, name) in of.each.iter().zip(names) {
             let mut plot = Plot::zoomed(buckets, TRACK);

@@ -1,7 +1,7 @@
 //! What real file systems left of litmus programs, and what the models allow.
 
 use iostrata_core::crash::{CalibrateResult, LitmusRow, Model, OutcomeRow, Soundness};
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, Tone};

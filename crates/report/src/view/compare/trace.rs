@@ -13,7 +13,7 @@ use crate::fields::{Group, compare};
 use crate::format::time;
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
-use crate::view::trace::{distinct, severity};
+use crate::view::trace::{severity, shortened};
 
 /// Maximum columns of a path before it gets a separate line.
 const PATH_COLUMNS: usize = 36;
@@ -120,7 +120,7 @@ fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
     let mut columns = vec![if extent.is_all() {
         Column::paths("file", PATH_COLUMNS, paths)
     } else {
-        Column::label("file", distinct(&paths, &vec![room; paths.len()]))
+        Column::label("file", shortened(&paths, &vec![room; paths.len()]))
     }];
     columns.extend(compare::changed().columns(&[Group::Both], &shown));
     Table::new(2, columns).draw(page);

@@ -8,7 +8,7 @@ use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
     Verdict,
 };
-use iostrata_core::lab::distinct;
+use iostrata_core::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
@@ -174,11 +174,16 @@ fn verdict(result: &CrashResult) -> String {
         }
         (Verdict::Failing, Some(first)) => {
             let (on, broken) = (on(&damaged_on(result, first)), broken(result, first));
-            let (rules, more) = match unknown_of(result, first) {
-                None => ("A", remedy(result, first)),
-                Some(row) => ("By the built-in rules a", unknown(row)),
-            };
-            format!("{rules} crash can break this{on}: {broken}. {more}")
+            match unknown_of(result, first) {
+                None => format!(
+                    "A crash can break this{on}: {broken}. {}",
+                    remedy(result, first)
+                ),
+                Some(row) => format!(
+                    "By the built-in rules a crash can break this{on}: {broken}. {}",
+                    unknown(row)
+                ),
+            }
         }
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
         (Verdict::Clean, _) if changed_nothing(result) => {

@@ -2,10 +2,10 @@
 
 use iostrata_core::Environment;
 use iostrata_core::bytes::short;
+use iostrata_core::distinct;
 use iostrata_core::doctor::{
     Ability, AbilityKind, DoctorResult, Layer, LayerKind, Queue, Setting, Stack,
 };
-use iostrata_core::lab::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, Page, SEPARATOR, Tone};

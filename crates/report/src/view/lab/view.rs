@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub(super) use iostrata_core::distinct;
+pub(super) use iostrata_core::lab::HOST;
 use iostrata_core::lab::{Facts, target_of};
-pub(super) use iostrata_core::lab::{HOST, distinct};
 use iostrata_core::stats::Ends;
 use iostrata_core::timing::Timing;
 

@@ -6,7 +6,7 @@ use iostrata_core::trace::{FileGroup, FileRow, NotFound, Sort, TraceResult};
 
 use super::View;
 use super::calls::heading;
-use super::names::distinct;
+use super::names::shortened;
 use crate::fields::Group;
 use crate::fields::trace::{PAGES, file};
 use crate::view::page::{Page, Tone};
@@ -74,7 +74,7 @@ fn names(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Vec<String> 
         |file: &&FileGroup<'_>| room.saturating_sub(several(String::new(), file.files).len());
     let rooms: Vec<usize> = files.iter().map(left).collect();
     let paths: Vec<&str> = files.iter().map(|file| view.path(file.name)).collect();
-    let short = distinct(&paths, &rooms).into_iter().zip(files);
+    let short = shortened(&paths, &rooms).into_iter().zip(files);
     short
         .map(|(name, file)| several(name, file.files))
         .collect()

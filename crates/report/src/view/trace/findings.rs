@@ -7,7 +7,7 @@ use iostrata_core::noun;
 use iostrata_core::trace::{Basis, Cited, Confidence, Finding, Severity};
 
 use super::View;
-use super::names::distinct;
+use super::names::shortened;
 use crate::format::{counted, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::section::SectionId;
@@ -131,7 +131,7 @@ impl<'a> Names<'a> {
         let paths: Vec<&str> = paths.filter(|path| known.insert(*path)).collect();
         let shown: Vec<&str> = paths.iter().map(|path| view.path(path)).collect();
         // The rest of the line for the rule's name and the other labels.
-        let names = distinct(&shown, &vec![page.width() / 2; shown.len()]);
+        let names = shortened(&shown, &vec![page.width() / 2; shown.len()]);
         Self(paths.into_iter().zip(names).collect())
     }
 }

@@ -5,7 +5,7 @@ use iostrata_core::trace::{FileGroup, FileRow, TaskRow, Together, by_process};
 
 use super::View;
 use super::calls::heading;
-use super::names::distinct;
+use super::names::shortened;
 use crate::fields::Group;
 use crate::fields::trace::{file, task};
 use crate::view::page::Page;
@@ -28,7 +28,7 @@ pub(super) fn files(page: &mut Page, view: &View<'_>, by: Together) -> LeftOut {
     page.heading(SectionId::Groups, &heading(noun, shown.len(), groups.len()));
     let names: Vec<&str> = shown.iter().map(|group| view.path(group.name)).collect();
     let rows: Vec<&FileRow> = shown.iter().map(|group| &*group.row).collect();
-    let names = distinct(&names, &vec![page.width() / SHARE; names.len()]);
+    let names = shortened(&names, &vec![page.width() / SHARE; names.len()]);
     let mut columns = vec![
         Column::label(head, names),
         Column::number("files", shown.iter().map(|group| grouped(group.files))),

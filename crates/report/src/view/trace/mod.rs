@@ -16,7 +16,7 @@ mod wall;
 use std::cell::OnceCell;
 
 use iostrata_core::gap::Gap;
-use iostrata_core::lab;
+
 use iostrata_core::trace::{FileGroup, Selection, Together, TraceResult};
 
 use super::page::Page;
@@ -26,7 +26,7 @@ pub(crate) use budgets::show as show_budgets;
 pub(crate) use descent::{device_read, device_written, of_calls};
 pub(crate) use findings::severity;
 pub(crate) use groups::lived;
-pub(crate) use names::distinct;
+pub(crate) use names::shortened;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 #[expect(
@@ -101,7 +101,7 @@ pub(crate) fn show_all(page: &mut Page, result: &TraceResult) {
 }
 
 fn no_room(page: &mut Page, left_out: Vec<LeftOut>) {
-    let heads = lab::distinct(left_out.into_iter().flat_map(|table| table.no_room));
+    let heads = iostrata_core::distinct(left_out.into_iter().flat_map(|table| table.no_room));
     if !heads.is_empty() {
         page.blank();
         page.no_room(&heads);
@@ -137,7 +137,7 @@ impl<'a> View<'a> {
     /// Gaps of the run and of its strata, each once.
     fn missing(&self) -> Vec<&'a Gap> {
         let gaps = self.result.missing.iter();
-        lab::distinct(gaps.chain(&self.result.evidence.missing))
+        iostrata_core::distinct(gaps.chain(&self.result.evidence.missing))
     }
 }
 

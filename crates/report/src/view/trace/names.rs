@@ -24,7 +24,7 @@ pub(super) fn middle(text: &str, columns: usize) -> String {
 }
 
 /// Each of several different texts in at most this many columns; never two alike.
-pub(crate) fn distinct(texts: &[&str], columns: &[usize]) -> Vec<String> {
+pub(crate) fn shortened(texts: &[&str], columns: &[usize]) -> Vec<String> {
     let each = texts.iter().zip(columns);
     let mut short: Vec<String> = each.map(|(text, columns)| middle(text, *columns)).collect();
     for alike in alike(&short) {
@@ -127,7 +127,7 @@ mod tests {
             "/usr/share/man/libb/changelog.gz",
         ];
         assert_eq!(
-            distinct(&paths, &[20; 3]),
+            shortened(&paths, &[20; 3]),
             [
                 "…/doc/liba…ngelog.gz",
                 "…/doc/libb…ngelog.gz",
@@ -147,7 +147,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for columns in [1, 8, 12, 20, 40, 60, usize::MAX / 2] {
-            let short = distinct(&names, &vec![columns; names.len()]);
+            let short = shortened(&names, &vec![columns; names.len()]);
             let different: HashSet<&String> = short.iter().collect();
             assert_eq!(different.len(), names.len(), "{columns}");
         }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn what_is_escaped_alike_is_numbered() {
         assert_eq!(
-            distinct(&["a\u{1b}", "a\\u{1b}"], &[60; 2]),
+            shortened(&["a\u{1b}", "a\\u{1b}"], &[60; 2]),
             ["a\\u{1b}", "a\\u{1b}~2"]
         );
     }
@@ -168,7 +168,7 @@ mod tests {
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         for columns in [16, 20, 41] {
-            for text in distinct(&names, &vec![columns; names.len()]) {
+            for text in shortened(&names, &vec![columns; names.len()]) {
                 assert!(display_width(&text) <= columns, "{text}");
             }
         }

@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, fstat, seek};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio;
 
-/// By default those of iostrata, for a program that runs once.
+/// Standard input and output of a program: by default those of iostrata, for one that runs once.
 #[derive(Debug, Default)]
 pub(in super::super) struct Streams {
     /// Offset of standard input at the start of each run, if it is a file.
@@ -20,7 +20,7 @@ pub(in super::super) struct Streams {
 }
 
 impl Streams {
-    /// The same for each of several runs. Input that can be read only once is replaced by an empty file, and
+    /// Each of several runs finds and does the same. Input that can be read only once is replaced by an empty file, and
     /// the user sees a message.
     pub(super) fn of_several(show_output: bool) -> io::Result<(Self, Option<Gap>)> {
         let (input_at, gap) = input()?;

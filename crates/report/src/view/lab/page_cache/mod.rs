@@ -56,12 +56,12 @@ fn unlike(page: &mut Page, view: &View<'_>) {
         let rows = view.which(|row| not_as_asked(row) == Some(group));
         let rows: Vec<usize> = rows.iter().map(|row| row.facts.number).collect();
         let what = if rows.len() == 1 {
-            "row is"
+            "the row is"
         } else {
-            "rows are"
+            "the rows are"
         };
         let rows = format::rows(&rows);
-        page.more(REASONS, &format!("the {what} reported as {found} [{rows}]"));
+        page.more(REASONS, &format!("{what} reported as {found} [{rows}]"));
     }
 }
 
