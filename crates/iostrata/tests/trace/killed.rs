@@ -30,7 +30,7 @@ fn the_guard_of_a_recording_is_replaced_and_does_its_work() {
     let first = guard(&marked, None);
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
     guard(&marked, Some(first));
-    until(|| fs::metadata(marked.path("copy")));
+    until(|| fs::metadata(marked.path("work/copy")));
     assert!(!marked.is_done(), "too late");
     iostrata.kill().unwrap();
     iostrata.wait().unwrap();
