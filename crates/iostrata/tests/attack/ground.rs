@@ -108,7 +108,11 @@ fn check_kept(state: &Path) -> Result<(), Failure> {
 /// Waits until what a killed `lab` left is removed, or nobody is going to do so.
 pub(crate) fn wait_for_the_guard(place: &Place) {
     let last = Instant::now() + Duration::from_secs(20);
-    while !entries(&place.dir()).is_empty() && Instant::now() < last {
+    let is_scratch = |path: &Path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(".iostrata-")
+    };
+    while entries(&place.dir()).iter().any(|path| is_scratch(path)) && Instant::now() < last {
         sleep(Duration::from_millis(10));
     }
 }

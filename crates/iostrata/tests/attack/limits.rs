@@ -14,7 +14,7 @@ use crate::place::{Place, run};
 use crate::seeded::Seeded;
 use crate::trials::{Failure, Fault, Outcome, Trials, holds, variable};
 
-const FEW: u64 = 6;
+const FEW: u64 = 12;
 
 /// A user without privileges, and with no processes but those of a trial.
 const SOMEBODY: &str = "54321";
