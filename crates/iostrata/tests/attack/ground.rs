@@ -108,13 +108,15 @@ fn check_kept(state: &Path) -> Result<(), Failure> {
 /// Waits until what a killed `lab` left is removed, or nobody is going to do so.
 pub(crate) fn wait_for_the_guard(place: &Place) {
     let last = Instant::now() + Duration::from_secs(20);
-    let is_scratch = |path: &Path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with(".iostrata-")
-    };
     while entries(&place.dir()).iter().any(|path| is_scratch(path)) && Instant::now() < last {
         sleep(Duration::from_millis(10));
     }
+}
+
+/// Whether it is named as a scratch directory of `lab`.
+pub(crate) fn is_scratch(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    name.starts_with(".iostrata-")
 }
 
 /// A text is the old one, or whole as `is_whole` says. After success it is whole.

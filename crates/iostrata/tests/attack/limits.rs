@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use iostrata_lab::scratch::Scratch;
 
 use crate::ending::{Ended, Run};
-use crate::ground::{OLD, check_files, check_kernel, check_text, is_json, wait_for_the_guard};
+use crate::ground::{
+    OLD, check_files, check_kernel, check_text, is_json, is_scratch, wait_for_the_guard,
+};
 use crate::place::{Place, run};
 use crate::seeded::Seeded;
 use crate::trials::{Failure, Fault, Outcome, Trials, holds, variable};
@@ -152,11 +154,8 @@ fn limited(seeded: &mut Seeded, result: &str) -> Outcome {
     if ended.status.signal().is_some() {
         wait_for_the_guard(&place);
     }
-    let is_scratch = |path: &Path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        ended.status.signal().is_some() && name.starts_with(".iostrata-")
-    };
-    let left = check_files(&place, &expected, is_scratch).map_err(named)?;
+    let may_stay = |path: &Path| ended.status.signal().is_some() && is_scratch(path);
+    let left = check_files(&place, &expected, may_stay).map_err(named)?;
     if left.is_empty() {
         return Ok(end);
     }

@@ -98,7 +98,7 @@ fn appended(place: &Place, name: &str, options: &str) -> (Outcome, TraceResult) 
     (outcome, serde_json::from_slice(&saved).unwrap())
 }
 
-/// Runs again while another test's sync(2) comes in between, which others on this disk then make.
+/// Repeats a run that another test's sync(2) disturbed: others then made requests on this disk.
 fn alone(run: impl FnMut(u32) -> (Outcome, TraceResult)) -> (Outcome, TraceResult) {
     let mut runs = (0..5).map(run);
     let exact = runs.find(|(_, result)| result.evidence.device.is_some());

@@ -16,6 +16,11 @@ use crate::witness::Tracefs;
 /// Whether the kernel sends the device the requests of Linux 6.1, not those of 6.12 and later:
 /// where a count differs, the test names the code. Kernels in between were not measured.
 pub(crate) fn is_as_6_1() -> bool {
+    kernel() < (6, 12)
+}
+
+/// The running kernel: 6.12 is `(6, 12)`.
+pub(crate) fn kernel() -> (u32, u32) {
     let release = rustix::system::uname()
         .release()
         .to_str()
@@ -24,7 +29,7 @@ pub(crate) fn is_as_6_1() -> bool {
     let mut numbers = release
         .split(['.', '-'])
         .map(|number| number.parse().unwrap());
-    (numbers.next().unwrap(), numbers.next().unwrap()) < (6_u32, 12_u32)
+    (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
 /// Records of a counted run.
