@@ -6,7 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-use iostrata_core::top::{Awaited, Part, SyncWait};
+use iostrata_core::gap::Gap;
+use iostrata_core::top::{Awaited, Interval, Part, SyncWait};
 use rustix::process::geteuid;
 
 use crate::image::{Image, done, text};
@@ -119,6 +120,13 @@ fn a_sync_is_told_whose_changes_its_commits_had() {
     assert_eq!(parts.iter().find(is_elsewhere), None);
 }
 
+/// What else was there, where a row is missing.
+fn waits_and_gaps(intervals: &[Interval]) -> Vec<(&[SyncWait], &[Gap], u64)> {
+    let each = intervals.iter();
+    each.map(|one| (&*one.syncs, &*one.missing, one.lost_events))
+        .collect()
+}
+
 /// By a flag of the call, on a descriptor without.
 const WITH_RWF_DSYNC: &str = "
 import os, sys
@@ -163,7 +171,8 @@ fn a_synchronous_write_is_told_what_it_waited_for() {
         assert_eq!(
             sum(&|wait| wait.synchronous_writes.unwrap().count),
             APPENDS,
-            "{log}"
+            "{log}: {:?}",
+            waits_and_gaps(&intervals)
         );
         assert_eq!(
             sum(&|wait| wait.synchronous_writes.unwrap().bytes),
