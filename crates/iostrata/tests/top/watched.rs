@@ -159,7 +159,7 @@ impl Drop for Watch {
 }
 
 /// For a test that looks for rows of files. On a busy machine an interval may last so long that other programs fill its
-/// table: calls lose their file then, which is told, and the test is done again.
+/// table: calls lose their file then, which is reported, and the test runs again.
 pub(crate) fn until_nothing_is_lost(test: impl Fn() -> Option<()>) {
     const TRIES: usize = 5;
     assert!((0..TRIES).any(|_| test().is_some()), "each time");

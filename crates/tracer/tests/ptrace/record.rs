@@ -181,7 +181,9 @@ r, w = os.pipe()
 f = os.open('f', os.O_CREAT | os.O_RDWR)
 waits = threading.Thread(target=lambda: os.splice(r, f, 100, offset_dst=1000))
 waits.start()
-while not open(f'/proc/self/task/{waits.native_id}/syscall').read().startswith('275 '):
+def of(what):
+    return open(f'/proc/self/task/{waits.native_id}/{what}').read()
+while not of('syscall').startswith('275 ') or of('stat').split()[2] != 'S':
     time.sleep(0.001)
 g = os.open('g', os.O_CREAT | os.O_WRONLY)
 os.write(g, b'another file')
