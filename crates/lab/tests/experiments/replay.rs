@@ -199,13 +199,15 @@ fn all_together_are_bounded_and_equal_ones_are_measured_once() {
     let mut all: Vec<_> = (1..=60)
         .map(|piece_bytes| wanted(endless(piece_bytes), dir.path()))
         .collect();
-    all.push(all[0]);
+    all.extend(all.clone());
     let replays = replay(&all, THOROUGH, programs(&launcher()), &never);
     let measured = replays.measured;
-    let first = measured[0].as_ref().unwrap();
+    // A busy machine may leave some of them no run of each variant.
+    let first = measured.iter().find_map(|one| one.as_ref().ok()).unwrap();
     assert!(first.performed_share < 1e-6, "a small part of hours");
     assert!(first.replayed.now_s > 3600.0, "scaled up to the whole");
-    assert_eq!(measured[60], measured[0]);
+    let (once, again) = measured.split_at(60);
+    assert_eq!(again, once);
     assert_eq!(measured[59], Err(NotReplayed::NoTimeLeft { limit_s: 2.0 }));
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
