@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use iostrata_report::Json;
-use rustix::fs::{FileType, Mode, OFlags, fstat, open, openat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use crate::error::Failure;
-use crate::place::{self, Found, Place};
+use iostrata_lab::place::{self, Found};
 use crate::replacement::Replacement;
 
 /// A destination that was checked to be writable before anything was measured.
@@ -40,7 +40,7 @@ impl To {
             return Ok(Self::StandardOutput);
         }
         let place = match place::find(path)? {
-            Found::Directory => return Err(Errno::ISDIR.into()),
+            Found::Directory(_) => return Err(Errno::ISDIR.into()),
             // It would overwrite the text.
             Found::Descriptor(file) if is_standard_output(&file)? => {
                 return Ok(Self::StandardOutput);
@@ -48,7 +48,7 @@ impl To {
             Found::Descriptor(file) => return Ok(Self::Opened(file)),
             Found::Name(place) => place,
         };
-        Ok(match special(&place)? {
+        Ok(match place::special(&place)? {
             Some(file) => Self::Opened(file),
             None => Self::Replaced(Replacement::begin_at(place)?),
         })
@@ -118,32 +118,6 @@ impl Destination {
         written
             .map_err(|error| Failure::Cannot(format!("cannot write the result to {to}: {error}")))
     }
-}
-
-/// A pipe or a device, opened.
-fn special(place: &Place) -> io::Result<Option<File>> {
-    let Some(stat) = place.stat()? else {
-        return Ok(None);
-    };
-    if !is_special(stat.st_mode) {
-        return Ok(None);
-    }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = openat(place.directory(), place.name(), flags, Mode::empty())?;
-    // The open file counts, whatever has the name by now.
-    if !is_special(fstat(&found)?.st_mode) {
-        return Err(io::Error::other("it was replaced meanwhile"));
-    }
-    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&found));
-    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(Some(open(path, flags, Mode::empty())?.into()))
-}
-
-fn is_special(mode: u32) -> bool {
-    matches!(
-        FileType::from_raw_mode(mode),
-        FileType::Fifo | FileType::CharacterDevice | FileType::BlockDevice
-    )
 }
 
 /// Whether standard output goes to it.

@@ -11,7 +11,6 @@ mod desktop;
 mod destination;
 mod error;
 mod outputs;
-mod place;
 mod progress;
 mod replacement;
 mod results;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::Failure;
-use crate::place::{self, Found, Identity};
+use iostrata_lab::place::{self, Found, Identity};
 
 /// A file named on the command line.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl<'a> Named<'a> {
         match place::find(self.path) {
             Ok(Found::Name(place)) => place.identity().ok(),
             // Opening it will report what is wrong with it.
-            Ok(Found::Directory | Found::Descriptor(_)) | Err(_) => None,
+            Ok(Found::Directory(_) | Found::Descriptor(_)) | Err(_) => None,
         }
     }
 }

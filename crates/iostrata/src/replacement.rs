@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-use crate::place::{self, Found, Place};
+use iostrata_lab::place::{self, Found, Place};
 
 /// Prefix of a hidden name; the final name and a dot precede it.
 const MARK: &str = ".iostrata-";
@@ -167,7 +167,7 @@ impl Replacement {
     pub(crate) fn begin(path: &Path) -> io::Result<Self> {
         match place::find(path)? {
             Found::Name(place) => Self::begin_at(place),
-            Found::Directory => Err(Errno::ISDIR.into()),
+            Found::Directory(_) => Err(Errno::ISDIR.into()),
             Found::Descriptor(_) => Err(io::Error::other("a descriptor cannot be replaced")),
         }
     }

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fchmod, fstat, mkdirat, opena
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::place::{self, Found, Place};
+use iostrata_lab::place::{self, Found, Place};
 use crate::replacement::Replacement;
 use crate::ui;
 
@@ -111,26 +111,34 @@ pub(crate) fn now_ms() -> u64 {
 
 /// The state directory.
 fn base() -> io::Result<PathBuf> {
-    let absolute = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let home = || Some(absolute("HOME")?.join(".local/state"));
-    let base = absolute("XDG_STATE_HOME").or_else(home);
-    let is_root = geteuid().is_root();
-    match base {
-        Some(base) if !is_root || is_roots(&base) => Ok(base),
-        _ if is_root => Ok(OF_ROOT.into()),
-        _ => Err(io::Error::other("neither XDG_STATE_HOME nor HOME is set")),
+    let [state, home] = ["XDG_STATE_HOME", "HOME"].map(std::env::var_os);
+    match base_of(state, home) {
+        Some(base) => Ok(base),
+        None if geteuid().is_root() => Ok(OF_ROOT.into()),
+        None => Err(io::Error::other(
+            "neither XDG_STATE_HOME nor HOME is a directory of this user",
+        )),
     }
 }
 
-/// Whether root owns the innermost existing directory on a path.
-fn is_roots(path: &Path) -> bool {
-    let there = path
-        .ancestors()
-        .find_map(|path| path.symlink_metadata().ok());
-    there.is_some_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
+/// A home that does not exist is meant not to: Debian's nobody has `/nonexistent`.
+fn base_of(state: Option<OsString>, home: Option<OsString>) -> Option<PathBuf> {
+    let home = home.map(PathBuf::from).filter(|home| home.is_dir());
+    let all = [
+        state.map(PathBuf::from),
+        home.map(|home| home.join(".local/state")),
+    ];
+    let mut all = all.into_iter().flatten();
+    all.find(|base| base.is_absolute() && is_own(base))
+}
+
+/// Whether this user owns the innermost existing directory on a path, and it is not the root of all.
+fn is_own(path: &Path) -> bool {
+    let mut outer = path.ancestors();
+    let there = outer.find_map(|path| Some((path, path.metadata().ok()?)));
+    there.is_some_and(|(at, found)| {
+        at != Path::new("/") && std::os::unix::fs::MetadataExt::uid(&found) == geteuid().as_raw()
+    })
 }
 
 /// Creates the missing directories of results, for this user alone.
@@ -143,7 +151,7 @@ fn make(base: &Path) -> io::Result<PathBuf> {
     for path in outer {
         let place = match place::find(path)? {
             Found::Name(place) => place,
-            Found::Directory => continue,
+            Found::Directory(_) => continue,
             Found::Descriptor(_) => return Err(Errno::NOTDIR.into()),
         };
         if place.stat()?.is_none() {
@@ -161,7 +169,7 @@ fn make(base: &Path) -> io::Result<PathBuf> {
 fn named(path: &Path) -> io::Result<Place> {
     match place::find(path)? {
         Found::Name(place) => Ok(place),
-        Found::Directory | Found::Descriptor(_) => Err(Errno::NOTDIR.into()),
+        Found::Directory(_) | Found::Descriptor(_) => Err(Errno::NOTDIR.into()),
     }
 }
 
@@ -244,6 +252,19 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_home_that_is_nobodys_is_not_made() {
+        let home = tempfile::tempdir().unwrap();
+        let own = |path: &Path| Some(path.as_os_str().to_owned());
+        let nowhere = || own(Path::new("/nonexistent"));
+        let state = home.path().join(".local/state");
+        assert_eq!(base_of(None, own(home.path())), Some(state.clone()));
+        assert_eq!(base_of(nowhere(), own(home.path())), Some(state));
+        assert_eq!(base_of(own(&home.path().join("new/state")), nowhere()), Some(home.path().join("new/state")));
+        assert_eq!(base_of(nowhere(), nowhere()), None);
+        assert_eq!(base_of(None, own(Path::new("/"))), None);
+    }
 
     #[test]
     fn names_are_read_back() {

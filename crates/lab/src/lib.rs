@@ -16,6 +16,7 @@ pub mod error;
 pub mod experiment;
 pub mod interrupt;
 pub mod page_cache;
+pub mod place;
 pub mod rebuild;
 mod refused;
 pub mod replay;

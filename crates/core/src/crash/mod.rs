@@ -46,7 +46,7 @@ pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
     BlockRow, CrashResult, Finding, FixRow, FormatRow, ModeRow, OperationRow, Recording,
-    RecoveredRow, SCHEMA, Said, Settings, States, Verdict,
+    RecoveredRow, SCHEMA, Said, Sandbox, Settings, States, Verdict,
 };
 pub use search::{Check, Fault, FaultKind, Found, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};

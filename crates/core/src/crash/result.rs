@@ -25,7 +25,7 @@ pub struct CrashResult {
     /// The checker; `null` for the one that is built in.
     pub check: Option<String>,
     /// What the checker was kept in; `null` for the one that is built in.
-    pub check_kept_in: Option<String>,
+    pub check_kept_in: Option<Sandbox>,
     /// How the models were asked for; `null` where no model was.
     pub settings: Option<Settings>,
     /// What the states of models are of; `null` where no model was asked for.
@@ -48,6 +48,19 @@ pub struct CrashResult {
     pub fix_unknown_because: Option<String>,
     /// Whether anything breaks.
     pub verdict: Verdict,
+}
+
+/// What keeps a checker from the rest of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// Mount, PID, IPC and network namespaces, in which all but its copy is read-only. Needs root.
+    ReadOnly,
+    /// A user namespace, and in it those for mounts, processes, IPC and the network.
+    UserNamespace,
+    /// A process group only: what it starts and moves out of it is not ended.
+    ProcessGroup,
 }
 
 /// How an exploration was asked for. The same settings and the same recording give the same states.

@@ -51,13 +51,18 @@ impl Place {
         self.program(Path::new(env!("CARGO_BIN_EXE_iostrata")), arguments)
     }
 
-    /// The same as a user without privilege, to whom the measured directory belongs.
+    /// The same as [`NOBODY`], to whom the measured directory belongs.
     pub(crate) fn iostrata_of_nobody(&self, arguments: &str) -> Command {
+        self.iostrata_of(NOBODY, arguments)
+    }
+
+    /// The same as a user without privilege, to whom the measured directory belongs.
+    pub(crate) fn iostrata_of(&self, user: u32, arguments: &str) -> Command {
         if !rustix::process::geteuid().is_root() {
             return self.iostrata(arguments);
         }
         for own in [self.dir(), self.path("home")] {
-            chown(own, Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(own, Some(user), Some(user)).unwrap();
         }
         // The build directory may be closed to others.
         let copy = self.path("iostrata");
@@ -67,7 +72,7 @@ impl Place {
         install.args(["-m", "755", env!("CARGO_BIN_EXE_iostrata")]);
         assert!(install.arg(&copy).status().unwrap().success());
         let mut command = self.program(&copy, arguments);
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(user).gid(user);
         command
     }
 

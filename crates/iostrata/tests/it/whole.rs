@@ -268,6 +268,92 @@ fn a_link_of_another_in_a_sticky_directory_is_not_followed() {
     }
 }
 
+/// Each option that writes a file, with a command that has it.
+const OUTPUTS: [&str; 9] = [
+    "trace --no-save --backend ptrace -o OUT -- /bin/true",
+    "doctor --json OUT",
+    "crash --dir . --json OUT -- /bin/true",
+    "report IN --html OUT",
+    "report IN --perfetto OUT",
+    "report IN --folded OUT",
+    "report IN --markdown=OUT",
+    "report IN --prometheus OUT",
+    "cache show IN --json OUT",
+];
+
+#[test]
+fn a_fifo_that_is_not_read_or_of_another_is_refused() {
+    if !is_root("FIFOs of another user") {
+        return;
+    }
+    let place = Place::new();
+    let input = large_result(&place);
+    let fifo = place.path("fifo");
+    let mode = rustix::fs::Mode::from_raw_mode(0o666);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, mode).unwrap();
+    let refused = |arguments: &str, why: &str| {
+        let arguments = arguments.replace("OUT", fifo.to_str().unwrap());
+        let arguments = arguments.replace("IN", input.to_str().unwrap());
+        let outcome = run(place.iostrata(&arguments));
+        let is_refusal = matches!(outcome.code, Some(3 | 125));
+        assert!(is_refusal, "{arguments}: {:?} {}", outcome.code, outcome.stderr);
+        outcome.says(&[why]);
+    };
+    refused(OUTPUTS[1], "nothing has it open for reading");
+    lchown(&fifo, Some(65_534), Some(65_534)).unwrap();
+    // Its owner waits for the result of root.
+    let reader = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
+    let reader = rustix::fs::open(&fifo, reader, rustix::fs::Mode::empty()).unwrap();
+    for arguments in OUTPUTS {
+        refused(arguments, "it is a FIFO of user 65534");
+    }
+    let mut read = Vec::new();
+    File::from(reader).read_to_end(&mut read).unwrap();
+    assert_eq!(read, b"");
+}
+
+#[test]
+fn a_directory_of_another_is_refused() {
+    if !is_root("directories of another user") {
+        return;
+    }
+    let place = Place::new();
+    let input = large_result(&place);
+    let log = place.path("log");
+    let mut trace = place.iostrata("trace --no-save --record");
+    trace.arg(&log).args(["--", "/bin/true"]);
+    run(trace).expect(0);
+    let (owned, theirs) = (place.path("owned"), place.path("theirs"));
+    fs::create_dir(&theirs).unwrap();
+    fs::set_permissions(&theirs, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::create_dir(&owned).unwrap();
+    symlink(&owned, place.path("link")).unwrap();
+    for name in ["theirs", "link"] {
+        lchown(place.path(name), Some(65_534), Some(65_534)).unwrap();
+    }
+    for (name, why) in [
+        ("theirs", "it is a directory of user 65534"),
+        ("link", "it is a symbolic link of user 65534"),
+    ] {
+        for arguments in [
+            "report IN --csv OUT",
+            "report IN --parquet OUT",
+            "rebuild LOG OUT",
+            "crash --dir . --keep OUT -- /bin/true",
+        ] {
+            let out = place.path(name);
+            let arguments = arguments.replace("OUT", out.to_str().unwrap());
+            let arguments = arguments.replace("IN", input.to_str().unwrap());
+            let arguments = arguments.replace("LOG", log.to_str().unwrap());
+            run(place.iostrata(&arguments)).expect(3).says(&[why]);
+        }
+        assert_eq!(entries(&owned), [] as [PathBuf; 0]);
+    }
+    let nobody_reads = "crash --dir . --record OUT/new -- /bin/true";
+    let out = nobody_reads.replace("OUT", place.path("link").to_str().unwrap());
+    run(place.iostrata(&out)).expect(3).says(&["link on the way to it"]);
+}
+
 #[test]
 fn a_log_is_its_owners_alone_whatever_the_umask() {
     if !is_root("eBPF") {

@@ -1,6 +1,5 @@
 //! The user's checker: a command that looks at a tree, bounded in what it can do.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::process::ExitStatusExt as _;
@@ -9,70 +8,44 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use iostrata_core::crash::Sandbox;
 use iostrata_tracer::kernel::Secluded;
 
 use super::starter::Starter;
 use crate::engine::Launcher;
 use crate::interrupt::{Interrupt, Interrupted};
 
-/// What keeps a checker from the rest of the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sandbox {
-    /// Namespaces of its own, in which all but its copy is read-only. Needs root.
-    Secluded,
-    /// A user namespace, and in it those for mounts, processes and the network.
-    UserNamespace,
-    /// A process group only: what it starts and moves out of it is not ended.
-    Group,
+/// The strongest sandbox that works here. `scratch` is an empty directory.
+pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
+    let works = |sandbox| {
+        let path = scratch.to_owned();
+        let checker = Checker {
+            command: ":".to_owned(),
+            patience: TRIAL,
+            sandbox,
+            launcher: launcher.clone(),
+        };
+        // A sandbox is of the thread that enters it, and this one has to leave.
+        let works = thread::spawn(move || {
+            let stage = Stage::enter(path, &checker, 0)?;
+            stage.renew()?;
+            checker
+                .check(&stage, &Interrupt::never())
+                .map_err(io::Error::other)
+        });
+        matches!(works.join(), Ok(Ok(None)))
+    };
+    let all = [Sandbox::ReadOnly, Sandbox::UserNamespace];
+    let found = all.into_iter().find(|sandbox| works(*sandbox));
+    found.unwrap_or(Sandbox::ProcessGroup)
 }
 
-impl Sandbox {
-    /// The strongest one that works here. `scratch` is an empty directory.
-    pub fn find(scratch: &Path, launcher: &Launcher) -> Self {
-        let works = |sandbox| {
-            let path = scratch.to_owned();
-            let checker = Checker {
-                command: ":".to_owned(),
-                patience: TRIAL,
-                sandbox,
-                launcher: launcher.clone(),
-            };
-            // A sandbox is of the thread that enters it, and this one has to leave.
-            let works = thread::spawn(move || {
-                let stage = Stage::enter(path, &checker, 0)?;
-                stage.renew()?;
-                checker
-                    .check(&stage, &Interrupt::never())
-                    .map_err(io::Error::other)
-            });
-            matches!(works.join(), Ok(Ok(None)))
-        };
-        let strongest = [Self::Secluded, Self::UserNamespace];
-        let found = strongest.into_iter().find(|sandbox| works(*sandbox));
-        found.unwrap_or(Self::Group)
-    }
-
-    /// In words, for the result.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Secluded => "mount, PID, IPC and network namespaces, all but its copy read-only",
-            Self::UserNamespace => "user, mount, PID, IPC and network namespaces",
-            Self::Group => "a process group",
-        }
-    }
-
-    /// In a word, for the process that starts checkers.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Secluded => "secluded",
-            Self::UserNamespace => "user",
-            Self::Group => "group",
-        }
-    }
-
-    pub(super) fn from_word(word: &OsStr) -> Option<Self> {
-        let all = [Self::Secluded, Self::UserNamespace, Self::Group];
-        all.into_iter().find(|sandbox| word == sandbox.word())
+/// In a word, for the process that starts checkers.
+pub(super) fn word(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::ReadOnly => "read-only",
+        Sandbox::UserNamespace => "user",
+        Sandbox::ProcessGroup => "group",
     }
 }
 
@@ -167,14 +140,14 @@ pub(super) const TEMPORARY: &str = "tmp";
 
 impl Stage {
     /// In an empty directory that the caller removes, for trees of at most so many bytes. In
-    /// [`Sandbox::Secluded`] this thread can write nowhere else from now on.
+    /// [`Sandbox::ReadOnly`] this thread can write nowhere else from now on.
     pub fn enter(path: PathBuf, checker: &Checker, tree_bytes: u64) -> io::Result<Self> {
         let sandbox = checker.sandbox;
-        let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::Secluded;
+        let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::ReadOnly;
         let bytes = is_small.then_some(2 * tree_bytes + MARGIN_BYTES);
         let room = match sandbox {
-            Sandbox::Secluded => Some(Secluded::enter(&path, bytes)?),
-            Sandbox::UserNamespace | Sandbox::Group => None,
+            Sandbox::ReadOnly => Some(Secluded::enter(&path, bytes)?),
+            Sandbox::UserNamespace | Sandbox::ProcessGroup => None,
         };
         let starter = Starter::start(checker, &path)?;
         Ok(Self {

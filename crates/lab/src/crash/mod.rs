@@ -10,7 +10,7 @@ mod starter;
 mod workers;
 
 pub use attended::attended_main;
-pub use checker::{CheckError, Checker, Sandbox, Stage};
+pub use checker::{CheckError, Checker, Stage};
 pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
 pub use starter::starter_main;

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use iostrata_core::crash::Sandbox;
 use iostrata_tracer::kernel::{Own, die_with_parent, forked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
@@ -25,7 +26,7 @@ use rustix::process::{
     kill_process_group, set_parent_process_death_signal, setpgid, setrlimit, wait, waitpid,
 };
 
-use super::checker::{Checker, PRINTED, SAID, Sandbox, TEMPORARY, TREE};
+use super::checker::{Checker, PRINTED, SAID, TEMPORARY, TREE, word};
 use crate::interrupt::Interrupt;
 
 /// Requests to the small process: start a checker, and end it.
@@ -60,7 +61,7 @@ impl Starter {
         let (link, its) = UnixStream::pair()?;
         let mut command = checker.launcher.command();
         command
-            .arg(checker.sandbox.word())
+            .arg(word(checker.sandbox))
             .arg(stage)
             .arg(&checker.command)
             .env("IOSTRATA_DIR", stage.join(TREE))
@@ -144,13 +145,18 @@ pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
     let [sandbox, stage, command] = arguments else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let sandbox = Sandbox::from_word(sandbox).ok_or(io::ErrorKind::InvalidInput)?;
+    let own = [
+        (Sandbox::ReadOnly, Own::Processes),
+        (Sandbox::UserNamespace, Own::User),
+        (Sandbox::ProcessGroup, Own::Nothing),
+    ];
+    let own = own.into_iter().find(|(of, _)| sandbox == word(*of));
+    let (_, own) = own.ok_or(io::ErrorKind::InvalidInput)?;
     let one = One {
-        own: match sandbox {
-            Sandbox::Secluded => Own::Processes,
-            Sandbox::UserNamespace => Own::User,
-            Sandbox::Group => Own::Nothing,
-        },
+        own,
+        // In a new user namespace nobody is mapped, and both are those of nobody (`overflowuid`).
+        user: geteuid().as_raw(),
+        group: getegid().as_raw(),
         stage: stage.into(),
         command: command.clone(),
     };
@@ -186,6 +192,9 @@ fn limit(what: Resource, most: u64) -> io::Result<()> {
 /// A checker to start repeatedly.
 struct One {
     own: Own,
+    /// Who runs it, as seen outside.
+    user: u32,
+    group: u32,
     stage: PathBuf,
     command: OsString,
 }
@@ -226,7 +235,7 @@ impl One {
         // A checker may end its process group.
         setpgid(None, None)?;
         if self.own == Own::User {
-            map_current_user()?;
+            self.map_user()?;
             let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
             mount_change("/", private)?;
         }
@@ -235,6 +244,14 @@ impl One {
             mount("proc", "/proc", "proc", flags, None)?;
         }
         self.shell()
+    }
+
+    /// As `unshare --map-current-user`: the same user and group, and no other (`user_namespaces(7)`).
+    fn map_user(&self) -> io::Result<()> {
+        let Self { user, group, .. } = self;
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+        fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
     }
 
     /// Runs the checker, and whatever it leaves until it ends.
@@ -283,12 +300,4 @@ fn until_told(first: &UnixStream) -> io::Result<Option<[u8; ANSWER_BYTES]>> {
             }
         }
     }
-}
-
-/// As `unshare --map-current-user`: the same user and group, and no other (`user_namespaces(7)`).
-fn map_current_user() -> io::Result<()> {
-    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }

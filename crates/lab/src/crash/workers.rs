@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use iostrata_core::crash::{Seen, Stopped};
 use iostrata_core::record::Tree;
 
-use super::checker::{CheckError, Checker, Sandbox, Stage};
+use super::checker::{CheckError, Checker, Stage, strongest};
 use super::log::{Log, LogError};
 use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
@@ -175,7 +175,7 @@ fn look(
 pub fn sandbox(scratch: &Path, launcher: &Launcher) -> io::Result<Sandbox> {
     let path = scratch.join("trial");
     fs::create_dir(&path)?;
-    let found = Sandbox::find(&path, launcher);
+    let found = strongest(&path, launcher);
     fs::remove_dir_all(&path)?;
     Ok(found)
 }

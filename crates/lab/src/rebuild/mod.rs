@@ -8,6 +8,7 @@ mod build;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
+use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::gap::{Countable, Gap, Missing, Reason};
@@ -17,6 +18,7 @@ use iostrata_core::record::{
 };
 
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::place;
 use build::Build;
 
 /// Operations between two checks for an interruption.
@@ -199,25 +201,29 @@ impl Destination {
             into: path.to_owned(),
             source,
         };
-        let is_new = match fs::create_dir(path) {
-            Ok(()) => true,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(failed(error)),
-        };
         let not_empty = || RebuildError::NotEmpty {
             into: path.to_owned(),
         };
-        match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
-            Ok(true) => {}
-            Ok(false) => return Err(not_empty()),
+        let (directory, is_new) = match place::directory(path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(not_empty()),
             Err(error) => return Err(failed(error)),
-        }
-        Ok(Self {
+        };
+        let place = Self {
             path: path.to_owned(),
-            directory: File::open(path).map_err(failed)?,
+            directory,
             is_new,
-        })
+        };
+        match place.entries().map(|mut entries| entries.next().is_none()) {
+            Ok(true) => Ok(place),
+            Ok(false) => Err(not_empty()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Of the directory that is held, whatever has its name by now.
+    fn entries(&self) -> io::Result<fs::ReadDir> {
+        fs::read_dir(format!("/proc/self/fd/{}", self.directory.as_raw_fd()))
     }
 
     fn check_space(&self, needed_bytes: u64) -> Result<(), RebuildError> {
@@ -238,14 +244,7 @@ impl Destination {
     /// Removes the created files; the directory was empty before. Follows no link
     /// (`remove_dir_all`).
     fn clear(self) {
-        if self.is_new {
-            drop(fs::remove_dir_all(&self.path));
-            return;
-        }
-        let Ok(entries) = fs::read_dir(&self.path) else {
-            return;
-        };
-        for entry in entries.flatten() {
+        for entry in self.entries().into_iter().flatten().flatten() {
             let path = entry.path();
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             drop(if is_directory {
@@ -253,6 +252,9 @@ impl Destination {
             } else {
                 fs::remove_file(path)
             });
+        }
+        if self.is_new {
+            drop(fs::remove_dir(&self.path));
         }
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     }
     let mut searched = search_all(task, &history, &mut verdicts, &mut judge)?;
     let fixed = fixed(task, &history, &mut verdicts, &mut judge, &mut searched)?;
-    let kept_in = judge.kept_in().map(str::to_owned);
+    let kept_in = judge.kept_in();
     judge.finish();
     let directory = locked(&task.log).directory.clone();
     let mut told = findings(&history, &searched.found, &directory);
@@ -171,10 +171,7 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
     let result = &mut explored.result;
     result.modes.extend(runs.modes);
     block::join(&mut result.findings, runs.findings);
-    result.check_kept_in = result
-        .check_kept_in
-        .take()
-        .or(runs.kept_in.map(str::to_owned));
+    result.check_kept_in = result.check_kept_in.or(runs.kept_in);
     if let Some(by) = runs.interrupted {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);

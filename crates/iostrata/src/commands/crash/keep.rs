@@ -1,7 +1,6 @@
 //! States that are kept: the tree, what had been printed, and how it came about.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Model, Told};
@@ -18,12 +17,8 @@ const STORY: &str = "story.txt";
 
 /// A directory for them; new or empty.
 pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(cannot(&format!("make {}", path.display()), &error));
-        }
-        _ => {}
-    }
+    let made = iostrata_lab::place::directory(path);
+    made.map_err(|error| cannot(&format!("use {} for --keep", path.display()), &error))?;
     let mut entries =
         fs::read_dir(path).map_err(|error| cannot(&format!("read {}", path.display()), &error))?;
     if entries.next().is_some() {

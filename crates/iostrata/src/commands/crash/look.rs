@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Seen, Stopped};
+use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Sandbox, Seen, Stopped};
 use iostrata_core::record::Contents;
 use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Launcher, Progress as _, Step};
@@ -24,7 +24,7 @@ pub(super) struct Judge {
     log: SharedLog,
     rules: Option<Builtin<Hashed>>,
     /// A command, and what it is kept in.
-    command: Option<(Workers, &'static str)>,
+    command: Option<(Workers, Sandbox)>,
     bar: Bar,
     doing: String,
     begun: Instant,
@@ -52,7 +52,7 @@ pub(super) fn checker(
     options: &Crash,
     command: &str,
     scratch: &Path,
-) -> Result<(Checker, &'static str), Failure> {
+) -> Result<(Checker, Sandbox), Failure> {
     let launcher = Launcher::this_program(STARTER);
     let sandbox = sandbox(scratch, &launcher);
     let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
@@ -62,7 +62,7 @@ pub(super) fn checker(
         sandbox,
         launcher,
     };
-    Ok((checker, sandbox.as_str()))
+    Ok((checker, sandbox))
 }
 
 impl Judge {
@@ -103,7 +103,7 @@ impl Judge {
     }
 
     /// What the checker is kept in.
-    pub(super) fn kept_in(&self) -> Option<&'static str> {
+    pub(super) fn kept_in(&self) -> Option<Sandbox> {
         self.command.as_ref().map(|(_, kept_in)| *kept_in)
     }
 

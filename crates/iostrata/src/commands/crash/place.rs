@@ -85,7 +85,7 @@ pub(super) fn record(
 ) -> Result<Recorded, Failure> {
     let into = match &options.record {
         Some(into) => {
-            std::fs::create_dir(into).map_err(|error| {
+            iostrata_lab::place::new_directory(into).map_err(|error| {
                 Failure::Cannot(format!(
                     "cannot make {} for the recording: {error}; name a directory that does not exist",
                     into.display()

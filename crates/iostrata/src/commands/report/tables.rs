@@ -15,7 +15,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::Failure;
-use crate::place::{self, Found, Place};
+use iostrata_lab::place::{self, Found, Place};
 use crate::replacement::{Contents, hidden, hidden_names, remove_flat, sync_names};
 
 /// The table that every export has.
@@ -42,13 +42,16 @@ impl Directory {
         };
         let place = match place::find(path).map_err(refused)? {
             Found::Name(place) => place,
-            Found::Directory => return Err(without_name(path)),
+            Found::Directory(_) => return Err(without_name(path)),
             Found::Descriptor(_) => return Err(refused(Errno::EXIST.into())),
         };
         let old = place.stat().map_err(refused)?;
         if let Some(old) = &old {
             if FileType::from_raw_mode(old.st_mode) != FileType::Directory {
                 return Err(refused(Errno::EXIST.into()));
+            }
+            if place::is_anothers(old.st_uid) {
+                return Err(refused(place::anothers("directory", old.st_uid)));
             }
             let is_other = fstat(place.directory()).map_err(|e| refused(e.into()))?;
             if is_other.st_dev != old.st_dev {

@@ -6,7 +6,7 @@ use std::iter;
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
-    Verdict,
+    Sandbox, Verdict,
 };
 use iostrata_core::distinct;
 use iostrata_core::noun::counted;
@@ -71,6 +71,23 @@ fn show_verdict(page: &mut Page, result: &CrashResult) {
         Verdict::Incomplete => Tone::Warning,
     };
     page.styled(0, &sentence(result), tone);
+    if result.check_kept_in == Some(Sandbox::ProcessGroup) {
+        page.styled(0, OPEN, Tone::Warning);
+    }
+}
+
+/// Of a checker in [`Sandbox::ProcessGroup`].
+const OPEN: &str = "The checker was kept in a process group only, for namespaces are refused here: it could use the \
+                    network and change other files of its user, and what left the group was not ended.";
+
+fn kept_in(sandbox: Sandbox) -> &'static str {
+    match sandbox {
+        Sandbox::ReadOnly => {
+            "mount, PID, IPC and network namespaces, in which all but its copy is read-only"
+        }
+        Sandbox::UserNamespace => "user, mount, PID, IPC and network namespaces",
+        Sandbox::ProcessGroup => "a process group",
+    }
 }
 
 fn show_kind(page: &mut Page, result: &CrashResult) {
@@ -103,6 +120,9 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     let rebuilt: BTreeSet<_> = rebuilt.map(|row| (&row.file, &row.because)).collect();
     for (file, because) in rebuilt {
         page.bullet(2, &format!("{file} may hold anything: {because}"));
+    }
+    if let Some(sandbox) = result.check_kept_in {
+        page.bullet(2, &format!("the checker was kept in {}", kept_in(sandbox)));
     }
     for said in looked_at(result) {
         page.bullet(2, &said);

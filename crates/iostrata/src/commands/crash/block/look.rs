@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use iostrata_core::crash::{Builtin, FormatRow};
+use iostrata_core::crash::{Builtin, FormatRow, Sandbox};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{BlockError, Checking, Recovered};
 
@@ -18,7 +18,7 @@ pub(super) struct Look {
     rules: Option<Mutex<Builtin<Hashed>>>,
     command: Option<Checking>,
     log: SharedLog,
-    pub(super) kept_in: Option<&'static str>,
+    pub(super) kept_in: Option<Sandbox>,
     /// Files that the built-in rules do not know.
     pub(super) formats: Vec<FormatRow>,
 }

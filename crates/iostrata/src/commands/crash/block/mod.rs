@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use iostrata_core::crash::block::{On, Pressure, SubsetBudget, join};
-use iostrata_core::crash::{Finding, ModeRow, Model};
+use iostrata_core::crash::{Finding, ModeRow, Model, Sandbox};
 use iostrata_lab::crash::block::{BlockError, ExploreBudget, Foundation, Room};
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::Launcher;
@@ -77,7 +77,7 @@ impl Ground {
 pub(super) struct Runs {
     pub(super) modes: Vec<ModeRow>,
     pub(super) findings: Vec<Finding>,
-    pub(super) kept_in: Option<&'static str>,
+    pub(super) kept_in: Option<Sandbox>,
     pub(super) interrupted: Option<Interrupted>,
 }
 

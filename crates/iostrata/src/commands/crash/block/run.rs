@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
-use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, States, files_between};
+use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, Sandbox, States, files_between};
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
@@ -57,7 +57,7 @@ pub(super) struct Made<'a> {
 pub(super) struct Ran {
     pub(super) row: ModeRow,
     pub(super) findings: Vec<Finding>,
-    pub(super) kept_in: Option<&'static str>,
+    pub(super) kept_in: Option<Sandbox>,
     pub(super) interrupted: Option<Interrupted>,
 }
 
