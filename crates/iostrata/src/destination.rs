@@ -9,8 +9,9 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use crate::error::Failure;
-use iostrata_lab::place::{self, Found};
 use crate::replacement::Replacement;
+use crate::ui;
+use iostrata_lab::place::{self, Found};
 
 /// A destination that was checked to be writable before anything was measured.
 ///
@@ -61,10 +62,7 @@ impl To {
 
     fn write_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let written = match self {
-            Self::StandardOutput => {
-                let mut out = io::stdout().lock();
-                make(&mut out).and_then(|()| out.flush())
-            }
+            Self::StandardOutput => ui::write_exactly(make),
             Self::Opened(mut file) => emptied(&file).and_then(|()| make(&mut file)),
             Self::Replaced(replacement) => {
                 let written = make(&mut replacement.file());

@@ -16,6 +16,7 @@ mod replacement;
 mod results;
 mod signals;
 mod ui;
+mod visible;
 
 use std::process::ExitCode;
 

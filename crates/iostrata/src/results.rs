@@ -14,9 +14,9 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fchmod, fstat, mkdirat, opena
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use iostrata_lab::place::{self, Found, Place};
 use crate::replacement::Replacement;
 use crate::ui;
+use iostrata_lab::place::{self, Found, Place};
 
 /// Number of results kept, of all kinds together.
 const MOST: usize = 20;
@@ -261,7 +261,10 @@ mod tests {
         let state = home.path().join(".local/state");
         assert_eq!(base_of(None, own(home.path())), Some(state.clone()));
         assert_eq!(base_of(nowhere(), own(home.path())), Some(state));
-        assert_eq!(base_of(own(&home.path().join("new/state")), nowhere()), Some(home.path().join("new/state")));
+        assert_eq!(
+            base_of(own(&home.path().join("new/state")), nowhere()),
+            Some(home.path().join("new/state"))
+        );
         assert_eq!(base_of(nowhere(), nowhere()), None);
         assert_eq!(base_of(None, own(Path::new("/"))), None);
     }

@@ -1,7 +1,7 @@
 //! Standard output, also through the user's pager as git does, and standard error: the only file that prints.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Seek as _, Write as _};
+use std::io::{self, IsTerminal as _, Seek as _, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,6 +11,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::cli::Color;
 use crate::error::Failure;
+use crate::visible::Visible;
 
 /// Columns when the terminal does not say.
 const WIDTH: usize = 100;
@@ -51,6 +52,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush())
+}
+
+/// What is for a program, on standard output: as it is, but on a terminal with every character visible.
+pub(crate) fn write_exactly(make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        let mut visible = Visible::new(out);
+        return make(&mut visible).and_then(|()| visible.finish());
+    }
+    make(&mut out).and_then(|()| out.flush())
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -213,7 +213,9 @@ pub fn new_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const LIST: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 fn make(place: &Place) -> Result<(), Errno> {
     mkdirat(place.directory(), place.name(), Mode::from_raw_mode(0o777))

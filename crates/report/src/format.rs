@@ -183,13 +183,18 @@ pub fn printable(text: &str) -> String {
 fn escaped(text: &str) -> String {
     text.chars()
         .fold(String::with_capacity(text.len()), |mut safe, char| {
-            if char.is_control() || is_invisible(char) {
-                safe.extend(char.escape_default());
-            } else {
+            if is_printable(char) {
                 safe.push(char);
+            } else {
+                safe.extend(char.escape_default());
             }
             safe
         })
+}
+
+/// Whether it stands for itself on a terminal, and changes nothing else there.
+pub fn is_printable(char: char) -> bool {
+    !char.is_control() && !is_invisible(char)
 }
 
 /// Zero-width characters, direction marks and line separators (Unicode 16, general categories Cf,

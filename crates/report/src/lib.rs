@@ -14,5 +14,5 @@ pub mod terminal;
 mod view;
 pub mod words;
 
-pub use format::printable;
+pub use format::{is_printable, printable};
 pub use json::Json;

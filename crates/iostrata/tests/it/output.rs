@@ -141,6 +141,37 @@ fn on_terminal(rows: u32, arguments: &str) -> String {
     outcome.stdout
 }
 
+/// A title, a bell, a line that begins again, and characters that reverse a line or begin a sequence in one byte.
+const ACTING: &str = "\u{1b}]0;title\u{7}\r\u{7f}\u{9b}2J\u{202e}\u{2066}";
+
+#[test]
+fn no_output_acts_on_a_terminal() {
+    let place = Place::new();
+    std::fs::write(place.dir().join(ACTING), "x").unwrap();
+    let saved = place.path("saved.json");
+    let mut trace = place.iostrata("trace --no-save --backend ptrace -o");
+    trace.arg(&saved).args(["--", "/bin/cat", ACTING]);
+    run(trace).expect(0);
+    let saved = saved.display();
+    for arguments in [
+        format!("report {saved} --prometheus -"),
+        format!("report {saved} --perfetto -"),
+        format!("report {saved} --markdown=-"),
+        format!("cache show {} --json -", place.dir().display()),
+    ] {
+        // The terminal itself begins a line anew after each.
+        let shown = on_terminal(1000, &arguments).replace("\r\n", "\n");
+        let acts = |char: &char| match char {
+            '\n' | '\t' => false,
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+            char => char.is_control(),
+        };
+        let found: Vec<char> = shown.chars().filter(acts).collect();
+        assert_eq!(found, [] as [char; 0], "{arguments}: {shown:?}");
+        assert!(shown.contains("title"), "{arguments}: {shown:?}");
+    }
+}
+
 #[test]
 fn what_is_longer_than_the_terminal_is_paged() {
     let saved = "report ../../docs/results/sqlite.json";

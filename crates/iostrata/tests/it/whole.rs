@@ -296,7 +296,11 @@ fn a_fifo_that_is_not_read_or_of_another_is_refused() {
         let arguments = arguments.replace("IN", input.to_str().unwrap());
         let outcome = run(place.iostrata(&arguments));
         let is_refusal = matches!(outcome.code, Some(3 | 125));
-        assert!(is_refusal, "{arguments}: {:?} {}", outcome.code, outcome.stderr);
+        assert!(
+            is_refusal,
+            "{arguments}: {:?} {}",
+            outcome.code, outcome.stderr
+        );
         outcome.says(&[why]);
     };
     refused(OUTPUTS[1], "nothing has it open for reading");
@@ -351,7 +355,9 @@ fn a_directory_of_another_is_refused() {
     }
     let nobody_reads = "crash --dir . --record OUT/new -- /bin/true";
     let out = nobody_reads.replace("OUT", place.path("link").to_str().unwrap());
-    run(place.iostrata(&out)).expect(3).says(&["link on the way to it"]);
+    run(place.iostrata(&out))
+        .expect(3)
+        .says(&["link on the way to it"]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::scratch::{Guard, Scratch};
 use iostrata_report::html::Drawn;
-use iostrata_report::terminal;
+use iostrata_report::{printable, terminal};
 
 use self::block::{Ground, Runs};
 use self::checks::Checks;
@@ -262,7 +262,7 @@ fn rebuilt(
     ui::print(&format!(
         "State {number}, which {} allows, is in {}: tree, and what had been printed.\n",
         model.as_str(),
-        place.display()
+        printable(&place.to_string_lossy())
     ))?;
     Ok(ExitCode::SUCCESS)
 }

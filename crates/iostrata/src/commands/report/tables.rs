@@ -15,8 +15,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::Failure;
-use iostrata_lab::place::{self, Found, Place};
 use crate::replacement::{Contents, hidden, hidden_names, remove_flat, sync_names};
+use iostrata_lab::place::{self, Found, Place};
 
 /// The table that every export has.
 const ALWAYS: &str = "results";

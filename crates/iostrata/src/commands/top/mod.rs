@@ -141,7 +141,7 @@ impl Shown {
     fn show(&mut self, mut interval: Interval) -> Result<Reader, Failure> {
         self.selection.apply(&mut interval);
         let written = if self.as_json {
-            interval.write_json(&mut io::stdout().lock())
+            ui::write_exactly(|to| interval.write_json(to))
         } else {
             let text = draw(&interval, Canvas::Output.width(), self.style);
             ui::write(text.as_bytes())
