@@ -53,6 +53,9 @@ fn doctors_line_gives_a_user_all_that_root_sees() {
         // Commands are made before the line is run: making one copies the program.
         let mut doctor = place.iostrata_of_nobody("doctor --json ../home/doctor.json");
         let trace = place.iostrata_of_nobody(trace);
+        let ptrace =
+            "trace --backend ptrace --no-measure --json ../home/result.json -- /bin/cat q/c";
+        let ptrace = place.iostrata_of_nobody(ptrace);
         let line = doctors_line(place.iostrata_of_nobody("doctor"));
         let program = place.path("iostrata");
         assert!(line.ends_with(program.to_str().unwrap()), "{line}");
@@ -87,6 +90,9 @@ fn doctors_line_gives_a_user_all_that_root_sees() {
                 .collect()
         };
         assert_eq!(counts(&by_user), counts(&by_root));
+
+        assert_eq!(run(ptrace).expect(0).stdout, "one\n");
+        assert_eq!(result(&place)["backend"], "ptrace");
     });
 }
 

@@ -11,9 +11,13 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 use std::ptr;
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::set_no_new_privs;
+
 use super::filter::Filter;
 use super::request::{self, Tid};
 use crate::kernel::{close_descriptors, wait_for_byte};
+use crate::permission::caller;
 use crate::program::{StartError, find};
 
 /// The arguments of `execve(2)`, built before the fork.
@@ -66,7 +70,7 @@ impl Program {
     /// tracer. Call it on the tracing thread.
     pub(super) fn start(self, filter: Option<&Filter>, options: i32) -> io::Result<Started> {
         let (waits, mut go) = io::pipe()?;
-        let (failed, tells) = io::pipe()?;
+        let (mut failed, tells) = io::pipe()?;
         let pointers = |words: &[CString]| -> Vec<*const libc::c_char> {
             let words = words.iter().map(|word| word.as_ptr());
             words.chain([ptr::null()]).collect()
@@ -80,13 +84,16 @@ impl Program {
             waits: waits.as_raw_fd(),
             go: go.as_raw_fd(),
             tells: tells.as_raw_fd(),
+            held_back: caller::must_hold_back(),
             filter,
         };
         let pid = fork(|| child.run())?;
         drop((waits, tells));
         // Once interrupted, it stops at its calls from then on, also at execve(2). Behind a filter
         // it does so anyway.
-        let seized = request::seize(pid, options).and_then(|()| match filter {
+        let ready = failed.read_exact(&mut [0]);
+        let seized = ready.and_then(|()| request::seize(pid, options));
+        let seized = seized.and_then(|()| match filter {
             Some(_) => Ok(()),
             None => request::interrupt(pid),
         });
@@ -125,14 +132,19 @@ struct Child<'a> {
     waits: RawFd,
     go: RawFd,
     tells: RawFd,
+    held_back: bool,
     filter: Option<&'a Filter>,
 }
 
 impl Child<'_> {
-    /// Waits for go and becomes the program; otherwise reports the reason.
+    /// Says that it can be traced, waits for go and becomes the program; otherwise reports the reason.
     fn run(&self) -> i32 {
         close(self.go);
-        if !self.may_go() {
+        // The copy of a program with file capabilities may be traced by nobody without CAP_SYS_PTRACE, until it says so
+        // (ptrace_may_access, kernel/ptrace.c). Another process would still need all of its capabilities.
+        let traceable = set_dumpable_behavior(DumpableBehavior::Dumpable);
+        let raises = self.held_back && set_no_new_privs(true).is_err();
+        if traceable.is_err() || raises || !self.tell(&[1]) || !self.may_go() {
             return 125;
         }
         let error = match self.filter.map_or(Ok(()), Filter::install) {
@@ -142,10 +154,15 @@ impl Child<'_> {
             }
             Err(error) => error.raw_os_error().unwrap_or(libc::EPERM),
         };
-        let told = error.to_ne_bytes();
-        // SAFETY: the buffer is live and has four bytes.
-        unsafe { libc::write(self.tells, told.as_ptr().cast(), told.len()) };
+        self.tell(&error.to_ne_bytes());
         125
+    }
+
+    /// Whether all of it was written: a pipe takes so little at once.
+    fn tell(&self, bytes: &[u8]) -> bool {
+        // SAFETY: the buffer is live and has so many bytes.
+        let written = unsafe { libc::write(self.tells, bytes.as_ptr().cast(), bytes.len()) };
+        usize::try_from(written) == Ok(bytes.len())
     }
 
     fn may_go(&self) -> bool {
