@@ -33,6 +33,7 @@ enum State {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
+    on_loopback: bool,
     until: Instant,
     state: State,
 }
@@ -41,8 +42,10 @@ impl Connection {
     /// `None` where the connection is gone already.
     pub(super) fn new(stream: TcpStream, now: Instant) -> Option<Self> {
         stream.set_nonblocking(true).ok()?;
+        let address = stream.local_addr().ok()?.ip().to_canonical();
         Some(Self {
             stream,
+            on_loopback: address.is_loopback(),
             until: now + LIFE,
             state: State::Reading(Vec::new()),
         })
@@ -78,7 +81,7 @@ impl Connection {
             State::Reading(read) => {
                 let count = self.stream.read(&mut piece)?;
                 read.extend_from_slice(&piece[..count]);
-                match parse(read) {
+                match parse(read, self.on_loopback) {
                     Asked::NotYet if count == 0 => return Err(ended()),
                     Asked::NotYet => return Ok(()),
                     asked => self.state = State::Writing(Answer::to(asked, metrics), 0),

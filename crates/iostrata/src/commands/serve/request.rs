@@ -1,5 +1,6 @@
 //! What is asked for, and the answer.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use httparse::{EMPTY_HEADER, Request, Status};
@@ -22,13 +23,17 @@ pub(super) enum Asked {
     },
     Root,
     NotFound,
+    /// By a name that this machine does not have for itself.
+    Misdirected,
     /// Anything but `GET` and `HEAD`.
     Method,
     TooLong,
     Nonsense,
 }
 
-pub(super) fn parse(bytes: &[u8]) -> Asked {
+/// On a loopback address, where all who ask are on this machine, one who asks by a name is a page in a browser there,
+/// whose name was made to lead here (DNS rebinding).
+pub(super) fn parse(bytes: &[u8], on_loopback: bool) -> Asked {
     let mut headers = [EMPTY_HEADER; MOST_HEADERS];
     let mut request = Request::new(&mut headers);
     match request.parse(bytes) {
@@ -44,7 +49,15 @@ pub(super) fn parse(bytes: &[u8]) -> Asked {
         Some("HEAD") => false,
         _ => return Asked::Method,
     };
-    let path = request.path.unwrap_or_default();
+    let (authority, path) = target(request.path.unwrap_or_default());
+    let mut headers = request.headers.iter();
+    let host = headers.find(|header| header.name.eq_ignore_ascii_case("host"));
+    let host = host.map(|host| String::from_utf8_lossy(host.value).into_owned());
+    // That of an absolute target counts (RFC 9112, 3.2.2).
+    let host = authority.map(str::to_owned).or(host);
+    if on_loopback && host.is_some_and(|host| !is_local(&host)) {
+        return Asked::Misdirected;
+    }
     match path.split('?').next() {
         Some("/metrics") => Asked::Metrics {
             format: accepted(request.headers),
@@ -55,20 +68,63 @@ pub(super) fn parse(bytes: &[u8]) -> Asked {
     }
 }
 
+/// Authority and path of a target, which may be absolute (RFC 9112, 3.2).
+fn target(target: &str) -> (Option<&str>, &str) {
+    let scheme = target
+        .get(..7)
+        .filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    if scheme.is_none() {
+        return (None, target);
+    }
+    let rest = &target[7..];
+    let at = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(at);
+    (Some(authority), if path.is_empty() { "/" } else { path })
+}
+
+/// A number, or the name that every machine has for itself, with or without a port.
+fn is_local(host: &str) -> bool {
+    let host = host.trim();
+    let port = |text: &str| {
+        text.is_empty()
+            || text
+                .strip_prefix(':')
+                .is_some_and(|port| port.parse::<u16>().is_ok())
+    };
+    if let Some((address, rest)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address.parse::<Ipv6Addr>().is_ok() && port(rest);
+    }
+    let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
+    port(rest) && (name.eq_ignore_ascii_case("localhost") || name.parse::<Ipv4Addr>().is_ok())
+}
+
 /// A reader that does not ask for `OpenMetrics` gets what every reader of metrics understands.
 fn accepted(headers: &[httparse::Header<'_>]) -> Format {
-    let mut accept = headers
+    let accept = headers
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("accept"));
-    let is_named = |header: &httparse::Header<'_>| {
-        let value = String::from_utf8_lossy(header.value);
-        value.contains("application/openmetrics-text")
-    };
-    if accept.any(is_named) {
+    let values = accept.map(|header| String::from_utf8_lossy(header.value));
+    let wants = |value: &str| value.split(',').any(|range| wants_open_metrics(range));
+    if values.into_iter().any(|value| wants(&value)) {
         Format::OpenMetrics
     } else {
         Format::Text
     }
+}
+
+/// Whether a range of `Accept` names it, with a weight above 0 (RFC 9110, 12.4.2).
+fn wants_open_metrics(range: &str) -> bool {
+    let mut parts = range.split(';').map(str::trim);
+    let is_named = parts
+        .next()
+        .is_some_and(|kind| kind.eq_ignore_ascii_case("application/openmetrics-text"));
+    let weight = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        name.trim()
+            .eq_ignore_ascii_case("q")
+            .then(|| value.trim().parse::<f32>().unwrap_or(0.0))
+    };
+    is_named && parts.find_map(weight).unwrap_or(1.0) > 0.0
 }
 
 /// An answer. Every connection ends with it.
@@ -90,6 +146,10 @@ impl Answer {
             }
             Asked::Root => ("200 OK", "iostrata: the metrics are at /metrics\n"),
             Asked::NotFound => ("404 Not Found", "not found: the metrics are at /metrics\n"),
+            Asked::Misdirected => (
+                "421 Misdirected Request",
+                "ask by address or as localhost: other names may lead here from elsewhere\n",
+            ),
             Asked::Method => (
                 "405 Method Not Allowed\r\nAllow: GET, HEAD",
                 "only GET and HEAD\n",
@@ -133,6 +193,10 @@ impl Answer {
 mod tests {
     use super::*;
 
+    fn parse(bytes: &[u8]) -> Asked {
+        super::parse(bytes, true)
+    }
+
     const METRICS: Asked = Asked::Metrics {
         format: Format::Text,
         with_body: true,
@@ -140,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_request_is_known_when_it_is_complete() {
-        let request = b"GET /metrics?x=1 HTTP/1.1\r\nHost: a\r\n\r\n";
+        let request = b"GET /metrics?x=1 HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n";
         for length in 0..request.len() {
             assert_eq!(parse(&request[..length]), Asked::NotYet, "{length}");
         }
@@ -155,6 +219,75 @@ mod tests {
             panic!()
         };
         assert_eq!(format, Format::OpenMetrics);
+    }
+
+    #[test]
+    fn a_format_with_no_weight_is_not_wanted() {
+        let format = |accept: &str| {
+            let request = format!("GET /metrics HTTP/1.1\r\nAccept: {accept}\r\n\r\n");
+            match parse(request.as_bytes()) {
+                Asked::Metrics { format, .. } => format,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(format("application/openmetrics-text;q=0"), Format::Text);
+        assert_eq!(
+            format("text/plain, application/openmetrics-text; Q=0.000"),
+            Format::Text
+        );
+        assert_eq!(
+            format("application/openmetrics-text;version=1.0.0;q=0.1"),
+            Format::OpenMetrics
+        );
+        assert_eq!(format("text/application/openmetrics-text"), Format::Text);
+    }
+
+    #[test]
+    fn on_this_machine_it_has_no_other_name() {
+        let asked =
+            |target: &str, host: &str| format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        for host in [
+            "localhost",
+            "LOCALHOST:9464",
+            "127.0.0.1",
+            "10.1.2.3:80",
+            "[::1]:9464",
+            "[::1]",
+        ] {
+            assert_eq!(parse(asked("/metrics", host).as_bytes()), METRICS, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:9464",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "",
+            "[evil]",
+            "localhost:x",
+        ] {
+            assert_eq!(
+                parse(asked("/metrics", host).as_bytes()),
+                Asked::Misdirected,
+                "{host}"
+            );
+            assert_eq!(
+                super::parse(asked("/metrics", host).as_bytes(), false),
+                METRICS,
+                "{host}"
+            );
+        }
+        assert_eq!(
+            parse(asked("http://127.0.0.1:9464/metrics?x", "evil.example").as_bytes()),
+            METRICS
+        );
+        assert_eq!(
+            parse(asked("http://evil.example/metrics", "localhost").as_bytes()),
+            Asked::Misdirected
+        );
+        assert_eq!(
+            parse(asked("HTTP://localhost", "localhost").as_bytes()),
+            Asked::Root
+        );
     }
 
     #[test]
