@@ -4,6 +4,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use crate::format::is_printable;
 use crate::words;
 use iostrata_core::cache::CacheResult;
 use iostrata_core::compare::Comparison;
@@ -68,18 +69,18 @@ const PIECE_BYTES: usize = 1 << 18;
 type Buffered<'a> = BufWriter<&'a mut dyn Write>;
 
 fn pretty<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
-    let layout = Unsigned(PrettyFormatter::new());
+    let layout = Plain(PrettyFormatter::new());
     value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
 fn compact<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
-    let layout = Unsigned(CompactFormatter);
+    let layout = Plain(CompactFormatter);
     value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
 /// A formatter that writes 0 without a sign: an empty sum of fractions is -0.0, which no figure of
-/// a result means.
-struct Unsigned<F>(F);
+/// a result means. And every character that a terminal would act on as an escape, not those below U+0020 alone.
+struct Plain<F>(F);
 
 macro_rules! as_it_is {
     ($($method:ident($($name:ident: $kind:ty)?);)*) => {
@@ -89,9 +90,24 @@ macro_rules! as_it_is {
     };
 }
 
-impl<F: Formatter> Formatter for Unsigned<F> {
+impl<F: Formatter> Formatter for Plain<F> {
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {
         self.0.write_f64(writer, value + 0.0)
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        let mut rest = text;
+        while let Some(at) = rest.find(|char| !is_printable(char)) {
+            let (before, from) = rest.split_at(at);
+            let char = from.chars().next().unwrap_or_default();
+            write!(writer, "{before}\\u{:04x}", u32::from(char))?;
+            rest = &from[char.len_utf8()..];
+        }
+        writer.write_all(rest.as_bytes())
     }
 
     as_it_is! {
@@ -144,6 +160,17 @@ mod tests {
             serde_json::json!({"blocked_s": -0.0, "parts": [-0.0, -1.5, 0.25, {}], "text": "-0.0"});
         let expected = r#"{"blocked_s":0.0,"parts":[0.0,-1.5,0.25,{}],"text":"-0.0"}"#;
         assert_eq!(text(compact, &value), expected);
+    }
+
+    #[test]
+    fn what_a_terminal_acts_on_is_an_escape() {
+        let value = serde_json::json!("\u{7f}ü\u{9b}\"2J\u{202e}\u{feff}\u{1b}漢");
+        let expected = r#""\u007fü\u009b\"2J\u202e\ufeff\u001b漢""#;
+        assert_eq!(text(compact, &value), expected);
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(expected).unwrap(),
+            value
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use iostrata_core::crash::{Seen, Stopped};
+use iostrata_core::crash::{Sandbox, Seen, Stopped};
 use iostrata_core::record::Tree;
 
 use super::checker::{CheckError, Checker, Stage, strongest};
