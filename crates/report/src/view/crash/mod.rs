@@ -80,16 +80,6 @@ fn show_verdict(page: &mut Page, result: &CrashResult) {
 const OPEN: &str = "The checker was kept in a process group only, for namespaces are refused here: it could use the \
                     network and change other files of its user, and what left the group was not ended.";
 
-fn kept_in(sandbox: Sandbox) -> &'static str {
-    match sandbox {
-        Sandbox::ReadOnly => {
-            "mount, PID, IPC and network namespaces, in which all but its copy is read-only"
-        }
-        Sandbox::UserNamespace => "user, mount, PID, IPC and network namespaces",
-        Sandbox::ProcessGroup => "a process group",
-    }
-}
-
 fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
@@ -120,9 +110,6 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
     let rebuilt: BTreeSet<_> = rebuilt.map(|row| (&row.file, &row.because)).collect();
     for (file, because) in rebuilt {
         page.bullet(2, &format!("{file} may hold anything: {because}"));
-    }
-    if let Some(sandbox) = result.check_kept_in {
-        page.bullet(2, &format!("the checker was kept in {}", kept_in(sandbox)));
     }
     for said in looked_at(result) {
         page.bullet(2, &said);
