@@ -64,7 +64,7 @@ fn is_incomplete(bytes: &[u8]) -> bool {
 }
 
 fn escaped_bytes(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect()
+    bytes.escape_ascii().to_string()
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn accepted(headers: &[httparse::Header<'_>]) -> Format {
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("accept"));
     let values = accept.map(|header| String::from_utf8_lossy(header.value));
-    let wants = |value: &str| value.split(',').any(|range| wants_open_metrics(range));
+    let wants = |value: &str| value.split(',').any(wants_open_metrics);
     if values.into_iter().any(|value| wants(&value)) {
         Format::OpenMetrics
     } else {
