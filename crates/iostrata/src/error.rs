@@ -34,11 +34,13 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Catching signals needs a thread or a descriptor, and none is available.
+    /// Catching signals needs a thread, a descriptor, and `/proc` to say which were ignored.
     pub(crate) fn no_signals(error: &std::io::Error) -> Self {
-        Self::Cannot(format!(
-            "cannot catch signals: {error}; check the limits of this user (ulimit -a)"
-        ))
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => "mount /proc (mount -t proc proc /proc)",
+            _ => "check the limits of this user (ulimit -a)",
+        };
+        Self::Cannot(format!("cannot catch signals: {error}; {remedy}"))
     }
 
     /// An experiment's failure in a step, such as `timing fsync 1 B on host`.

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::record::{Change, Entry, Reader};
-use rustix::mount::{MountFlags, mount};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::place::{Outcome, Place, enlarged, entries, is_root, run, with_own_mounts};
@@ -444,4 +444,26 @@ fn a_recording_that_is_killed_can_be_read_up_to_there() {
     }
     // What the killed recorder leaves behind ends by itself.
     place.assert_kernel_is_clean();
+}
+
+#[test]
+fn a_machine_without_proc_is_told_to_mount_it() {
+    if !is_root("mounts of its own") {
+        return;
+    }
+    let place = Place::new();
+    with_own_mounts(|| {
+        unmount("/proc", UnmountFlags::DETACH).unwrap();
+        for arguments in [
+            "top --once",
+            "doctor",
+            "lab --quick",
+            "crash --dir . -- /bin/true",
+            "trace -- /bin/true",
+        ] {
+            let outcome = run(place.iostrata(arguments));
+            assert!(matches!(outcome.code, Some(3 | 125)), "{arguments}");
+            outcome.says(&["/proc", "mount -t proc proc /proc"]);
+        }
+    });
 }
