@@ -25,6 +25,8 @@ fn what_is_no_scrape_is_refused() {
     let with_body = b"POST /metrics HTTP/1.1\r\nContent-Length: 9\r\n\r\nlet me in";
     assert_eq!(status(with_body), "405");
     assert_eq!(status(b"GET /etc/passwd HTTP/1.1\r\n\r\n"), "404");
+    let of_another = b"GET /metrics HTTP/1.1\r\nHost: rebound.example\r\n\r\n";
+    assert_eq!(status(of_another), "421");
     assert_eq!(status(b"GET /../../etc/passwd HTTP/1.1\r\n\r\n"), "404");
     assert_eq!(status(b"\x00\xff\x16\x03\x01\r\n\r\n"), "400");
     let long = ["GET /", &"x".repeat(8192), " HTTP/1.1\r\n\r\n"].concat();

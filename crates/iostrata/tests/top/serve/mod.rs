@@ -72,7 +72,7 @@ impl Server {
 
     /// The metrics in the format of Prometheus, without headers.
     fn scrape(&self) -> String {
-        let answer = self.ask(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+        let answer = self.ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
         body.to_owned()
