@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 
-use super::calls::path;
+use super::calls::{call, path};
 use super::memory;
 use super::request::Tid;
 use super::resolve::{Last, resolve};
@@ -40,6 +40,15 @@ pub(super) fn given(tid: Tid, style: u8, arguments: &[u64; 6]) -> [Option<Given>
 pub(super) fn descriptor(argument: u64) -> i32 {
     let [a, b, c, d, ..] = argument.to_le_bytes();
     i32::from_le_bytes([a, b, c, d])
+}
+
+/// The descriptor of which a call takes bytes inside the kernel.
+pub(super) fn source(meaning: u32, arguments: &[u64; 6]) -> Option<i32> {
+    match meaning {
+        _ if meaning & call::SOURCE_FIRST != 0 => Some(descriptor(arguments[0])),
+        _ if meaning & call::SOURCE_SECOND != 0 => Some(descriptor(arguments[1])),
+        _ => None,
+    }
 }
 
 impl Given {

@@ -130,13 +130,8 @@ impl Recorder {
             _ if meaning & call::FD_FIFTH != 0 => Some(descriptor(arguments[4])),
             _ => None,
         };
-        let source = match meaning {
-            _ if meaning & call::SOURCE_FIRST != 0 => Some(descriptor(arguments[0])),
-            _ if meaning & call::SOURCE_SECOND != 0 => Some(descriptor(arguments[1])),
-            _ => None,
-        };
         let file = fd.and_then(|fd| Some((fd, self.resolve(tid, fd)?)));
-        let source = source.and_then(|fd| self.resolve(tid, fd));
+        let source = place::source(meaning, &arguments).and_then(|fd| self.resolve(tid, fd));
         self.submit(tid, number, &arguments);
         let before = self.before(tid, (number, meaning), &arguments, file, &given);
         let closes = file.filter(|(_, open)| number == Sysno::close && open.is_regular());

@@ -31,11 +31,25 @@ pub(super) enum Contents {
     ChangesAny,
 }
 
+impl Contents {
+    fn excludes(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::None, _) | (_, Self::None) | (Self::Moves(_), Self::Moves(_)) => false,
+            (Self::ChangesAny, _) | (_, Self::ChangesAny) => true,
+            (Self::Changes(one) | Self::Moves(one), Self::Changes(other) | Self::Moves(other)) => {
+                one == other
+            }
+        }
+    }
+}
+
 /// What a call needs exclusively.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) names: bool,
     pub(super) contents: Contents,
+    /// The file from which it takes its bytes inside the kernel: it may move a position there.
+    pub(super) source: Option<FileId>,
     /// The open file description whose position it moves, where reads are recorded.
     pub(super) position: Option<u64>,
 }
@@ -58,13 +72,23 @@ impl Claim {
         }
     }
 
+    fn all_contents(self) -> [Contents; 2] {
+        let source = self.source.map_or(Contents::None, Contents::Moves);
+        [self.contents, source]
+    }
+
+    /// Whether the log has its place, which is in doubt when another call overtakes it.
+    fn has_a_place(self) -> bool {
+        self.is_change() || self.position.is_some()
+    }
+
     fn excludes(self, other: Self) -> bool {
-        use Contents as C;
-        let of_contents = match (self.contents, other.contents) {
-            (C::None, _) | (_, C::None) | (C::Moves(_), C::Moves(_)) => false,
-            (C::ChangesAny, _) | (_, C::ChangesAny) => true,
-            (C::Changes(one) | C::Moves(one), C::Changes(other) | C::Moves(other)) => one == other,
-        };
+        let of_contents = self.all_contents().into_iter().any(|one| {
+            other
+                .all_contents()
+                .into_iter()
+                .any(|two| one.excludes(two))
+        });
         let of_position = self.position.is_some() && self.position == other.position;
         of_contents || of_position || self.names && other.names
     }
@@ -138,12 +162,14 @@ impl Turns {
                 })
                 .then_some(0)
         };
-        let (at, overlaps) = match at {
-            Some(at) => (at, false),
-            None => (overdue()?, true),
+        let at = match at {
+            Some(at) => at,
+            None => overdue()?,
         };
         let Waiting { tid, stop, claim } = self.waiting.remove(at)?;
-        self.overlaps += u64::from(overlaps);
+        let mut inside = self.inside.iter().map(|one| one.claim);
+        let overtakes = inside.any(|one| one.excludes(claim) && one.has_a_place());
+        self.overlaps += u64::from(overtakes);
         self.let_in(tid, claim);
         Some((tid, stop))
     }
@@ -185,13 +211,14 @@ mod tests {
         Claim {
             names: false,
             contents,
-            position: None,
+            ..Claim::default()
         }
     }
 
     const NAMES: Claim = Claim {
         names: true,
         contents: Contents::None,
+        source: None,
         position: None,
     };
 
@@ -261,6 +288,29 @@ mod tests {
         assert_eq!(turns.next(|_| false), None, "it works");
         assert_eq!(turns.next(|tid| tid == 1), Some((2, Stop::Filtered)));
         assert_eq!(turns.overlaps, 1);
+    }
+
+    #[test]
+    fn who_copies_inside_the_kernel_moves_a_position_of_the_source() {
+        let mut turns = Turns::default();
+        let copies = |from| Claim {
+            source: Some(file(from)),
+            ..of(Contents::Changes(file(9)))
+        };
+        let sends = Claim {
+            source: Some(file(1)),
+            ..Claim::default()
+        };
+        assert!(enter(&mut turns, 1, sends));
+        assert!(enter(&mut turns, 2, copies(1)), "two who read");
+        assert!(!enter(&mut turns, 3, of(Contents::Changes(file(1)))));
+        turns.left(2);
+        turns.inside[0].since = Instant::now().checked_sub(2 * ASLEEP).unwrap();
+        assert_eq!(turns.next(|tid| tid == 1), Some((3, Stop::Filtered)));
+        assert_eq!(turns.overlaps, 0, "nothing of 1 has a place in the log");
+        assert!(!enter(&mut turns, 4, copies(1)));
+        turns.left(3);
+        assert_eq!(turns.next(|_| false), Some((4, Stop::Filtered)));
     }
 
     #[test]

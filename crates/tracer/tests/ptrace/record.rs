@@ -213,6 +213,27 @@ fn calls_that_wait_for_others_keep_nobody_waiting_for_ever() {
     );
 }
 
+/// Two threads copy inside the kernel: one to the position of a file, the other from there.
+const COPYING: &str = "
+import os, threading
+f, from_, to = (os.open(name, os.O_CREAT | os.O_RDWR) for name in ('f', 'from', 'to'))
+os.pwrite(from_, b'x' * 61 * 400, 0)
+os.pwrite(f, b'y' * 61 * 2000, 0)
+def copies(read, written):
+    for each in range(400):
+        os.copy_file_range(read, written, 61)
+threads = [threading.Thread(target=copies, args=pair) for pair in ((from_, f), (f, to))]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+";
+
+#[test]
+fn who_copies_from_a_position_does_not_move_it_below_one_who_writes_there() {
+    let run = Run::script(&format!("exec python3 -c \"{COPYING}\""));
+    assert_eq!(run.recorded.completeness, Completeness::Complete);
+    run.is_rebuilt();
+}
+
 /// A `sendfile` that waits for room, while another thread moves the position that both use.
 const SENDING: &str = "
 import os, socket, threading, time

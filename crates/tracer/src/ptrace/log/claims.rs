@@ -19,6 +19,7 @@ use crate::record::attributes;
 const NAMES: Claim = Claim {
     names: true,
     contents: Contents::None,
+    source: None,
     position: None,
 };
 
@@ -26,6 +27,7 @@ const NAMES: Claim = Claim {
 const ALL: Claim = Claim {
     names: true,
     contents: Contents::ChangesAny,
+    source: None,
     position: None,
 };
 
@@ -64,10 +66,11 @@ impl Recorder {
             _ if meaning & call::READS != 0 && meaning & call::MOVES != 0 => Contents::Moves,
             _ => return Claim::default(),
         };
-        let file = self.resolve(tid, fd).filter(Open::is_regular);
+        let mut file = |fd| Some(self.resolve(tid, fd).filter(Open::is_regular)?.file);
         Claim {
             names: false,
-            contents: file.map_or(Contents::None, |open| contents(open.file)),
+            contents: file(fd).map_or(Contents::None, contents),
+            source: place::source(meaning, &arguments).and_then(file),
             position: self.moved_position(tid, number, meaning, &arguments),
         }
     }
