@@ -48,10 +48,12 @@ fn lab_on_the_host_and_an_image() {
     let expected = ["host", "ext4"].map(|target| modes.map(|mode| (target, mode)));
     assert_eq!(names.collect::<Vec<_>>(), expected.concat());
     assert_eq!(rows[5]["id"], "buffering/fsync/1/100/ext4");
-    // One record, one write, one fsync, two flushes of a journalled file system.
+    // One record, one write, one fsync, two flushes of a journalled file system; and those of the commits that its
+    // timer begins meanwhile (jbd2, every 5 s).
     let fsync = &rows[5]["evidence"];
     assert_eq!(fsync["syscalls"]["fsync"]["count"], 100);
-    assert_eq!(fsync["device"]["flushes"], 200);
+    let flushes = fsync["device"]["flushes"].as_u64();
+    assert!((Some(200)..Some(300)).contains(&flushes), "{flushes:?}");
     assert!(!experiment["runtimes"].as_array().unwrap().is_empty());
     place.assert_nothing_left();
 }
