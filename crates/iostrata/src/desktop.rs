@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::Failure;
+use crate::passwd;
 
 /// Opens files with the desktop's program for them (xdg-utils).
 const OPENER: &str = "xdg-open";
@@ -85,31 +86,14 @@ impl User {
         command.uid(self.uid).gid(self.gid);
         command.env("XDG_RUNTIME_DIR", format!("/run/user/{}", self.uid));
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
-        match home(&users, self.uid) {
+        match passwd::home(&users, self.uid) {
             Some(home) => command.env("HOME", home),
             None => command.env_remove("HOME"),
         };
     }
 }
 
-/// The home directory of a user, from the lines of passwd(5).
-fn home(users: &str, uid: u32) -> Option<&str> {
-    let mut lines = users
-        .lines()
-        .map(|line| line.split(':').collect::<Vec<_>>());
-    let line = lines.find(|fields| fields.get(2) == Some(&uid.to_string().as_str()))?;
-    line.get(5).copied().filter(|home| !home.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn homes_are_found_by_user() {
-        let users =
-            "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000:A,,:/home/ada:/bin/sh\n";
-        assert_eq!(home(users, 1000), Some("/home/ada"));
-        assert_eq!(home(users, 7), None);
-    }
 }

@@ -11,6 +11,7 @@ mod desktop;
 mod destination;
 mod error;
 mod outputs;
+mod passwd;
 mod progress;
 mod replacement;
 mod results;

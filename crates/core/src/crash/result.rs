@@ -55,9 +55,10 @@ pub struct CrashResult {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
-    /// Mount, PID, IPC and network namespaces, in which all but its copy is read-only. Needs root.
-    ReadOnly,
-    /// A user namespace, and in it those for mounts, processes, IPC and the network.
+    /// Namespaces for mounts, processes, IPC and the network, in which all but its copy is read-only, and users of its
+    /// own. Needs root.
+    Room,
+    /// The same, with this user alone.
     UserNamespace,
     /// A process group only: what it starts and moves out of it is not ended.
     ProcessGroup,

@@ -1,6 +1,7 @@
 //! Options of `iostrata crash`.
 
 use std::ffi::OsString;
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
 
 use super::{Html, named};
+use crate::passwd;
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -39,6 +41,23 @@ pub(crate) struct Crash {
     /// Seconds after which a checker is ended and fails
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) check_timeout: f64,
+
+    /// Who runs the checker, by name or as UID:GID; the owner of the directory by default. Needs root
+    #[arg(long, value_name = "USER", value_parser = user, requires = "check")]
+    pub(crate) check_user: Option<(u32, u32)>,
+
+    /// Let the checker gain the privileges of set-user-ID programs in the copy, in block mode
+    #[arg(long, requires = "check")]
+    pub(crate) check_suid: bool,
+
+    /// Show the checker this file or directory too, read-only, besides the one in which iostrata starts and what everybody may
+    /// read
+    #[arg(long, value_name = "PATH", requires = "check")]
+    pub(crate) check_sees: Vec<PathBuf>,
+
+    /// Give the checker this variable of the environment too, besides PATH, LANG and IOSTRATA_*
+    #[arg(long, value_name = "NAME", requires = "check")]
+    pub(crate) pass_env: Vec<OsString>,
 
     /// What may be lost: what POSIX allows, or what a file system does
     #[arg(long, value_parser = named(MODELS), value_name = "MODEL", default_value = "all")]
@@ -154,11 +173,15 @@ pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -
 }
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: [&str; 15] = [
+const OF_PROGRAMS: [&str; 19] = [
     "dir",
     "init",
     "check",
     "check_timeout",
+    "check_user",
+    "check_sees",
+    "check_suid",
+    "pass_env",
     "model",
     "states",
     "jobs",
@@ -191,6 +214,18 @@ fn share(text: &str) -> Result<Share, String> {
         Some((number, of)) if (1..=of).contains(&number) => Ok(Share { number, of }),
         _ => Err("give two numbers, such as 2/4 for the second of four parts".to_owned()),
     }
+}
+
+/// `postgres` or `105:113`.
+fn user(text: &str) -> Result<(u32, u32), String> {
+    let numbers = text.split_once(':');
+    let numbers = numbers.and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
+    let known = || fs::read_to_string("/etc/passwd").ok();
+    numbers
+        .or_else(|| passwd::ids(&known()?, text))
+        .ok_or_else(|| {
+            "/etc/passwd has no user of this name; give two numbers, such as 1000:1000".to_owned()
+        })
 }
 
 /// More than nothing, and at most a day.

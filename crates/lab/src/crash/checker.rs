@@ -1,7 +1,9 @@
 //! The user's checker: a command that looks at a tree, bounded in what it can do.
 
-use std::fs::{self, File};
+use std::ffi::{CString, OsString};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,8 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::crash::Sandbox;
-use iostrata_tracer::kernel::Secluded;
+use iostrata_tracer::kernel::private_mounts;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::{getegid, geteuid};
 
+use super::room::Ids;
 use super::starter::Starter;
 use crate::engine::Launcher;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -23,19 +28,23 @@ pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
             command: ":".to_owned(),
             patience: TRIAL,
             sandbox,
+            user: (geteuid().as_raw(), getegid().as_raw()),
+            gains: false,
+            sees: Vec::new(),
+            pass_env: Vec::new(),
             launcher: launcher.clone(),
         };
         // A sandbox is of the thread that enters it, and this one has to leave.
         let works = thread::spawn(move || {
-            let stage = Stage::enter(path, &checker, 0)?;
+            let stage = Stage::enter(path, &checker, 0, 0)?;
             stage.renew()?;
             checker
-                .check(&stage, &Interrupt::never())
+                .check(&stage, Owners::Given, &Interrupt::never())
                 .map_err(io::Error::other)
         });
         matches!(works.join(), Ok(Ok(None)))
     };
-    let all = [Sandbox::ReadOnly, Sandbox::UserNamespace];
+    let all = [Sandbox::Room, Sandbox::UserNamespace];
     let found = all.into_iter().find(|sandbox| works(*sandbox));
     found.unwrap_or(Sandbox::ProcessGroup)
 }
@@ -43,10 +52,19 @@ pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
 /// In a word, for the process that starts checkers.
 pub(super) fn word(sandbox: Sandbox) -> &'static str {
     match sandbox {
-        Sandbox::ReadOnly => "read-only",
+        Sandbox::Room => "room",
         Sandbox::UserNamespace => "user",
         Sandbox::ProcessGroup => "group",
     }
+}
+
+/// Whose the files are that a checker looks at, in [`Sandbox::Room`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owners {
+    /// Those that they have, as users of the room.
+    Kept,
+    /// Nothing says whose they were: the checker's.
+    Given,
 }
 
 #[derive(Debug, Clone)]
@@ -56,6 +74,14 @@ pub struct Checker {
     /// It fails when it takes longer.
     pub patience: Duration,
     pub sandbox: Sandbox,
+    /// User and group that it has in [`Sandbox::Room`].
+    pub user: (u32, u32),
+    /// Whether set-user-ID programs of the copy give it their privileges, in [`Sandbox::Room`].
+    pub gains: bool,
+    /// Files and directories that its user may read although others may not come to them.
+    pub sees: Vec<PathBuf>,
+    /// Variables of the environment that it gets besides the usual ones.
+    pub pass_env: Vec<OsString>,
     /// A program that calls [`starter_main`](super::starter_main).
     pub launcher: Launcher,
 }
@@ -77,8 +103,12 @@ impl Checker {
     pub fn check(
         &self,
         stage: &Stage,
+        owners: Owners,
         interrupt: &Interrupt,
     ) -> Result<Option<String>, CheckError> {
+        if self.sandbox == Sandbox::Room {
+            stage.own(owners)?;
+        }
         let status = stage.starter.run(self.patience, interrupt);
         interrupt.check()?;
         let Some(status) = status? else {
@@ -126,9 +156,10 @@ fn message(said: &Path) -> io::Result<Option<String>> {
 #[derive(Debug)]
 pub struct Stage {
     path: PathBuf,
-    room: Option<Secluded>,
-    /// Its size; `None` where it has none of its own.
+    /// Size of the tmpfs that it is; `None` where it is a directory on disk.
     bytes: Option<u64>,
+    ids: Ids,
+    gains: bool,
     starter: Starter,
 }
 
@@ -137,23 +168,31 @@ pub(super) const TREE: &str = "tree";
 pub(super) const PRINTED: &str = "printed";
 pub(super) const SAID: &str = "said";
 pub(super) const TEMPORARY: &str = "tmp";
+pub(super) const HOME: &str = "tmp/home";
 
 impl Stage {
-    /// In an empty directory that the caller removes, for trees of at most so many bytes. In
-    /// [`Sandbox::ReadOnly`] this thread can write nowhere else from now on.
-    pub fn enter(path: PathBuf, checker: &Checker, tree_bytes: u64) -> io::Result<Self> {
+    /// In an empty directory that the caller removes, for trees of at most so many bytes; the stage has this number
+    /// among those of the process. A tmpfs is seen by this thread and what it starts, and ends with them.
+    pub fn enter(
+        path: PathBuf,
+        checker: &Checker,
+        tree_bytes: u64,
+        number: usize,
+    ) -> io::Result<Self> {
         let sandbox = checker.sandbox;
-        let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::ReadOnly;
+        let is_small = tree_bytes <= MOST_IN_MEMORY && sandbox == Sandbox::Room;
         let bytes = is_small.then_some(2 * tree_bytes + MARGIN_BYTES);
-        let room = match sandbox {
-            Sandbox::ReadOnly => Some(Secluded::enter(&path, bytes)?),
-            Sandbox::UserNamespace | Sandbox::ProcessGroup => None,
-        };
-        let starter = Starter::start(checker, &path)?;
+        if let Some(bytes) = bytes {
+            private_mounts()?;
+            mount_memory(&path, bytes, checker.gains)?;
+        }
+        let ids = Ids::new(checker.user, number);
+        let starter = Starter::start(checker, &path, ids)?;
         Ok(Self {
             path,
-            room,
             bytes,
+            ids,
+            gains: checker.gains,
             starter,
         })
     }
@@ -174,17 +213,36 @@ impl Stage {
         self.path.join(TEMPORARY)
     }
 
+    fn home(&self) -> PathBuf {
+        self.path.join(HOME)
+    }
+
     /// Empty again.
     pub fn renew(&self) -> io::Result<()> {
-        let is_new = match &self.room {
-            Some(room) => room.renew()?,
-            None => false,
-        };
+        if let Some(bytes) = self.bytes {
+            unmount(&self.path, UnmountFlags::DETACH)?;
+            mount_memory(&self.path, bytes, self.gains)?;
+        }
         for directory in [self.tree(), self.temporary()] {
-            if !is_new && directory.exists() {
+            if directory.exists() {
                 remove(&directory)?;
             }
             fs::create_dir(directory)?;
+        }
+        fs::create_dir(self.home())?;
+        File::create(self.said())?;
+        // As /tmp, which it is too.
+        fs::set_permissions(self.temporary(), Permissions::from_mode(0o1777))
+    }
+
+    /// Gives what is in it to the users of the room.
+    fn own(&self, owners: Owners) -> io::Result<()> {
+        fs::set_permissions(&self.path, Permissions::from_mode(0o755))?;
+        self.ids.own(&self.tree(), owners == Owners::Kept)?;
+        for mine in [self.printed(), self.said(), self.temporary()] {
+            if mine.exists() {
+                self.ids.own(&mine, false)?;
+            }
         }
         Ok(())
     }
@@ -194,6 +252,13 @@ impl Stage {
         let system = rustix::fs::statvfs(&self.path);
         self.bytes.is_some() && system.is_ok_and(|system| system.f_bavail == 0)
     }
+}
+
+fn mount_memory(path: &Path, bytes: u64, gains: bool) -> io::Result<()> {
+    let data = CString::new(format!("size={bytes},mode=755"))?;
+    let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+    flags.set(MountFlags::NOSUID, !gains);
+    Ok(mount("none", path, "tmpfs", flags, data.as_c_str())?)
 }
 
 /// Removes a directory that a checker has worked in: it may have taken permissions away.

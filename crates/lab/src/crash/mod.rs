@@ -6,6 +6,7 @@ mod checker;
 mod copied;
 mod formats;
 mod log;
+mod room;
 mod starter;
 mod workers;
 

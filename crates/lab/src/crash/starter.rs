@@ -5,11 +5,13 @@
 //! sandbox has them. That one starts a shell with the checker, and ends with it; the kernel then ends what the checker
 //! has left in the PID namespace.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -20,13 +22,13 @@ use iostrata_core::crash::Sandbox;
 use iostrata_tracer::kernel::{Own, die_with_parent, forked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, getegid, geteuid, getrlimit, kill_process,
-    kill_process_group, set_parent_process_death_signal, setpgid, setrlimit, wait, waitpid,
+    Pid, Signal, WaitOptions, getegid, geteuid, kill_process, kill_process_group,
+    set_parent_process_death_signal, setsid, wait, waitpid,
 };
 
-use super::checker::{Checker, PRINTED, SAID, TEMPORARY, TREE, word};
+use super::checker::{Checker, HOME, PRINTED, SAID, TEMPORARY, TREE, word};
+use super::room::{Ids, Users, bound, enter};
 use crate::interrupt::Interrupt;
 
 /// Requests to the small process: start a checker, and end it.
@@ -38,11 +40,11 @@ const ENDED: u8 = b'e';
 const REFUSED: u8 = b'r';
 const ANSWER_BYTES: usize = 5;
 
+/// For a checker that may gain privileges.
+const GAINS: &str = "gains";
+
 /// Stands for an error without a number.
 const NO_NUMBER: i32 = Errno::IO.raw_os_error();
-
-/// Bytes that a checker may write to one file: one that grows without end stops it (`setrlimit(2)`).
-const MOST_BYTES: u64 = 1 << 30;
 
 /// How often a waiter looks for an interruption.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
@@ -56,17 +58,28 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// In the namespaces of the calling thread.
-    pub(super) fn start(checker: &Checker, stage: &Path) -> io::Result<Self> {
+    /// In the namespaces of the calling thread. The checker has no other variables than these.
+    pub(super) fn start(checker: &Checker, stage: &Path, ids: Ids) -> io::Result<Self> {
         let (link, its) = UnixStream::pair()?;
+        let passed = |name: &OsString| {
+            let known =
+                name == "PATH" || name == "LANG" || name.as_bytes().starts_with(b"IOSTRATA_");
+            known || checker.pass_env.contains(name)
+        };
         let mut command = checker.launcher.command();
         command
             .arg(word(checker.sandbox))
             .arg(stage)
             .arg(&checker.command)
+            .arg(ids.words())
+            .arg(if checker.gains { GAINS } else { "" })
+            .args(&checker.sees)
+            .env_clear()
+            .envs(env::vars_os().filter(|(name, _)| passed(name)))
             .env("IOSTRATA_DIR", stage.join(TREE))
             .env("IOSTRATA_STDOUT", stage.join(PRINTED))
             .env("TMPDIR", stage.join(TEMPORARY))
+            .env("HOME", stage.join(HOME))
             // Ctrl-C is for the process that waits for it.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(its)))
@@ -142,26 +155,33 @@ fn outcome(answer: [u8; ANSWER_BYTES]) -> io::Result<ExitStatus> {
 
 /// The work of the small process: starts checkers until nobody asks for them any more.
 pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
-    let [sandbox, stage, command] = arguments else {
+    let [sandbox, stage, command, ids, gains, sees @ ..] = arguments else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
-    let own = [
-        (Sandbox::ReadOnly, Own::Processes),
-        (Sandbox::UserNamespace, Own::User),
-        (Sandbox::ProcessGroup, Own::Nothing),
-    ];
-    let own = own.into_iter().find(|(of, _)| sandbox == word(*of));
-    let (_, own) = own.ok_or(io::ErrorKind::InvalidInput)?;
+    let all = [Sandbox::Room, Sandbox::UserNamespace, Sandbox::ProcessGroup];
+    let sandbox = all.into_iter().find(|one| sandbox == word(*one));
+    let sandbox = sandbox.ok_or(io::ErrorKind::InvalidInput)?;
+    let ids = ids.to_str().and_then(Ids::parse);
+    let ids = ids.ok_or(io::ErrorKind::InvalidInput)?;
+    let users = || -> io::Result<Users> {
+        let namespace = ids.namespace()?;
+        Ok(Users {
+            ids,
+            namespace,
+            gain: gains == GAINS,
+        })
+    };
     let one = One {
-        own,
+        sandbox,
+        users: (sandbox == Sandbox::Room).then(users).transpose()?,
         // In a new user namespace nobody is mapped, and both are those of nobody (`overflowuid`).
         user: geteuid().as_raw(),
         group: getegid().as_raw(),
         stage: stage.into(),
+        sees: sees.iter().map(PathBuf::from).collect(),
         command: command.clone(),
     };
-    limit(Resource::Fsize, MOST_BYTES)?;
-    limit(Resource::Core, 0)?;
+    bound()?;
     let link = io::stdin();
     let link = link.as_fd();
     let mut told = [0; 1];
@@ -175,27 +195,16 @@ pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
     Ok(())
 }
 
-/// Never above what is allowed already.
-fn limit(what: Resource, most: u64) -> io::Result<()> {
-    let allowed = getrlimit(what).maximum;
-    let most = Some(allowed.map_or(most, |allowed| allowed.min(most)));
-    setrlimit(
-        what,
-        Rlimit {
-            current: most,
-            maximum: most,
-        },
-    )?;
-    Ok(())
-}
-
 /// A checker to start repeatedly.
 struct One {
-    own: Own,
+    sandbox: Sandbox,
+    /// Of [`Sandbox::Room`].
+    users: Option<Users>,
     /// Who runs it, as seen outside.
     user: u32,
     group: u32,
     stage: PathBuf,
+    sees: Vec<PathBuf>,
     command: OsString,
 }
 
@@ -204,7 +213,12 @@ impl One {
     fn run(&self) -> io::Result<ExitStatus> {
         let (mine, its) = UnixStream::pair()?;
         let mut mine = Some(mine);
-        let first = forked(self.own, || {
+        let own = match self.sandbox {
+            Sandbox::Room => Own::Room,
+            Sandbox::UserNamespace => Own::UserRoom,
+            Sandbox::ProcessGroup => Own::Nothing,
+        };
+        let first = forked(own, || {
             // So that it notices when there is no other one.
             drop(mine.take());
             let answer = answer(self.first(&its));
@@ -225,23 +239,23 @@ impl One {
 
     /// The work of the first process.
     fn first(&self, other: &UnixStream) -> io::Result<ExitStatus> {
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        // Without a terminal; and a checker may end its process group.
+        setsid()?;
+        match self.sandbox {
+            Sandbox::Room => enter(&self.stage, &self.sees, self.users.as_ref())?,
+            Sandbox::UserNamespace => {
+                self.map_user()?;
+                enter(&self.stage, &self.sees, None)?;
+            }
+            Sandbox::ProcessGroup => {}
+        }
+        // A new user takes the signal away (commit_creds, kernel/cred.c).
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have died before the line above; then no signal would come. The parent's number says nothing in
-        // another namespace.
+        // The other one may have died before the line above; then no signal would come. The parent's number says
+        // nothing in another namespace.
         if is_readable(other, Duration::ZERO)? {
             return Err(Errno::SRCH.into());
-        }
-        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
-        // A checker may end its process group.
-        setpgid(None, None)?;
-        if self.own == Own::User {
-            self.map_user()?;
-            let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-            mount_change("/", private)?;
-        }
-        if self.own != Own::Nothing {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-            mount("proc", "/proc", "proc", flags, None)?;
         }
         self.shell()
     }
@@ -261,7 +275,7 @@ impl One {
         command.arg("-c").arg(&self.command);
         command.current_dir(self.stage.join(TREE));
         command.stdout(output.try_clone()?).stderr(output);
-        if self.own == Own::Nothing {
+        if self.sandbox == Sandbox::ProcessGroup {
             die_with_parent(&mut command);
         }
         let shell = Pid::from_child(&command.spawn()?);

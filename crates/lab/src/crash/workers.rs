@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use iostrata_core::crash::{Sandbox, Seen, Stopped};
 use iostrata_core::record::Tree;
 
-use super::checker::{CheckError, Checker, Stage, strongest};
+use super::checker::{CheckError, Checker, Owners, Stage, strongest};
 use super::log::{Log, LogError};
 use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
@@ -48,7 +48,7 @@ impl<J: Send + 'static> Pool<J> {
             let (checker, jobs, look) = (checker.clone(), Arc::clone(&jobs), look.clone());
             let thread = thread::Builder::new().name("checker".to_owned());
             pool.threads.push(thread.spawn(move || {
-                let stage = Stage::enter(path, &checker, tree_bytes);
+                let stage = Stage::enter(path, &checker, tree_bytes, number);
                 while let Some(job) = next(&jobs) {
                     let stage = stage.as_ref();
                     look(
@@ -164,7 +164,7 @@ fn look(
     log.build(tree, &stage.tree())?;
     drop(log);
     checker
-        .check(stage, interrupt)
+        .check(stage, Owners::Given, interrupt)
         .map_err(|error| match error {
             CheckError::Run(error) => LogError::Stage(error),
             CheckError::Interrupted(by) => LogError::Interrupted(by),

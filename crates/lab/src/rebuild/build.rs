@@ -83,10 +83,15 @@ impl<'a, R: Read + Seek> Build<'a, R> {
         }
     }
 
-    /// Makes what is in the directory `top` of the tree.
+    /// Makes what is in the directory `top` of the tree, and gives it the mode of that.
     pub(super) fn run(&mut self, root: &File, top: Option<FileId>) -> Result<(), RebuildError> {
         if let Some(id) = top {
             self.waiting.push((id, Vec::new()));
+            let own = self
+                .tree
+                .node(id)
+                .and_then(|top| self.mode(&top.attributes, b"."));
+            self.modes.extend(own.map(|mode| (Vec::new(), mode)));
         }
         while let Some((id, path)) = self.waiting.pop() {
             self.fill(root.as_fd(), id, &path)?;

@@ -17,19 +17,24 @@ use super::outcome;
 pub enum Own {
     /// Nothing: a copy as of `fork(2)`.
     Nothing,
-    /// PID and mount namespaces: it is process 1, and all that it leaves behind ends with it (`pid_namespaces(7)`).
-    Processes,
-    /// Those, and user, IPC and network namespaces. Nobody is mapped into the first yet.
-    User,
+    /// Namespaces for processes, mounts, IPC, the network and host names: it is process 1, and all that it leaves behind
+    /// ends with it (`pid_namespaces(7)`).
+    Room,
+    /// Those, and a user namespace that owns them. Nobody is mapped into it yet.
+    UserRoom,
 }
 
 impl Own {
     fn flags(self) -> libc::c_int {
-        const PROCESSES: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+        const ROOM: libc::c_int = libc::CLONE_NEWPID
+            | libc::CLONE_NEWNS
+            | libc::CLONE_NEWIPC
+            | libc::CLONE_NEWNET
+            | libc::CLONE_NEWUTS;
         match self {
             Self::Nothing => 0,
-            Self::Processes => PROCESSES,
-            Self::User => PROCESSES | libc::CLONE_NEWUSER | libc::CLONE_NEWIPC | libc::CLONE_NEWNET,
+            Self::Room => ROOM,
+            Self::UserRoom => ROOM | libc::CLONE_NEWUSER,
         }
     }
 }

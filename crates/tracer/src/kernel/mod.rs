@@ -5,26 +5,32 @@
 #![expect(unsafe_code, reason = "raw system calls; no other safe wrapper exists")]
 
 mod cachestat;
+mod denied;
+pub(crate) mod filter;
 mod forked;
 mod loop_device;
 mod mounts;
 pub(crate) mod rcu;
 mod region;
 mod ring;
-mod secluded;
+mod room;
 mod stdio;
 mod sync_file_range;
 
 use std::io;
 
 pub use cachestat::{CacheStat, cachestat, mincore};
+pub use denied::deny_calls;
 pub use forked::{Own, die_with_parent, forked};
 pub(crate) use forked::{close_descriptors, wait_for_byte};
 pub use loop_device::{LoopDevice, LoopError};
 pub use mounts::{PrivateMounts, private_mounts};
 pub use region::{Advice, AlignedBuffer, Mapping, MappingMut, Shown};
 pub use ring::{Ring, RingError};
-pub use secluded::Secluded;
+pub use room::{
+    inherit_standard_only, make_all_read_only, make_read_only, make_writable, map_owners,
+    own_user_namespace, turn_on_loopback,
+};
 pub use stdio::{Stdio, StdioMode, copy_by_fgetc, copy_by_getc_unlocked};
 pub use sync_file_range::{SyncFileRange, sync_file_range};
 

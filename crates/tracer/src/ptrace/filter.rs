@@ -1,167 +1,71 @@
-//! The filter that stops a program at its I/O calls and lets all others run free: classic
-//! BPF for `seccomp(2)`, written by hand.
-#![expect(unsafe_code, reason = "no library installs seccomp filters")]
-
-use std::io;
+//! The filter that stops a program at its I/O calls and lets all others run free.
 
 use syscalls::Sysno;
 
 use super::calls;
-use super::request::{ARCHITECTURE, X32};
-use crate::kernel;
+use crate::kernel::filter::{
+    ARCHITECTURE, ARCHITECTURE_AT, Filter, NUMBER_AT, X32, answer, argument_at, if_equal, if_set,
+    load,
+};
 
-// Offsets in struct seccomp_data (include/uapi/linux/seccomp.h).
-const NUMBER_AT: u32 = 0;
-const ARCHITECTURE_AT: u32 = 4;
-/// The low halves of arguments 2 and 4.
-const THIRD_ARGUMENT_AT: u32 = 16 + 2 * 8;
-const FIFTH_ARGUMENT_AT: u32 = 16 + 4 * 8;
-
-// include/uapi/linux/bpf_common.h: BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K,
-// BPF_JMP | BPF_JSET | BPF_K and BPF_RET | BPF_K.
-const LOAD: u16 = 0x20;
-const JUMP_IF_EQUAL: u16 = 0x15;
-const JUMP_IF_SET: u16 = 0x45;
-const RETURN: u16 = 0x06;
+const THIRD_ARGUMENT_AT: u32 = argument_at(2);
+const FIFTH_ARGUMENT_AT: u32 = argument_at(4);
 
 /// include/uapi/asm-generic/mman-common.h
 const PROT_WRITE: u32 = 2;
 const MADV_REMOVE: u32 = 9;
 
-#[derive(Debug, Clone)]
-pub(super) struct Filter(Vec<libc::sock_filter>);
-
-impl Filter {
-    /// Stops at recorded calls, and at calls that the recorder must know of.
-    ///
-    /// It stops at all calls of another architecture and at x32 calls: their numbers mean other
-    /// calls, so they can only be counted. Since Linux 5.11 the kernel caches for each number
-    /// whether a filter always allows it (kernel/seccomp.c, `seccomp_cache_check_allow`), so those
-    /// calls cost nothing.
-    pub(super) fn for_io() -> Self {
-        let mut code = vec![
-            load(ARCHITECTURE_AT),
-            if_equal(ARCHITECTURE, 1, 0),
-            answer(libc::SECCOMP_RET_TRACE),
-            load(NUMBER_AT),
-            if_set(X32, 0, 1),
-            answer(libc::SECCOMP_RET_TRACE),
-        ];
-        for number in calls::all().filter(|number| calls::is_stopped_at(*number)) {
-            let Ok(id) = u32::try_from(number.id()) else {
-                continue;
-            };
-            // Calls as memory allocators make them, which are not I/O: no file, no range made
-            // writable, no hole punched into a file.
-            let of_files = match number {
-                Sysno::mmap => Some((FIFTH_ARGUMENT_AT, if_equal(u32::MAX, 1, 0))),
-                Sysno::mprotect | Sysno::pkey_mprotect => {
-                    Some((THIRD_ARGUMENT_AT, if_set(PROT_WRITE, 0, 1)))
-                }
-                Sysno::madvise => Some((THIRD_ARGUMENT_AT, if_equal(MADV_REMOVE, 0, 1))),
-                _ => None,
-            };
-            if let Some((argument_at, condition)) = of_files {
-                code.extend([
-                    if_equal(id, 0, 4),
-                    load(argument_at),
-                    condition,
-                    answer(libc::SECCOMP_RET_TRACE),
-                    answer(libc::SECCOMP_RET_ALLOW),
-                ]);
-            } else {
-                code.extend([if_equal(id, 0, 1), answer(libc::SECCOMP_RET_TRACE)]);
-            }
-        }
-        code.push(answer(libc::SECCOMP_RET_ALLOW));
-        Self(code)
-    }
-
-    /// Installs it in the calling thread permanently: it survives `execve` and applies to all
-    /// descendants. Without `CAP_SYS_ADMIN` the kernel requires that programs lose the ability to
-    /// gain privileges. Makes system calls only, so it may run between `fork` and `exec`.
-    pub(super) fn install(&self) -> io::Result<()> {
-        match self.set() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                rustix::thread::set_no_new_privs(true)?;
-                self.set()
-            }
-            outcome => outcome,
-        }
-    }
-
-    fn set(&self) -> io::Result<()> {
-        let len = u16::try_from(self.0.len())
-            .map_err(|_too_long| io::Error::from_raw_os_error(libc::EINVAL))?;
-        let program = libc::sock_fprog {
-            len,
-            filter: self.0.as_ptr().cast_mut(),
+/// Stops at recorded calls, and at calls that the recorder must know of.
+///
+/// It stops at all calls of another architecture and at x32 calls: their numbers mean other
+/// calls, so they can only be counted. Since Linux 5.11 the kernel caches for each number
+/// whether a filter always allows it (kernel/seccomp.c, `seccomp_cache_check_allow`), so those
+/// calls cost nothing.
+pub(super) fn for_io() -> Filter {
+    let mut code = vec![
+        load(ARCHITECTURE_AT),
+        if_equal(ARCHITECTURE, 1, 0),
+        answer(libc::SECCOMP_RET_TRACE),
+        load(NUMBER_AT),
+        if_set(X32, 0, 1),
+        answer(libc::SECCOMP_RET_TRACE),
+    ];
+    for number in calls::all().filter(|number| calls::is_stopped_at(*number)) {
+        let Ok(id) = u32::try_from(number.id()) else {
+            continue;
         };
-        // SAFETY: the kernel reads `len` instructions, which outlive the call.
-        kernel::outcome(unsafe {
-            libc::syscall(
-                libc::SYS_seccomp,
-                libc::SECCOMP_SET_MODE_FILTER,
-                0,
-                &raw const program,
-            )
-        })
+        // Calls as memory allocators make them, which are not I/O: no file, no range made
+        // writable, no hole punched into a file.
+        let of_files = match number {
+            Sysno::mmap => Some((FIFTH_ARGUMENT_AT, if_equal(u32::MAX, 1, 0))),
+            Sysno::mprotect | Sysno::pkey_mprotect => {
+                Some((THIRD_ARGUMENT_AT, if_set(PROT_WRITE, 0, 1)))
+            }
+            Sysno::madvise => Some((THIRD_ARGUMENT_AT, if_equal(MADV_REMOVE, 0, 1))),
+            _ => None,
+        };
+        if let Some((argument_at, condition)) = of_files {
+            code.extend([
+                if_equal(id, 0, 4),
+                load(argument_at),
+                condition,
+                answer(libc::SECCOMP_RET_TRACE),
+                answer(libc::SECCOMP_RET_ALLOW),
+            ]);
+        } else {
+            code.extend([if_equal(id, 0, 1), answer(libc::SECCOMP_RET_TRACE)]);
+        }
     }
-}
-
-fn load(at: u32) -> libc::sock_filter {
-    instruction(LOAD, 0, 0, at)
-}
-
-/// Skips `yes` instructions when the loaded word is `value`, otherwise `no`.
-fn if_equal(value: u32, yes: u8, no: u8) -> libc::sock_filter {
-    instruction(JUMP_IF_EQUAL, yes, no, value)
-}
-
-/// Skips `yes` instructions when the loaded word has one of these bits, otherwise `no`.
-fn if_set(bits: u32, yes: u8, no: u8) -> libc::sock_filter {
-    instruction(JUMP_IF_SET, yes, no, bits)
-}
-
-fn answer(action: u32) -> libc::sock_filter {
-    instruction(RETURN, 0, 0, action)
-}
-
-fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code, jt, jf, k }
+    code.push(answer(libc::SECCOMP_RET_ALLOW));
+    Filter(code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The filter's verdict, computed as in the kernel's interpreter (kernel/bpf/core.c): jumps are
-    /// relative to the next instruction.
     fn answer_to(number: u32, architecture: u32, argument: u32) -> u32 {
-        let Filter(code) = Filter::for_io();
-        let (mut at, mut word) = (0, 0);
-        loop {
-            let now = code[at];
-            at += 1;
-            match now.code {
-                LOAD => {
-                    word = match now.k {
-                        NUMBER_AT => number,
-                        ARCHITECTURE_AT => architecture,
-                        THIRD_ARGUMENT_AT | FIFTH_ARGUMENT_AT => argument,
-                        other => panic!("offset {other}"),
-                    }
-                }
-                JUMP_IF_EQUAL => {
-                    at += usize::from(if word == now.k { now.jt } else { now.jf });
-                }
-                JUMP_IF_SET => {
-                    at += usize::from(if word & now.k != 0 { now.jt } else { now.jf });
-                }
-                RETURN => return now.k,
-                other => panic!("code {other:#x}"),
-            }
-        }
+        for_io().verdict(architecture, number, [argument; 6])
     }
 
     fn of(number: Sysno, argument: u32) -> u32 {

@@ -61,7 +61,6 @@ use iostrata_core::observe::Observation;
 use iostrata_core::trace::Lower;
 
 pub use calls::sees;
-use filter::Filter;
 use log::Log;
 use record::Record;
 use recorder::Recorder;
@@ -319,7 +318,7 @@ fn run(
     started: &Sender<u32>,
     record: Sender<Record>,
 ) -> Result<Left, TraceError> {
-    let filter = (stops == Stops::Io).then(Filter::for_io);
+    let filter = (stops == Stops::Io).then(filter::for_io);
     let options = request::options(match stops {
         Stops::Io => libc::PTRACE_O_TRACESECCOMP | libc::PTRACE_O_EXITKILL,
         Stops::All => 0,

@@ -9,16 +9,7 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use crate::kernel;
-
-/// `AUDIT_ARCH_*` of this architecture (include/uapi/linux/audit.h).
-#[cfg(target_arch = "x86_64")]
-pub(super) const ARCHITECTURE: u32 = 0xc000_003e;
-#[cfg(target_arch = "aarch64")]
-pub(super) const ARCHITECTURE: u32 = 0xc000_00b7;
-
-/// Bit in the number of an x32 call (`__X32_SYSCALL_BIT`, arch/x86/include/uapi/asm/unistd.h).
-/// Calls of other architectures never have it.
-pub(super) const X32: u32 = 0x4000_0000;
+use crate::kernel::filter::{ARCHITECTURE, X32};
 
 pub(super) type Tid = u32;
 

@@ -14,8 +14,8 @@ use std::ptr;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::set_no_new_privs;
 
-use super::filter::Filter;
 use super::request::{self, Tid};
+use crate::kernel::filter::Filter;
 use crate::kernel::{close_descriptors, wait_for_byte};
 use crate::permission::caller;
 use crate::program::{StartError, find};

@@ -2,7 +2,7 @@
 //! not know the programs of these formats.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iostrata_core::crash::{Coverage, FormatRow};
 use iostrata_core::record::Tree;
@@ -22,6 +22,8 @@ pub(super) struct Checks {
     pub(super) has_rules: bool,
     /// Files of formats that the built-in rules do not know.
     pub(super) formats: Vec<FormatRow>,
+    /// Files that the command reads.
+    pub(super) lists: Vec<PathBuf>,
 }
 
 /// States of a file in the run of which the contents are read: as many as are explored, each takes some 10 ms.
@@ -46,7 +48,7 @@ impl Checks {
         }
         let mut formats = locked(log).formats();
         let has_super_journal = has_super_journal(&formats, log);
-        let mut commands = Vec::new();
+        let (mut commands, mut lists) = (Vec::new(), Vec::new());
         for (number, row) in formats.iter_mut().enumerate() {
             if has_super_journal && row.check.starts_with("sqlite:") {
                 row.unchecked_because = Some(SUPER_JOURNAL.to_owned());
@@ -57,6 +59,7 @@ impl Checks {
                 Ok(command) => {
                     row.checked = true;
                     commands.push(command);
+                    lists.push(list_in(&own));
                 }
                 Err(because) => row.unchecked_because = Some(because),
             }
@@ -65,6 +68,7 @@ impl Checks {
             command: (!commands.is_empty()).then(|| commands.join(" && ")),
             has_rules: true,
             formats,
+            lists,
         })
     }
 }
@@ -97,7 +101,7 @@ fn found(
             row.check
         )));
     };
-    let list = scratch.join("contents");
+    let list = list_in(scratch);
     let commands = (
         named.command_for_contents(was_there),
         named.command_with(was_there, &list),
@@ -129,6 +133,10 @@ fn found(
     }
     write_list(&list, &all).map_err(|error| cannot("write what files hold", &error))?;
     Ok(Ok(command))
+}
+
+fn list_in(scratch: &Path) -> PathBuf {
+    scratch.join("contents")
 }
 
 const SUPER_JOURNAL: &str = "a transaction of several databases has a journal that names their paths, and a crashed copy has \

@@ -1,8 +1,10 @@
 //! Looks at crashed trees: by the user's command, or by the built-in rules.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
 use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Sandbox, Seen, Stopped};
 use iostrata_core::record::Contents;
@@ -50,16 +52,53 @@ pub(super) fn rules(checks: &Checks, log: &SharedLog) -> Result<Option<Builtin<H
 /// How a command is run, and what it is kept in.
 pub(super) fn checker(
     options: &Crash,
+    checks: &Checks,
     command: &str,
     scratch: &Path,
 ) -> Result<(Checker, Sandbox), Failure> {
     let launcher = Launcher::this_program(STARTER);
     let sandbox = sandbox(scratch, &launcher);
     let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
+    let asked = options.check_user.is_some() || options.check_suid;
+    if asked && sandbox != Sandbox::Room {
+        let option = if options.check_suid {
+            "--check-suid"
+        } else {
+            "--check-user"
+        };
+        return Err(Failure::Usage(format!(
+            "{option} needs users of the checker's own, which only root may make; leave it out, or run as root"
+        )));
+    }
+    let owner = || {
+        let directory = options.dir.as_ref().or(options.from.as_ref())?;
+        let found = fs::metadata(directory).ok()?;
+        Some((found.uid(), found.gid()))
+    };
+    let user = options.check_user.or_else(owner);
+    for path in &options.check_sees {
+        if let Err(error) = fs::metadata(path) {
+            let path = path.display();
+            return Err(Failure::Usage(format!("--check-sees {path}: {error}")));
+        }
+    }
+    let here = || -> io::Result<Vec<PathBuf>> {
+        let asked = options.check_sees.iter().map(std::path::absolute);
+        let mut all: Vec<PathBuf> = asked.collect::<io::Result<_>>()?;
+        all.extend([env::current_dir()?, env::current_exe()?]);
+        all.retain(|path| path != Path::new("/"));
+        Ok(all)
+    };
+    let mut sees = here().map_err(|error| cannot("find this directory", &error))?;
+    sees.extend(checks.lists.iter().cloned());
     let checker = Checker {
         command: command.to_owned(),
         patience: Duration::from_secs_f64(options.check_timeout),
         sandbox,
+        user: user.unwrap_or((0, 0)),
+        gains: options.check_suid,
+        sees,
+        pass_env: options.pass_env.clone(),
         launcher,
     };
     Ok((checker, sandbox))
@@ -73,7 +112,7 @@ impl Judge {
         log: &SharedLog,
     ) -> Result<Self, Failure> {
         let start = |command: &String| -> Result<_, Failure> {
-            let (checker, kept_in) = checker(options, command, scratch)?;
+            let (checker, kept_in) = checker(options, checks, command, scratch)?;
             let (bytes, interrupt) = {
                 let log = locked(log);
                 (log.tree_bytes(), log.interrupt().clone())

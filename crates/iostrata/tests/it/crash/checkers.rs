@@ -72,7 +72,7 @@ fn one_that_fills_the_disk_or_deletes_everything() {
     assert_eq!(fs::read_to_string(precious.join("file")).unwrap(), "mine");
     assert_eq!(fs::read_to_string(case.dir.join("f")).unwrap(), "old");
     let result = misbehaving(&case, "echo x; exit 1", &[]);
-    assert_eq!(result["check_kept_in"], "read-only");
+    assert_eq!(result["check_kept_in"], "room");
 }
 
 #[test]

@@ -18,8 +18,8 @@ use crate::running::Running;
 /// Many states, none of which is looked at quickly.
 const MANY: &str = "for one in 1 2 3 4 5 6 7 8; do echo $one > f$one; mv f$one f; done; echo saved";
 
-/// Interrupts it once its only checker has told enough. A checker can change nothing outside of its directory, and what
-/// it writes to a FIFO changes nothing.
+/// Interrupts it once its only checker has told enough, by a FIFO that everybody may write to: that changes no file
+/// system.
 fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
     let case = Case::new("f", "old");
     let saved = case.place.path("crash.json");
@@ -31,6 +31,7 @@ fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
             .unwrap()
             .success()
     );
+    fs::set_permissions(&fifo, fs::Permissions::from_mode(0o666)).unwrap();
     let mut options = File::options();
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
     // Open for writing, too: nothing waits for this test.

@@ -17,6 +17,7 @@ mod machines;
 mod named;
 mod programs;
 mod proven;
+mod room;
 mod stacks;
 mod states;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 
 use super::BlockError;
-use crate::crash::checker::{CheckError, Checker, Stage};
+use crate::crash::checker::{CheckError, Checker, Owners, Stage};
 use crate::crash::copied::copy_directory;
 use crate::crash::workers::Pool;
 use crate::interrupt::Interrupt;
@@ -94,7 +94,7 @@ fn look(
     fs::write(stage.printed(), &job.printed).map_err(BlockError::io("write what was printed"))?;
     copy_directory(&job.tree, &stage.tree())?;
     checker
-        .check(stage, interrupt)
+        .check(stage, Owners::Kept, interrupt)
         .map_err(|error| match error {
             CheckError::Run(error) => BlockError::io("run the checker")(error),
             CheckError::Interrupted(by) => BlockError::Interrupted(by),

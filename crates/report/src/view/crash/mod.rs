@@ -78,7 +78,8 @@ fn show_verdict(page: &mut Page, result: &CrashResult) {
 
 /// Of a checker in [`Sandbox::ProcessGroup`].
 const OPEN: &str = "The checker was kept in a process group only, for namespaces are refused here: it could use the \
-                    network and change other files of its user, and what left the group was not ended.";
+                    network and change other files of its user, what left the group was not ended, and \
+                    processes: unlimited.";
 
 fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {

@@ -30,7 +30,7 @@ impl Look {
         let checks = Checks::find(run.options, command, &run.directory, log)?;
         let mut kept_in = None;
         let mut start = |command: &String| {
-            let (checker, sandbox) = checker(run.options, command, &run.directory)?;
+            let (checker, sandbox) = checker(run.options, &checks, command, &run.directory)?;
             kept_in = Some(sandbox);
             let limits = (locked(log).tree_bytes(), run.site.interrupt);
             let checking = Checking::start(run.options.jobs(), &checker, &run.directory, limits);

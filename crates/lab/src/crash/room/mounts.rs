@@ -1,0 +1,208 @@
+//! What is mounted in a room.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use iostrata_tracer::kernel::{make_all_read_only, make_read_only, make_writable, map_owners};
+use rustix::fs::{AtFlags, CWD, FileType, chownat, fstat};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
+    move_mount, open_tree,
+};
+
+use rustix::process::Uid;
+
+use super::super::checker::TEMPORARY;
+use super::Users;
+
+/// The devices of a room.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Parts of `/proc` that change the machine, not a process.
+const OF_THE_MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];
+
+/// Replaces the mounts of a new mount namespace: all is read-only but the stage, which is also `/tmp`, and `/dev/shm`.
+/// Other stages, sockets of the machine's services in `/run`, and most devices are not there.
+///
+/// What is `seen` is there wherever it is, also below a directory that others may not enter. To `users` it shows whom
+/// it belongs to; all else belongs to nobody then.
+pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<()> {
+    mount_change(
+        "/",
+        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+    )?;
+    let own = copied(stage)?;
+    make_writable(own.as_fd())?;
+    let temporary = copied(&stage.join(TEMPORARY))?;
+    make_writable(temporary.as_fd())?;
+    let owners = users.map(|users| users.namespace.as_fd());
+    let seen = seen
+        .iter()
+        .map(|path| Ok((path.as_path(), view(path, owners)?)));
+    let seen: Vec<_> = seen.collect::<io::Result<_>>()?;
+    let devices = DEVICES.map(|name| Ok((name, copied(&Path::new("/dev").join(name))?)));
+    let devices: Vec<_> = devices.into_iter().collect::<io::Result<_>>()?;
+    make_all_read_only(at(Path::new("/"))?.as_fd())?;
+
+    dev(&devices)?;
+    if let Some(users) = users {
+        passwords(users.ids.root())?;
+    }
+    run(Path::new("/run"))?;
+    if fs::symlink_metadata("/var/run").is_ok_and(|found| found.is_dir()) {
+        run(Path::new("/var/run"))?;
+    }
+    put(&temporary, Path::new("/tmp"))?;
+    let mut covers = Vec::new();
+    show(stage, &own, stage.parent(), &mut covers)?;
+    for (path, tree) in seen {
+        show(path, &tree, None, &mut covers)?;
+    }
+    for cover in covers {
+        make_read_only(cover.as_fd())?;
+    }
+    proc()
+}
+
+fn dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
+    let path = Path::new("/dev");
+    empty(path, "mode=755,size=64k")?;
+    for (name, device) in devices {
+        fs::write(path.join(name), "")?;
+        put(device, &path.join(name))?;
+    }
+    for (name, target) in [
+        ("fd", ""),
+        ("stdin", "/0"),
+        ("stdout", "/1"),
+        ("stderr", "/2"),
+    ] {
+        symlink(format!("/proc/self/fd{target}"), path.join(name))?;
+    }
+    fs::create_dir("/dev/shm")?;
+    make_read_only(at(path)?.as_fd())?;
+    empty(Path::new("/dev/shm"), "mode=1777,size=256m")
+}
+
+fn proc() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None)?;
+    for name in OF_THE_MACHINE {
+        let path = Path::new("/proc").join(name);
+        match copied(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            part => {
+                let part = part?;
+                make_read_only(part.as_fd())?;
+                put(&part, &path)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A directory or file as it is seen in the room.
+fn view(path: &Path, owners: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
+    let tree = copied(path)?;
+    if let Some(owners) = owners {
+        // On a file system that cannot, what everybody may read remains.
+        map_owners(tree.as_fd(), owners).ok();
+    }
+    make_read_only(tree.as_fd())?;
+    Ok(tree)
+}
+
+/// A list of passwords in which nobody has one, in place of one that is nobody's to read: `su` needs it.
+fn passwords(root: Uid) -> io::Result<()> {
+    let path = Path::new("/etc/shadow");
+    if !path.exists() {
+        return Ok(());
+    }
+    let users = fs::read_to_string("/etc/passwd")?;
+    let names = users.lines().filter_map(|line| line.split(':').next());
+    let lines: String = names
+        .map(|name| format!("{name}:*:19000:0:99999:7:::\n"))
+        .collect();
+    // Where it is made does not remain.
+    let own = Path::new("/run");
+    empty(own, "mode=700,size=1m")?;
+    let file = own.join("shadow");
+    fs::write(&file, lines)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+    chownat(CWD, &file, Some(root), None, AtFlags::SYMLINK_NOFOLLOW)?;
+    let made = copied(&file)?;
+    make_read_only(made.as_fd())?;
+    put(&made, path)
+}
+
+/// An empty `/run`, with the link by which NixOS has its programs.
+fn run(path: &Path) -> io::Result<()> {
+    let system = path.join("current-system");
+    let programs = fs::read_link(&system);
+    empty(path, "mode=755,size=64k")?;
+    if let Ok(programs) = programs {
+        symlink(programs, system)?;
+    }
+    make_read_only(at(path)?.as_fd())
+}
+
+fn at(path: &Path) -> io::Result<OwnedFd> {
+    Ok(open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)?)
+}
+
+/// A mount of what is there, without what is mounted below it.
+fn copied(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
+    Ok(move_mount(
+        tree,
+        "",
+        CWD,
+        path,
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+    )?)
+}
+
+fn empty(path: &Path, options: &str) -> io::Result<()> {
+    let options = std::ffi::CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount("none", path, "tmpfs", flags, options.as_c_str())?)
+}
+
+/// Mounts a tree at its path. Directories on the way that not everybody may enter, and `hidden`, become empty ones,
+/// which are added to `covers`.
+fn show(
+    path: &Path,
+    tree: &OwnedFd,
+    hidden: Option<&Path>,
+    covers: &mut Vec<OwnedFd>,
+) -> io::Result<()> {
+    let mut way: Vec<&Path> = path.ancestors().skip(1).collect();
+    way.reverse();
+    for directory in way {
+        match fs::metadata(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir(directory)?,
+            found => {
+                let is_open = found?.permissions().mode() & 0o001 != 0;
+                if Some(directory) == hidden || !is_open {
+                    empty(directory, "mode=755,size=64k")?;
+                    covers.push(at(directory)?);
+                }
+            }
+        }
+    }
+    if !path.exists() {
+        if FileType::from_raw_mode(fstat(tree)?.st_mode) == FileType::Directory {
+            fs::create_dir(path)?;
+        } else {
+            fs::write(path, "")?;
+        }
+    }
+    put(tree, path)
+}

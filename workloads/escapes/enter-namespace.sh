@@ -1,0 +1,3 @@
+# The namespaces of another process (nsenter).
+# unshare --mount --propagation private --pid --fork --mount-proc
+exec nsenter --target 1 --mount --pid true

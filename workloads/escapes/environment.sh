@@ -1,0 +1,3 @@
+# A secret of the environment.
+# unshare --mount --propagation private --pid --fork --mount-proc
+[ -n "$SECRET" ] || grep -q SECRET /proc/*/environ
