@@ -1,3 +1,3 @@
 # Hashes of passwords.
 # unshare --mount --propagation private --pid --fork --mount-proc
-exec cat /etc/shadow
+cut -d : -f 2 /etc/shadow | grep -q '[^*!]'

@@ -13,6 +13,7 @@ mod checkers;
 mod ended;
 mod formats;
 mod guide;
+mod living;
 mod machines;
 mod named;
 mod programs;

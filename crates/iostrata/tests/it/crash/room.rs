@@ -1,7 +1,7 @@
 //! The room of a checker: ways out of it, each of which leads out of a bare `unshare`, and what one can live on in it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, chown};
@@ -41,6 +41,9 @@ impl Outside {
         fs::set_permissions(&suid, fs::Permissions::from_mode(0o4755)).unwrap();
         let bytes = "as it was".to_owned();
         fs::write(case.place.path("outside"), &bytes).unwrap();
+        let closed = case.place.path("closed");
+        fs::write(&closed, "for root").unwrap();
+        fs::set_permissions(closed, fs::Permissions::from_mode(0o600)).unwrap();
         let name = case.place.path("").file_name().unwrap().to_owned();
         let socket = Path::new("/tmp").join(name);
         let abstract_one = SocketAddr::from_abstract_name(socket.as_os_str().as_encoded_bytes());
@@ -66,6 +69,7 @@ impl Outside {
         command
             .env("IOSTRATA_ESCAPES", &self.escapes)
             .env("IOSTRATA_OUTSIDE", self.case.place.path("outside"))
+            .env("IOSTRATA_CLOSED", self.case.place.path("closed"))
             .env("IOSTRATA_PORT", port.to_string())
             .env("IOSTRATA_PROCESS", self.process.id().to_string())
             .env("IOSTRATA_SOCKET", &self.socket)
