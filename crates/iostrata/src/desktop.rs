@@ -92,8 +92,3 @@ impl User {
         };
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-}

@@ -186,7 +186,7 @@ impl Stage {
             private_mounts()?;
             mount_memory(&path, bytes, checker.gains)?;
         }
-        let ids = Ids::new(checker.user, number);
+        let ids = Ids::new(checker.user.0, checker.user.1, number);
         let starter = Starter::start(checker, &path, ids)?;
         Ok(Self {
             path,

@@ -13,64 +13,65 @@ use super::filter::{
 };
 
 /// Mounts and namespaces; what loads code into the kernel; what opens files past their paths; clocks, keys and quotas
-/// of the machine; what reads the memory of other processes or of the kernel.
-const DENIED: &[N] = &[
-    N::acct,
-    N::add_key,
-    N::adjtimex,
-    N::bpf,
-    N::clock_adjtime,
-    N::clock_settime,
-    N::delete_module,
-    N::fanotify_init,
-    N::finit_module,
-    N::fsconfig,
-    N::fsmount,
-    N::fsopen,
-    N::fspick,
-    N::init_module,
-    N::io_uring_setup,
-    N::kexec_file_load,
-    N::kexec_load,
-    N::keyctl,
-    N::mount,
-    N::mount_setattr,
-    N::move_mount,
-    N::open_by_handle_at,
-    N::open_tree,
-    N::perf_event_open,
-    N::pivot_root,
-    N::process_vm_readv,
-    N::process_vm_writev,
-    N::quotactl,
-    N::quotactl_fd,
-    N::reboot,
-    N::request_key,
-    N::setns,
-    N::settimeofday,
-    N::swapoff,
-    N::swapon,
-    N::syslog,
-    N::umount2,
-    N::unshare,
-    N::userfaultfd,
+/// of the machine; what reads the memory of other processes or of the kernel. With the number that programs of 32 bits
+/// have for it (`arch/x86/entry/syscalls/syscall_32.tbl`).
+const DENIED: &[(N, u32)] = &[
+    (N::acct, 51),
+    (N::add_key, 286),
+    (N::adjtimex, 124),
+    (N::bpf, 357),
+    (N::clock_adjtime, 343),
+    (N::clock_settime, 264),
+    (N::delete_module, 129),
+    (N::fanotify_init, 338),
+    (N::finit_module, 350),
+    (N::fsconfig, 431),
+    (N::fsmount, 432),
+    (N::fsopen, 430),
+    (N::fspick, 433),
+    (N::init_module, 128),
+    (N::io_uring_setup, 425),
+    (N::kexec_file_load, NONE),
+    (N::kexec_load, 283),
+    (N::keyctl, 288),
+    (N::mount, 21),
+    (N::mount_setattr, 442),
+    (N::move_mount, 429),
+    (N::open_by_handle_at, 342),
+    (N::open_tree, 428),
+    (N::perf_event_open, 336),
+    (N::pivot_root, 217),
+    (N::process_vm_readv, 347),
+    (N::process_vm_writev, 348),
+    (N::quotactl, 131),
+    (N::quotactl_fd, 443),
+    (N::reboot, 88),
+    (N::request_key, 287),
+    (N::setns, 346),
+    (N::settimeofday, 79),
+    (N::swapoff, 115),
+    (N::swapon, 87),
+    (N::syslog, 103),
+    (N::umount2, 52),
+    (N::unshare, 310),
+    (N::userfaultfd, 374),
     #[cfg(target_arch = "x86_64")]
-    N::ioperm,
+    (N::ioperm, 101),
     #[cfg(target_arch = "x86_64")]
-    N::iopl,
+    (N::iopl, 110),
 ];
 
-/// The same for programs of 32 bits, by their numbers there (arch/x86/entry/syscalls/syscall_32.tbl), in their order:
-/// mount, umount, stime, acct, umount2, settimeofday, swapon, reboot, ioperm, syslog, iopl, vm86old, swapoff, adjtimex,
-/// init_module, delete_module, quotactl, vm86, pivot_root, clock_settime, kexec_load, add_key, request_key, keyctl,
-/// unshare, perf_event_open, fanotify_init, open_by_handle_at, clock_adjtime, setns, process_vm_readv,
-/// process_vm_writev, finit_module, bpf, userfaultfd, clock_settime64, clock_adjtime64, io_uring_setup, open_tree,
-/// move_mount, fsopen, fsconfig, fsmount, fspick, mount_setattr, quotactl_fd, open_tree_attr.
+const NONE: u32 = u32::MAX;
+
+/// Those that only programs of 32 bits have.
 #[cfg(target_arch = "x86_64")]
-const DENIED_I386: &[u32] = &[
-    21, 22, 25, 51, 52, 79, 87, 88, 101, 103, 110, 113, 115, 124, 128, 129, 131, 166, 217, 264,
-    283, 286, 287, 288, 310, 336, 338, 342, 343, 346, 347, 348, 350, 357, 374, 404, 405, 425, 428,
-    429, 430, 431, 432, 433, 442, 443, 467,
+const OF_32_BITS: [(&str, u32); 6] = [
+    ("umount", 22),
+    ("stime", 25),
+    ("vm86old", 113),
+    ("vm86", 166),
+    ("clock_settime64", 404),
+    ("clock_adjtime64", 405),
 ];
 
 /// `AUDIT_ARCH_I386` (include/uapi/linux/audit.h)
@@ -103,48 +104,61 @@ pub fn deny_calls() -> io::Result<()> {
 }
 
 fn filter() -> Filter {
-    let numbers = |calls: &[N]| {
-        calls
-            .iter()
-            .filter_map(|call| u32::try_from(call.id()).ok())
-            .collect()
-    };
-    let mut denied: Vec<u32> = numbers(DENIED);
-    denied.push(OPEN_TREE_ATTR);
+    let number = |call: N| call.id().cast_unsigned();
+    let denied = DENIED
+        .iter()
+        .map(|(call, _)| number(*call))
+        .chain([OPEN_TREE_ATTR]);
     let native = part(
-        &denied,
-        N::clone.id().cast_unsigned(),
-        N::socket.id().cast_unsigned(),
-        &numbers(&[N::clone3]),
+        denied,
+        number(N::clone),
+        number(N::socket),
+        &[number(N::clone3)],
     );
     let mut code = vec![load(ARCHITECTURE_AT)];
-    code.extend(of_architecture(ARCHITECTURE, native));
+    code.extend(of_architecture(ARCHITECTURE, &native));
     #[cfg(target_arch = "x86_64")]
     {
         const CLONE: u32 = 120;
         const SOCKET: u32 = 359;
         const SOCKETCALL: u32 = 102;
         const CLONE3: u32 = 435;
-        code.extend(of_architecture(
-            I386,
-            part(DENIED_I386, CLONE, SOCKET, &[SOCKETCALL, CLONE3]),
-        ));
+        let part = part(denied_of_32_bits(), CLONE, SOCKET, &[SOCKETCALL, CLONE3]);
+        code.extend(of_architecture(I386, &part));
     }
     code.push(answer(ENOSYS));
     Filter(code)
 }
 
+#[cfg(target_arch = "x86_64")]
+fn denied_of_32_bits() -> impl Iterator<Item = u32> {
+    let all = DENIED.iter().map(|(_, number)| *number);
+    let all = all.filter(|number| *number != NONE);
+    all.chain(OF_32_BITS.iter().map(|(_, number)| *number))
+        .chain([OPEN_TREE_ATTR])
+}
+
 /// Skips its code, of at most 255 instructions, for another architecture.
-fn of_architecture(architecture: u32, code: Vec<libc::sock_filter>) -> Vec<libc::sock_filter> {
-    let length = u8::try_from(code.len()).expect("a table of few calls");
-    [vec![if_equal(architecture, 0, length)], code].concat()
+fn of_architecture(architecture: u32, code: &[libc::sock_filter]) -> Vec<libc::sock_filter> {
+    let mut all = vec![if_equal(
+        architecture,
+        0,
+        u8::try_from(code.len()).unwrap_or(u8::MAX),
+    )];
+    all.extend(code);
+    all
 }
 
 /// Decides about a call. Those of `in_memory` have their arguments there, where no filter can read them.
-fn part(denied: &[u32], clone: u32, socket: u32, in_memory: &[u32]) -> Vec<libc::sock_filter> {
+fn part(
+    denied: impl Iterator<Item = u32>,
+    clone: u32,
+    socket: u32,
+    in_memory: &[u32],
+) -> Vec<libc::sock_filter> {
     let mut code = vec![load(NUMBER_AT), if_set(X32, 0, 1), answer(ENOSYS)];
     for number in denied {
-        code.extend([if_equal(*number, 0, 1), answer(EPERM)]);
+        code.extend([if_equal(number, 0, 1), answer(EPERM)]);
     }
     for number in in_memory {
         code.extend([if_equal(*number, 0, 1), answer(ENOSYS)]);
@@ -181,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_leads_out_is_denied_and_the_rest_is_not() {
-        for call in DENIED {
+        for (call, _) in DENIED {
             assert_eq!(native(*call, 0), EPERM, "{call}");
         }
         for call in [
@@ -223,8 +237,8 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn numbers_of_32_bits_and_of_x32_are_no_way_round() {
-        for number in DENIED_I386 {
-            assert_eq!(about(I386, *number, 0), EPERM, "{number}");
+        for number in denied_of_32_bits() {
+            assert_eq!(about(I386, number, 0), EPERM, "{number}");
         }
         let (read, mount) = (3, 21);
         assert_eq!(about(I386, read, 0), ALLOW);
@@ -238,7 +252,7 @@ mod tests {
         assert_eq!(about(0x4000_0028, read, 0), ENOSYS, "another architecture");
     }
 
-    /// Those that the compiler's own table of 32 bits has.
+    /// By the kernel's headers.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_numbers_of_32_bits_are_those_of_the_same_calls() {
@@ -247,19 +261,27 @@ mod tests {
             crate::skip::skip("the kernel's headers are not installed");
             return;
         };
-        let mut known: Vec<u32> = header
-            .lines()
-            .filter_map(|line| line.strip_prefix("#define __NR_")?.split_once(' '))
-            .filter(|(name, _)| {
-                let name = name.trim_end_matches("64");
-                let only = ["umount", "stime", "vm86", "vm86old"];
-                DENIED.iter().any(|call| call.name() == name) || only.contains(&name)
-            })
-            .filter_map(|(_, number)| number.trim().parse().ok())
-            .chain([OPEN_TREE_ATTR])
-            .collect();
-        known.sort_unstable();
-        known.dedup();
-        assert_eq!(known, DENIED_I386);
+        let named = DENIED.iter().map(|(call, number)| (call.name(), *number));
+        for (name, number) in named.chain(OF_32_BITS) {
+            let line = format!("#define __NR_{name} ");
+            let found = header
+                .lines()
+                .find_map(|one| one.strip_prefix(&line)?.trim().parse().ok());
+            assert_eq!(found.unwrap_or(NONE), number, "{name}");
+        }
+    }
+
+    #[test]
+    fn jumps_reach_over_each_part() {
+        let longest = filter()
+            .0
+            .iter()
+            .filter(|one| one.k == ARCHITECTURE)
+            .map(|one| one.jf)
+            .max();
+        assert!(
+            filter().0.len() < 2 * 255 && longest > Some(90),
+            "{longest:?}"
+        );
     }
 }

@@ -86,14 +86,15 @@ pub fn own_user_namespace() -> io::Result<()> {
     Ok(())
 }
 
+/// include/uapi/linux/if.h
+const IFF_UP: libc::c_short = 1;
+
 /// Turns on the loopback of a new network namespace, where it is off.
 pub fn turn_on_loopback() -> io::Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let mut request = libc::ifreq {
         ifr_name: [0; libc::IFNAMSIZ],
-        ifr_ifru: libc::__c_anonymous_ifr_ifru {
-            ifru_flags: libc::IFF_UP as libc::c_short,
-        },
+        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: IFF_UP },
     };
     for (at, byte) in request.ifr_name.iter_mut().zip(b"lo") {
         *at = byte.cast_signed();

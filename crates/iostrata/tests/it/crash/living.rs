@@ -15,7 +15,7 @@ fn said(case: &Case, lines: &str, options: &[&str], with: &[(&str, &str)]) -> St
     let checker = case.place.path("lives");
     fs::write(
         &checker,
-        &format!("{BEGIN}{lines}\necho lives >&3; exit 1\n"),
+        format!("{BEGIN}{lines}\necho lives >&3; exit 1\n"),
     )
     .unwrap();
     let json = case.place.path("crash.json");
@@ -127,4 +127,34 @@ fn what_it_is_to_see_although_others_may_not() {
     let lines = format!("[ \"$(cat {0})\" = seen ]; ! echo x > {0}", file.display());
     let sees = ["--check-sees", closed.to_str().unwrap()];
     assert_eq!(said(&case, &lines, &sees, &[]), "lives");
+}
+
+/// It recovers what is there, by a socket in `TMPDIR` and by the loopback.
+#[test]
+fn a_server_of_postgresql_that_recovers() {
+    if !is_root("another user") {
+        return;
+    }
+    let case = Case::new("f", "old");
+    let database = case.dir.join("db");
+    let programs = "$(ls -d /usr/lib/postgresql/*/bin | tail -n 1)";
+    let make = format!(
+        "chown postgres: {0}; cd {0} && exec setpriv --reuid postgres --regid postgres --clear-groups \
+         {programs}/initdb -D db -A trust --no-sync --no-instructions",
+        case.dir.display()
+    );
+    let mut made = std::process::Command::new("sh");
+    let made = made
+        .args(["-c", &make])
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(made.success() && database.exists());
+    let lines = format!(
+        r#"
+{programs}/pg_ctl -D db -w -l "$TMPDIR/log" -o "-k $TMPDIR -h 127.0.0.1 -p 5433" start
+[ "$(psql -h 127.0.0.1 -p 5433 -U postgres -Atc 'select 1' postgres)" = 1 ]
+[ "$(psql -h "$TMPDIR" -p 5433 -U postgres -Atc 'select 2' postgres)" = 2 ]"#
+    );
+    assert_eq!(said(&case, &lines, &[], &[]), "lives");
 }

@@ -37,7 +37,7 @@ pub(in crate::crash) struct Ids {
 
 impl Ids {
     /// Of the room with this number, among those of this process.
-    pub(in crate::crash) fn new((user, group): (u32, u32), number: usize) -> Self {
+    pub(in crate::crash) fn new(user: u32, group: u32, number: usize) -> Self {
         // Two runs at the same time have different ranges, if they can.
         let number = u32::try_from(number).unwrap_or(0);
         let range = std::process::id().wrapping_mul(61).wrapping_add(number) % RANGES;
@@ -202,9 +202,7 @@ mod tests {
             range: RANGES - 1,
         };
         assert!(last.base() + STRIDE <= 0x7ffe_0000);
-        let ranges: Vec<u32> = (0..64)
-            .map(|number| Ids::new((0, 0), number).range)
-            .collect();
+        let ranges: Vec<u32> = (0..64).map(|number| Ids::new(0, 0, number).range).collect();
         assert!(ranges.iter().all(|one| *one < RANGES));
         assert!((1..64).all(|at| !ranges[..at].contains(&ranges[at])));
     }
