@@ -242,14 +242,14 @@ impl One {
         rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
         // Without a terminal; and a checker may end its process group.
         setsid()?;
-        match self.sandbox {
+        let output = match self.sandbox {
             Sandbox::Room => enter(&self.stage, &self.sees, self.users.as_ref())?,
             Sandbox::UserNamespace => {
                 self.map_user()?;
-                enter(&self.stage, &self.sees, None)?;
+                enter(&self.stage, &self.sees, None)?
             }
-            Sandbox::ProcessGroup => {}
-        }
+            Sandbox::ProcessGroup => File::create(self.stage.join(SAID))?,
+        };
         // A new user takes the signal away (commit_creds, kernel/cred.c).
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // The other one may have died before the line above; then no signal would come. The parent's number says
@@ -257,7 +257,7 @@ impl One {
         if is_readable(other, Duration::ZERO)? {
             return Err(Errno::SRCH.into());
         }
-        self.shell()
+        self.shell(output)
     }
 
     /// As `unshare --map-current-user`: the same user and group, and no other (`user_namespaces(7)`).
@@ -269,8 +269,7 @@ impl One {
     }
 
     /// Runs the checker, and whatever it leaves until it ends.
-    fn shell(&self) -> io::Result<ExitStatus> {
-        let output = File::create(self.stage.join(SAID))?;
+    fn shell(&self, output: File) -> io::Result<ExitStatus> {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.command);
         command.current_dir(self.stage.join(TREE));

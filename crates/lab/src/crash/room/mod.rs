@@ -7,6 +7,7 @@
 mod ids;
 mod mounts;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -48,10 +49,11 @@ pub(super) struct Users {
 }
 
 /// Shuts this process into a room, in namespaces that are its own already; it is the first process there. Of what others
-/// may not reach outside it sees these paths.
-pub(super) fn enter(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<()> {
+/// may not reach outside it sees these paths. Gives
+/// the file for what it says.
+pub(super) fn enter(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<File> {
     umask(rustix::fs::Mode::from_raw_mode(0o022));
-    mounts::furnish(stage, seen, users)?;
+    let output = mounts::furnish(stage, seen, users)?;
     turn_on_loopback()?;
     if let Some(Users { ids, namespace, .. }) = users {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::User))?;
@@ -67,7 +69,7 @@ pub(super) fn enter(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io
     give_up_privileges()?;
     // What the checker starts may neither trace this process nor take its descriptors (ptrace(2)).
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    Ok(())
+    Ok(output)
 }
 
 /// Bounds that hold in a process group too.

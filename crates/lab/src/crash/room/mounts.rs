@@ -1,13 +1,13 @@
 //! What is mounted in a room.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use iostrata_tracer::kernel::{make_all_read_only, make_read_only, make_writable, map_owners};
-use rustix::fs::{AtFlags, CWD, FileType, chownat, fstat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, chownat, fstat, openat};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
     move_mount, open_tree,
@@ -15,7 +15,7 @@ use rustix::mount::{
 
 use rustix::process::Uid;
 
-use super::super::checker::TEMPORARY;
+use super::super::checker::{SAID, TEMPORARY, TREE};
 use super::Users;
 
 /// The devices of a room.
@@ -24,20 +24,28 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` that change the machine, not a process.
 const OF_THE_MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];
 
-/// Replaces the mounts of a new mount namespace: all is read-only but the stage, which is also `/tmp`, and `/dev/shm`.
+/// Replaces the mounts of a new mount namespace: all is read-only but the tree and the temporary directory of the stage,
+/// which is also `/tmp`, and `/dev/shm`. Gives the file for what the checker says, which it has no other way to.
 /// Other stages, sockets of the machine's services in `/run`, and most devices are not there.
 ///
 /// What is `seen` is there wherever it is, also below a directory that others may not enter. To `users` it shows whom
 /// it belongs to; all else belongs to nobody then.
-pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<()> {
+pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<File> {
     mount_change(
         "/",
         MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
     )?;
+    // A mount by itself: a mount with an open file does not become read-only.
+    let output = openat(
+        copied(stage)?,
+        SAID,
+        OFlags::WRONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let own = copied(stage)?;
-    make_writable(own.as_fd())?;
-    let temporary = copied(&stage.join(TEMPORARY))?;
-    make_writable(temporary.as_fd())?;
+    let tree = writable(&stage.join(TREE))?;
+    let temporary = writable(&stage.join(TEMPORARY))?;
+    let everywhere = writable(&stage.join(TEMPORARY))?;
     let owners = users.map(|users| users.namespace.as_fd());
     let seen = seen
         .iter()
@@ -55,16 +63,20 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     if fs::symlink_metadata("/var/run").is_ok_and(|found| found.is_dir()) {
         run(Path::new("/var/run"))?;
     }
-    put(&temporary, Path::new("/tmp"))?;
+    put(&everywhere, Path::new("/tmp"))?;
     let mut covers = Vec::new();
+    make_read_only(own.as_fd())?;
     show(stage, &own, stage.parent(), &mut covers)?;
+    put(&tree, &stage.join(TREE))?;
+    put(&temporary, &stage.join(TEMPORARY))?;
     for (path, tree) in seen {
         show(path, &tree, None, &mut covers)?;
     }
     for cover in covers {
         make_read_only(cover.as_fd())?;
     }
-    proc()
+    proc()?;
+    Ok(output.into())
 }
 
 fn dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
@@ -157,6 +169,12 @@ fn at(path: &Path) -> io::Result<OwnedFd> {
 fn copied(path: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     Ok(open_tree(CWD, path, flags)?)
+}
+
+fn writable(path: &Path) -> io::Result<OwnedFd> {
+    let tree = copied(path)?;
+    make_writable(tree.as_fd())?;
+    Ok(tree)
 }
 
 fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
