@@ -14,6 +14,7 @@ mod masks;
 mod outputs;
 mod page;
 mod phrases;
+mod promises;
 mod session;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;

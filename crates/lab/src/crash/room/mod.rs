@@ -1,4 +1,4 @@
-//! The room of a checker: a command that a user has handed over, that may have been written by anybody, and that looks
+//! The room of a checker: a command that looks
 //! at what a program left.
 //!
 //! Two rooms have the same walls. Root's has a range of users of its own, so that the owner of the tree and root are
