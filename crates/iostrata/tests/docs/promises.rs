@@ -28,7 +28,7 @@ fn every_promise_has_a_test() {
     let mut tests = BTreeSet::new();
     names(&root().join("crates"), &mut tests);
     let items: Vec<&str> = promises
-        .split("\n")
+        .lines()
         .filter(|line| line.starts_with(|one: char| one.is_ascii_digit()))
         .collect();
     let numbers = items

@@ -85,8 +85,7 @@ pub(super) fn checker(
     let here = || -> io::Result<Vec<PathBuf>> {
         let asked = options.check_sees.iter().map(std::path::absolute);
         let mut all: Vec<PathBuf> = asked.collect::<io::Result<_>>()?;
-        all.extend([env::current_dir()?, env::current_exe()?]);
-        all.retain(|path| path != Path::new("/"));
+        all.extend(env::current_dir().into_iter().chain(env::current_exe()));
         Ok(all)
     };
     let mut sees = here().map_err(|error| cannot("find this directory", &error))?;

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::Case;
 use crate::place::{is_root, run};
@@ -143,10 +145,10 @@ fn a_server_of_postgresql_that_recovers() {
          {programs}/initdb -D db -A trust --no-sync --no-instructions",
         case.dir.display()
     );
-    let mut made = std::process::Command::new("sh");
+    let mut made = Command::new("sh");
     let made = made
         .args(["-c", &make])
-        .stdout(std::process::Stdio::null())
+        .stdout(Stdio::null())
         .status()
         .unwrap();
     assert!(made.success() && database.exists());
@@ -157,4 +159,66 @@ fn a_server_of_postgresql_that_recovers() {
 [ "$(psql -h "$TMPDIR" -p 5433 -U postgres -Atc 'select 2' postgres)" = 2 ]"#
     );
     assert_eq!(said(&case, &lines, &[], &[]), "lives");
+}
+
+/// Where it is started makes no difference: not in the directory that holds the room, nor in one that a room has of its
+/// own, nor in one that is gone.
+#[test]
+fn any_directory_to_be_started_in() {
+    let case = Case::new("f", "old");
+    let gone = case.place.path("gone");
+    fs::create_dir(&gone).unwrap();
+    let home = case.place.path("home");
+    let closed = home.join("closed");
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+    for directory in ["/", "/tmp", "/dev/shm", "/run", "/proc", "/var/tmp"]
+        .map(Path::new)
+        .into_iter()
+        .chain([home.as_path(), &closed, &gone])
+    {
+        let check = "[ -s f ] || { echo x > /tmp/x && echo x > x && echo x > /dev/shm/x && echo lives; exit 1; }";
+        let json = case.place.path("crash.json");
+        let words = [
+            "--model",
+            "xfs",
+            "--check",
+            check,
+            "--json",
+            json.to_str().unwrap(),
+        ];
+        let mut command = case.command(&words, "echo new > f");
+        command.current_dir(directory);
+        if directory == gone {
+            command = leaving(&command, &gone);
+        }
+        run(command).expect(1);
+        let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+        assert_eq!(
+            result["findings"][0]["message"],
+            "lives",
+            "{}",
+            directory.display()
+        );
+        assert_ne!(result["check_kept_in"], "process-group");
+    }
+}
+
+/// The same, in a directory that is removed before.
+fn leaving(inner: &Command, directory: &Path) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .args(["-c", "rmdir \"$0\"; exec \"$@\""])
+        .arg(directory);
+    command
+        .arg(inner.get_program())
+        .args(inner.get_args())
+        .current_dir(directory)
+        .env_clear();
+    command.envs(
+        inner
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    command
 }

@@ -96,8 +96,8 @@ impl Ids {
 
     /// The user namespace, in which no process is.
     ///
-    /// Its maker is the user of the range, for whom the kernel then counts all processes in it, also those of another user there
-    /// (`enforced_nproc_rlimit`, kernel/fork.c).
+    /// Its maker is the user of the range, for whom the kernel then counts all processes in it, also those of another
+    /// user there (`enforced_nproc_rlimit`, kernel/fork.c).
     pub(in crate::crash) fn namespace(self) -> io::Result<OwnedFd> {
         let (mine, its) = UnixStream::pair()?;
         let mut mine = Some(mine);

@@ -1,5 +1,4 @@
-//! The room of a checker: a command that looks
-//! at what a program left.
+//! The room of a checker: a command that looks at what a program left.
 //!
 //! Two rooms have the same walls. Root's has a range of users of its own, so that the owner of the tree and root are
 //! others than outside; that of a user without privileges has this user alone.

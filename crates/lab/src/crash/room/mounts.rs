@@ -21,6 +21,9 @@ use super::Users;
 /// The devices of a room.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// Directories that a room has of its own.
+const PARTS: [&str; 5] = ["/dev", "/dev/shm", "/proc", "/run", "/tmp"];
+
 /// Parts of `/proc` that change the machine, not a process.
 const OF_THE_MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];
 
@@ -49,28 +52,37 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     let owners = users.map(|users| users.namespace.as_fd());
     let seen = seen
         .iter()
-        .map(|path| Ok((path.as_path(), view(path, owners)?)));
-    let seen: Vec<_> = seen.collect::<io::Result<_>>()?;
+        .filter_map(|path| Some((path.as_path(), view(path, owners).ok()?)));
+    // What holds a part of the room comes first, and the part over it.
+    let is_below = |(path, _): &(&Path, OwnedFd)| {
+        let mut parts = PARTS.iter().map(Path::new).chain([stage]);
+        !parts.any(|part| part.starts_with(path))
+    };
+    let (below, above): (Vec<_>, Vec<_>) = seen.partition(is_below);
     let devices = DEVICES.map(|name| Ok((name, copied(&Path::new("/dev").join(name))?)));
     let devices: Vec<_> = devices.into_iter().collect::<io::Result<_>>()?;
     make_all_read_only(at(Path::new("/"))?.as_fd())?;
 
+    let mut covers = Vec::new();
+    // What cannot be shown is not there.
+    for (path, tree) in above.iter().filter(|(path, _)| *path != Path::new("/")) {
+        show(path, tree, None, &mut covers).ok();
+    }
     dev(&devices)?;
     if let Some(users) = users {
         passwords(users.ids.root())?;
     }
-    run(Path::new("/run"))?;
+    covers.push(run(Path::new("/run"))?);
     if fs::symlink_metadata("/var/run").is_ok_and(|found| found.is_dir()) {
-        run(Path::new("/var/run"))?;
+        covers.push(run(Path::new("/var/run"))?);
     }
     put(&everywhere, Path::new("/tmp"))?;
-    let mut covers = Vec::new();
     make_read_only(own.as_fd())?;
     show(stage, &own, stage.parent(), &mut covers)?;
     put(&tree, &stage.join(TREE))?;
     put(&temporary, &stage.join(TEMPORARY))?;
-    for (path, tree) in seen {
-        show(path, &tree, None, &mut covers)?;
+    for (path, tree) in &below {
+        show(path, tree, None, &mut covers).ok();
     }
     for cover in covers {
         make_read_only(cover.as_fd())?;
@@ -150,15 +162,15 @@ fn passwords(root: Uid) -> io::Result<()> {
     put(&made, path)
 }
 
-/// An empty `/run`, with the link by which NixOS has its programs.
-fn run(path: &Path) -> io::Result<()> {
+/// An empty `/run`, with the link by which NixOS has its programs. Gives the mount, which becomes read-only last.
+fn run(path: &Path) -> io::Result<OwnedFd> {
     let system = path.join("current-system");
     let programs = fs::read_link(&system);
     empty(path, "mode=755,size=64k")?;
     if let Ok(programs) = programs {
         symlink(programs, system)?;
     }
-    make_read_only(at(path)?.as_fd())
+    at(path)
 }
 
 fn at(path: &Path) -> io::Result<OwnedFd> {
