@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
+use iostrata_tracer::permission::caller::keep_only;
+use rustix::thread::CapabilitySet;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
 };
@@ -59,6 +61,8 @@ impl Interrupt {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
+                // It needs none, and `serve` is to have none. Where a filter forbids this, `serve` says so.
+                drop(keep_only(CapabilitySet::empty()));
                 for signal in signals.forever() {
                     shared.end(signal);
                 }

@@ -284,3 +284,57 @@ fn a_process_of_a_sandboxed_unit_is_observed_from_outside() {
     fs::write(machine.data("enough"), "").unwrap();
     until(|| booted.0.try_wait().unwrap().ok_or_else(|| machine.said()));
 }
+
+const SERVE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../scripts/iostrata-serve.service"
+);
+
+/// Of its restrictions none makes a metric disappear.
+#[test]
+fn the_unit_of_serve_serves_all() {
+    const SCRAPE: &str = "/bin/sh -c 'until curl -sf http://127.0.0.1:9977/metrics | grep \
+        iostrata_intervals_total.[1-9] > /dev/null; do sleep 0.1; done; \
+        curl -sf http://127.0.0.1:9977/metrics > /data/metrics; \
+        cat /proc/$$(systemctl show -P MainPID serve)/status > /data/privileges'";
+    let packed = fs::read_to_string(SERVE).unwrap();
+    let here = packed.replace("=/usr/bin/iostrata serve", "=/iostrata serve");
+    assert_ne!(packed, here);
+    let said = "StandardError=append:/data/said";
+    let here = format!("{here}\n[Unit]\nDefaultDependencies=no\n[Service]\n{said}\n");
+    let machine = Machine::new(&[("serve", here), ("scrape", unit("scrape", "", SCRAPE))]);
+    let mut booted = machine.boot();
+    until(|| booted.0.try_wait().unwrap().ok_or_else(|| machine.said()));
+    let read = |name: &str| fs::read_to_string(machine.data(name)).unwrap_or_default();
+    let (metrics, said) = (read("metrics"), read("said"));
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for what in [
+        "iostrata_observed{what=\"calls\"} 1",
+        "iostrata_observed{what=\"page_cache\"} 1",
+        "iostrata_observed{what=\"requests\"} 1",
+        "iostrata_page_cache_dirty_bytes{",
+        "cgroup=\"/",
+    ] {
+        assert!(metrics.contains(what), "{what}: {metrics}");
+    }
+    let lost = metrics.lines();
+    let lost: Vec<_> = lost
+        .filter(|line| line.starts_with("iostrata_lost_events_total"))
+        .collect();
+    assert_eq!(lost, ["iostrata_lost_events_total 0"]);
+    let privileges = read("privileges");
+    let has = |line: &str| privileges.lines().any(|found| found == line);
+    assert!(
+        has("CapPrm:\t0000000000000000") && has("Seccomp:\t2"),
+        "{privileges}"
+    );
+}
+
+/// What `systemd-analyze` counts against it has its reason in the unit.
+#[test]
+fn the_unit_of_serve_is_closed() {
+    let mut analyze = Command::new("systemd-analyze");
+    analyze.args(["security", "--offline=true", "--threshold=20", SERVE]);
+    let output = analyze.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::thread;
 
 use aya::Pod;
 use aya::maps::{MapData, MapError, RingBuf};
@@ -15,6 +16,7 @@ use iostrata_core::op::FileId;
 use iostrata_core::top::{
     CallSum, CommitWait, Named, PageSum, RequestRow, RequestSum, Share, Strata, Transaction,
 };
+use rustix::thread::CapabilitySet;
 use zerocopy::FromZeros;
 
 use super::entries::{each, remove};
@@ -30,6 +32,7 @@ use super::wire::{
 use super::{Limits, error, unread};
 use crate::clock;
 use crate::kernel::rcu;
+use crate::permission::caller::keep_only;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -159,6 +162,13 @@ impl Watch {
     /// Whether it is seen who waits for which commit of an ext4.
     pub fn sees_commits(&self) -> bool {
         self.object.told.contains(&"ext4")
+    }
+
+    /// Whether the tables can be read by one who has no capabilities: a thread without them tries.
+    pub fn is_readable_by_all(&self) -> bool {
+        let ebpf = &self.object.ebpf;
+        let reads = || keep_only(CapabilitySet::empty()).is_ok() && lost(ebpf, loss::CALLS).is_ok();
+        thread::scope(|scope| scope.spawn(reads).join().unwrap_or(false))
     }
 
     pub fn missing(&self) -> &[Gap] {

@@ -12,7 +12,9 @@ use std::io;
 use std::thread;
 
 use rustix::process::{getgid, getuid};
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
+};
 
 /// Whether the program file gave it privileges (`AT_SECURE`, getauxval(3)). Root has all of them
 /// anyway.
@@ -73,6 +75,19 @@ fn lower() -> io::Result<()> {
     let effective = own(sets);
     set_capabilities(None, CapabilitySets { effective, ..sets })?;
     Ok(())
+}
+
+/// Leaves this thread only these of its capabilities, and no program that it executes gains any (capset(2),
+/// `PR_SET_NO_NEW_PRIVS(2const)`). Other threads have credentials of their own.
+pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
+    set_no_new_privs(true)?;
+    let kept = kept & capabilities(None)?.permitted;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, sets)?)
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::top::{Actor, Counted, Dirty};
 
+use rustix::thread::CapabilitySet;
+
 use crate::clock;
 use crate::ebpf::top::{Process, Watch};
 use crate::ebpf::{Limits, OpenError};
@@ -21,7 +23,7 @@ use disks::Disks;
 use journal::Journals;
 use processes::OwnBefore;
 
-pub use processes::samples;
+pub use processes::{NEEDED, samples};
 
 pub struct Machine {
     watch: Watch,
@@ -50,6 +52,17 @@ impl Machine {
         self.own = OwnBefore::now();
         self.begun = (since_1970_ns(), clock::now_ns());
         Ok(())
+    }
+
+    /// The capabilities without which it counts on: programs are attached, tables have descriptors, and all may read
+    /// what it needs of /sys, the cgroups and its own /proc. Where `kernel.unprivileged_bpf_disabled` is set, Linux
+    /// before 5.19 asks for `CAP_BPF` at each bpf(2) (`__sys_bpf`, kernel/bpf/syscall.c).
+    pub fn needs(&self) -> CapabilitySet {
+        if self.watch.is_readable_by_all() {
+            CapabilitySet::empty()
+        } else {
+            CapabilitySet::BPF
+        }
     }
 
     /// To be called several times a second.

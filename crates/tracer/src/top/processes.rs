@@ -4,10 +4,14 @@ use std::path::Path;
 use std::{fs, io};
 
 use iostrata_core::top::{Own, ProcessIo, Sample, Samples};
+use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{dirty, since_1970_ns};
 use crate::kernel::clock_ticks_per_second;
+
+/// `/proc/PID/io` of others is for those who may trace them (`proc_pid_io(5)`), and its mode lets only its owner open it.
+pub const NEEDED: CapabilitySet = CapabilitySet::SYS_PTRACE.union(CapabilitySet::DAC_READ_SEARCH);
 
 pub fn samples() -> io::Result<Samples> {
     let mut samples = Samples {

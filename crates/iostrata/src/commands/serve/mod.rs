@@ -11,6 +11,7 @@ use std::time::Instant;
 use iostrata_core::top::{Interval, Sums};
 use iostrata_lab::interrupt::Interrupt;
 use iostrata_report::export::openmetrics::{Format, write};
+use iostrata_tracer::permission::caller::keep_only;
 
 use self::http::Server;
 use super::top::open;
@@ -29,6 +30,12 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failure> {
     };
     let mut server = Server::bind(options.listen).map_err(cannot)?;
     let mut source = open("serving")?;
+    if let Err(error) = keep_only(source.needs()) {
+        ui::say(&format!(
+            "warning: serving with all privileges, as they cannot be given up: {error}; allow capset(2) and prctl(2) in \
+             the active seccomp filter"
+        ));
+    }
     let address = server.address().map_err(cannot)?;
     ui::say(&format!("serving http://{address}/metrics"));
     if !address.ip().is_loopback() {

@@ -3,8 +3,9 @@
 use iostrata_core::top::{Interval, Samples, assemble, of_samples};
 use iostrata_tracer::ebpf::{Limits, OpenError};
 use iostrata_tracer::permission::caller;
-use iostrata_tracer::top::{Machine, samples};
+use iostrata_tracer::top::{Machine, NEEDED, samples};
 use iostrata_tracer::{machine, memory};
+use rustix::thread::CapabilitySet;
 
 use crate::error::Failure;
 use crate::ui;
@@ -15,6 +16,9 @@ pub(in crate::commands) trait Source {
 
     /// Ends an interval, and begins the next.
     fn turn(&mut self) -> Result<Interval, Failure>;
+
+    /// Without other capabilities it counts on.
+    fn needs(&self) -> CapabilitySet;
 }
 
 /// Begins to count: in the kernel, or else what `/proc` says, which is stated. `doing` says what is done
@@ -79,6 +83,10 @@ impl Source for Unprivileged {
         self.before = now;
         Ok(interval)
     }
+
+    fn needs(&self) -> CapabilitySet {
+        NEEDED
+    }
 }
 
 fn look() -> Result<Samples, Failure> {
@@ -108,5 +116,9 @@ impl Source for Kernel {
 
     fn turn(&mut self) -> Result<Interval, Failure> {
         Ok(assemble(&self.0.turn()?))
+    }
+
+    fn needs(&self) -> CapabilitySet {
+        self.0.needs()
     }
 }

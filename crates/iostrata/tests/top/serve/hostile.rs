@@ -1,12 +1,14 @@
 //! A client that can connect can do nothing else.
 
+use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
-use super::{Server, skips};
+use super::{Server, skips, value};
 
 #[test]
 fn what_is_no_scrape_is_refused() {
@@ -88,6 +90,58 @@ fn hundreds_of_connections_that_do_nothing_do_not_keep_others_out() {
     let mut rest = Vec::new();
     drop(connections[0].read_to_end(&mut rest));
     assert_eq!(rest, b"");
+}
+
+/// Capabilities that its threads have, and whether the programs that they execute may gain some.
+fn privileges(server: &Server) -> BTreeSet<String> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    let each = threads.flat_map(|thread| {
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        let lines = status.lines().filter(|line| {
+            let (name, _) = line.split_once(':').unwrap();
+            ["CapInh", "CapPrm", "CapEff", "CapAmb", "NoNewPrivs"].contains(&name)
+        });
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    });
+    each.collect()
+}
+
+/// Who gets into it by what a client sends is root without capabilities, and it goes on counting.
+#[test]
+fn privileges_that_it_no_longer_needs_are_given_up() {
+    const NOBODY: u32 = 65_534;
+    const NONE: &str = "0000000000000000";
+    if skips() {
+        return;
+    }
+    let expected = |kept: &str| {
+        let of = |name: &str, value: &str| format!("{name}:\t{value}");
+        let none = ["CapInh", "CapPrm", "CapEff", "CapAmb"].map(|name| of(name, NONE));
+        let kept = ["CapPrm", "CapEff"].map(|name| of(name, kept));
+        let all = none.into_iter().chain(kept).chain([of("NoNewPrivs", "1")]);
+        all.collect::<BTreeSet<_>>()
+    };
+    let server = Server::start(&[]);
+    assert_eq!(privileges(&server), expected(NONE));
+    let calls = |metrics: &str| value(metrics, "iostrata_calls_total");
+    let before = calls(&server.settled());
+    server.until(|metrics| calls(metrics) > before);
+
+    // Where the kernel side is not permitted, what others do is in files that are not for all.
+    let mut program = Command::new("setpriv");
+    program.args(["--bounding-set", "-bpf,-perfmon,-sys_admin"]);
+    program.arg(env!("CARGO_BIN_EXE_iostrata"));
+    let server = Server::of(program, &[]);
+    // CAP_DAC_READ_SEARCH, 2, and CAP_SYS_PTRACE, 19.
+    assert_eq!(privileges(&server), expected("0000000000080004"));
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "while :; do echo; done"]);
+    writer.stdout(Stdio::null()).uid(NOBODY).gid(NOBODY);
+    let mut writer = writer.spawn().unwrap();
+    let calls = "iostrata_process_io_syscw_total{process=\"sh\"}";
+    server.until(|metrics| value(metrics, calls) > 0.0);
+    writer.kill().unwrap();
+    writer.wait().unwrap();
 }
 
 #[test]
