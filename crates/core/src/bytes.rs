@@ -143,10 +143,80 @@ pub fn unhex(hex: &str) -> Option<Vec<u8>> {
     bytes.collect::<Result<_, _>>().ok()
 }
 
+/// A name as text that no other name has: a byte that is no UTF-8 is `\xff`. A backslash before what could be such a
+/// byte, or the `\u{1b}` by which a reader may show a control character, is `\x5c`; others, as systemd has them in
+/// names of cgroups, stay.
+pub fn text_of(name: &[u8]) -> String {
+    let begins_escape = |rest: &str| match rest.as_bytes() {
+        [b'u', b'{', ..] | [b'x', b'5', b'c', ..] => true,
+        [b'x', b'8' | b'9' | b'a'..=b'f', low, ..] => low.is_ascii_hexdigit(),
+        _ => false,
+    };
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for (at, char) in chunk.valid().char_indices() {
+            if char == '\\' && begins_escape(&chunk.valid()[at + 1..]) {
+                text += r"\x5c";
+            } else {
+                text.push(char);
+            }
+        }
+        text.extend(chunk.invalid().escape_ascii().map(char::from));
+    }
+    text
+}
+
+/// The same of a path of a result.
+pub fn text_of_path(path: &str, hex: Option<&str>) -> String {
+    let bytes = hex.and_then(unhex);
+    text_of(bytes.as_deref().unwrap_or(path.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The bytes that a text stands for.
+    fn read_back(text: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut rest = text;
+        while let Some(char) = rest.chars().next() {
+            let code = rest.get(2..4).filter(|_| rest.starts_with(r"\x"));
+            let byte = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+            let byte = byte.filter(|byte| *byte >= 0x80 || *byte == b'\\');
+            if let Some(byte) = byte {
+                bytes.push(byte);
+                rest = &rest[4..];
+            } else {
+                assert!(!rest.starts_with(r"\u{"), "{text}");
+                bytes.extend(char.to_string().bytes());
+                rest = &rest[char.len_utf8()..];
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn names_are_text_that_no_other_name_has() {
+        for (name, text) in [
+            (&b"\xff\xfe\x80bad"[..], r"\xff\xfe\x80bad"),
+            (b"..\x81bad", r"..\x81bad"),
+            (br"\xff", r"\x5cxff"),
+            (br"a\u{1b}\xff", r"a\x5cu{1b}\x5cxff"),
+            (b"\\x8\xff\\", r"\x8\xff\"),
+            (
+                br"system-systemd\x2dfsck.slice",
+                r"system-systemd\x2dfsck.slice",
+            ),
+            ("ü\u{fffd}".as_bytes(), "ü\u{fffd}"),
+            (b"", ""),
+        ] {
+            assert_eq!(text_of(name), text);
+            assert_eq!(read_back(text), name);
+        }
+        assert_eq!(text_of_path("a\u{fffd}", Some("61ff")), r"a\xff");
+    }
 
     #[test]
     fn a_path_that_is_no_text_is_read_back() {
@@ -269,6 +339,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_name_is_read_back(parts in prop::collection::vec(
+            prop_oneof![r"[\\\\xu58cf{}ü]{0,6}".prop_map(String::into_bytes), prop::collection::vec(0u8.., 0..4)], 0..6
+        )) {
+            let name = parts.concat();
+            prop_assert_eq!(read_back(&text_of(&name)), name);
+        }
+
         #[test]
         fn exact_sizes_read_back(number: u64, shift in 0_u32..64) {
             let bytes = number >> shift;

@@ -9,6 +9,7 @@ use std::thread;
 
 use aya::Pod;
 use aya::maps::{MapData, MapError, RingBuf};
+use iostrata_core::bytes::text_of;
 use iostrata_core::environment::Way;
 use iostrata_core::gap::{Countable, Gap, Reason, Stratum};
 use iostrata_core::observe::ObserveError;
@@ -372,7 +373,7 @@ fn request(((disk, code, file, process), value): (RequestsOf, BlockValue)) -> Re
 fn process((number, value): (u32, ActorValue)) -> (u32, Process) {
     let name = value.name.split(|byte| *byte == 0).next();
     let process = Process {
-        name: String::from_utf8_lossy(name.unwrap_or_default()).into_owned(),
+        name: text_of(name.unwrap_or_default()),
         parent: value.parent,
         cgroup: value.cgroup,
     };

@@ -1,8 +1,11 @@
 //! Paths of cgroups by their number, which is the inode number of their directory (`cgroups(7)`).
 
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+use iostrata_core::bytes::text_of;
 
 use crate::stack::Roots;
 use crate::stack::mountinfo::{Mount, Mounts};
@@ -56,7 +59,7 @@ impl Cgroups {
 
 fn below(root: &Path, directory: &Path) -> String {
     let rest = directory.strip_prefix(root).unwrap_or(directory);
-    format!("/{}", rest.to_string_lossy())
+    format!("/{}", text_of(rest.as_os_str().as_bytes()))
 }
 
 fn directories_in(directory: &Path) -> Vec<PathBuf> {

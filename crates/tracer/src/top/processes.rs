@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::{fs, io};
 
+use iostrata_core::bytes::text_of;
 use iostrata_core::top::{Own, ProcessIo, Sample, Samples};
 use rustix::thread::CapabilitySet;
 use rustix::time::{ClockId, clock_gettime};
@@ -53,7 +54,7 @@ fn sample(process: &Path) -> io::Result<Sample> {
 /// The name stands in brackets, which it may have in it; the start is the 20th field after it
 /// (`proc_pid_stat(5)`).
 fn name_and_start(stat: &[u8]) -> Option<(String, u64)> {
-    let text = String::from_utf8_lossy(stat);
+    let text = text_of(stat);
     let (_, rest) = text.split_once('(')?;
     let (name, rest) = rest.rsplit_once(')')?;
     let start = rest.split_whitespace().nth(19)?;

@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 use self::slots::Done;
 pub use self::slots::Slots;
 use super::{Causes, Dirty, File, Interval, ProcessIo, Totals, Work};
+use crate::bytes::text_of_path;
 use crate::environment::Backend;
 
 /// Disks with sums of their own: more than machines have, and a bound where disks come and go.
@@ -144,7 +145,9 @@ impl FileKey {
     /// `None` for the row of calls that name no open file.
     fn of(row: &File, by_path: bool) -> Option<Self> {
         match (&row.path, &row.device_number, row.inode) {
-            (Some(path), ..) if by_path => Some(Self::Path(path.clone())),
+            (Some(path), ..) if by_path => {
+                Some(Self::Path(text_of_path(path, row.path_hex.as_deref())))
+            }
             (_, Some(device), Some(inode)) => Some(Self::Inode(device.clone(), inode)),
             _ => None,
         }

@@ -1,9 +1,13 @@
 //! What the metrics say, beside a program whose counts are known.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+
+use iostrata_report::is_printable;
 
 use super::{Server, samples, skips, value};
 use crate::image::{Image, text};
@@ -104,6 +108,52 @@ fn counts_are_those_of_the_program_and_never_fall() {
             .any(|(labels, count)| labels.contains("cause=\"commit\"") && *count > 0.0)
     );
     assert_eq!(of(&second, "observed{what=\"calls\"}"), 1.0);
+}
+
+#[test]
+#[expect(clippy::float_cmp, reason = "counts are whole numbers")]
+fn names_of_other_bytes_are_other_series_and_act_on_no_terminal() {
+    if skips() {
+        return;
+    }
+    let (image, programs) = (Image::new(), tempfile::tempdir().unwrap());
+    let server = Server::start(&["--label-paths", "--top", "1000"]);
+    let names: [(&[u8], &str, u32); 4] = [
+        (b"n\xff", r"n\\xff", 3),
+        (b"n\xfe", r"n\\xfe", 5),
+        (br"n\xff", r"n\\x5cxff", 7),
+        (
+            b"\x1b]0;\x07\r\x7f\xc2\x9b\xe2\x80\xae",
+            r"\\u{1b}]0;\\u{7}\\u{d}\\u{7f}\\u{9b}\\u{202e}",
+            9,
+        ),
+    ];
+    for (name, _, syncs) in names {
+        let name = OsStr::from_bytes(name);
+        let program = programs.path().join(name);
+        std::fs::copy(workload("append"), &program).unwrap();
+        let mut append = Command::new(program);
+        append
+            .arg(image.path("").join(name))
+            .args([&syncs.to_string(), "100", "fsync"]);
+        assert!(append.status().unwrap().success());
+    }
+    let metrics = server.settled();
+    let directory = text(&image.path(""));
+    for (_, shown, syncs) in names {
+        // A process has 15 bytes of its name (PR_SET_NAME(2const)).
+        for who in [
+            format!("file_calls_total{{file=\"{directory}/{shown}"),
+            format!("process_calls_total{{process=\"{shown}"),
+        ] {
+            let calls = format!("iostrata_{who}\",purpose=\"sync\"}}");
+            assert_eq!(value(&metrics, &calls), f64::from(syncs), "{calls}");
+        }
+    }
+    let acts = metrics
+        .chars()
+        .find(|char| *char != '\n' && !is_printable(*char));
+    assert_eq!(acts, None);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use crate::fields::Value;
+use crate::format::is_printable;
 
 pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
 
@@ -52,11 +53,26 @@ impl<'a, 'b> Families<'a, 'b> {
             if labels.is_empty() {
                 sample(&mut family, kind, &value)?;
             } else {
-                sample(&mut family.encode_family(&labels)?, kind, &value)?;
+                let shown = labels.iter();
+                let shown: Vec<_> = shown.map(|(name, text)| (*name, visible(text))).collect();
+                sample(&mut family.encode_family(&shown)?, kind, &value)?;
             }
         }
         Ok(())
     }
+}
+
+/// Without what would act on a terminal; the formats have an escape for a line break.
+fn visible(text: &str) -> String {
+    let mut visible = String::with_capacity(text.len());
+    for char in text.chars() {
+        if is_printable(char) || char == '\n' {
+            visible.push(char);
+        } else {
+            visible.extend(char.escape_unicode());
+        }
+    }
+    visible
 }
 
 fn sample(metric: &mut MetricEncoder<'_>, kind: MetricType, value: &Value<'_>) -> fmt::Result {

@@ -50,7 +50,14 @@ fn names_cannot_end_a_label() {
     let mut interval = interval();
     interval.processes[0].name = Some("a\"} 1\nb\\".to_owned());
     interval.processes[1].name = Some("(others)".to_owned());
+    let file = &mut interval.files[0];
+    file.path = Some("a\u{fffd}".to_owned());
+    file.path_hex = Some("61ff1b071b9f7fc29be280ae".to_owned());
     let text = written(&interval, 2, Format::Text);
+    assert!(
+        text.contains(r#"file="a\\xff\\u{1b}\\u{7}\\u{1b}\\x9f\\u{7f}\\u{9b}\\u{202e}""#),
+        "{text}"
+    );
     assert!(text.contains(r#"process="a\"} 1\nb\\","#), "{text}");
     assert!(
         text.lines()
