@@ -55,12 +55,11 @@ impl To {
         })
     }
 
-    /// Writes all of it. A closed pipe is not an error.
-    pub(crate) fn write(self, bytes: &[u8]) -> io::Result<()> {
-        self.write_by(|to| to.write_all(bytes))
-    }
-
-    fn write_by(self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    /// Writes all that is made. A closed pipe is not an error.
+    pub(crate) fn write_by(
+        self,
+        make: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         let written = match self {
             Self::StandardOutput => ui::write_exactly(make),
             Self::Opened(mut file) => emptied(&file).and_then(|()| make(&mut file)),

@@ -1,5 +1,7 @@
 //! Figures as text, on a page: [`iostrata_core::figures`] and [`iostrata_core::bytes`] format the numbers.
 
+use std::borrow::Cow;
+
 use iostrata_core::bytes;
 pub(crate) use iostrata_core::figures::{duration, number, rate};
 use textwrap::core::display_width;
@@ -170,14 +172,22 @@ const LONGEST_BYTES: usize = 16_384;
 /// Text that is safe on a terminal: names and paths may hold escape sequences, line breaks, and
 /// characters that reverse a line's direction. The middle of a text longer than 16 KiB is left out.
 pub fn printable(text: &str) -> String {
-    if text.len() <= LONGEST_BYTES {
-        return escaped(text);
+    escaped(&shortened(text, LONGEST_BYTES))
+}
+
+/// A name that is part of a line, which shall not be copied as a whole where it is of megabytes.
+pub(crate) fn in_line(name: &str) -> Cow<'_, str> {
+    shortened(name, LONGEST_BYTES / 2)
+}
+
+fn shortened(text: &str, longest_bytes: usize) -> Cow<'_, str> {
+    if text.len() <= longest_bytes {
+        return text.into();
     }
-    let head = &text[..text.floor_char_boundary(LONGEST_BYTES / 2)];
-    let tail = &text[text.ceil_char_boundary(text.len() - LONGEST_BYTES / 2)..];
+    let head = &text[..text.floor_char_boundary(longest_bytes / 2)];
+    let tail = &text[text.ceil_char_boundary(text.len() - longest_bytes / 2)..];
     let left_out = bytes::grouped((text.len() - head.len() - tail.len()) as u64);
-    let (head, tail) = (escaped(head), escaped(tail));
-    format!("{head} … {left_out} B left out … {tail}")
+    format!("{head} … {left_out} B left out … {tail}").into()
 }
 
 fn escaped(text: &str) -> String {

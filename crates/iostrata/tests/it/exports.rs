@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use iostrata_core::op::FileId;
 use iostrata_core::record as format;
@@ -389,6 +389,39 @@ fn a_million_operations_need_no_more_memory() {
     let sums = script(&python, "sums.py", [tables.join("operations.parquet")]).expect(0);
     // The sum of 0 to 999,999; 8 bytes each; as many hashes as numbers.
     assert_eq!(sums.stdout, "1000000 499999500000 8000000 1000000\n");
+}
+
+/// A stranger's result: it is held, and not copied for each metric or line that names the file.
+#[test]
+fn a_path_of_megabytes_needs_no_more_memory_for_being_named_often() {
+    let place = Place::new();
+    let saved = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/results/sqlite.json"
+    );
+    let mut result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    result["files"][0]["path"] = "x".repeat(16 << 20).into();
+    fs::write(place.path("long.json"), result.to_string()).unwrap();
+    for output in [
+        "--prometheus -",
+        "--html page",
+        "--perfetto -",
+        "--folded -",
+        "--markdown",
+        "--csv csv",
+        "--parquet parquet",
+    ] {
+        let mut command = Command::new("sh");
+        // Kilobytes of address space.
+        command.args(["-c", "ulimit -v 300000 && exec \"$@\"", "sh"]);
+        command.arg(env!("CARGO_BIN_EXE_iostrata"));
+        command
+            .args(["report", "long.json"])
+            .args(output.split(' '));
+        command.current_dir(place.path("")).stdout(Stdio::null());
+        let outcome = Outcome::from(command.output().unwrap());
+        assert_eq!(outcome.expect(0).stderr, "", "{output}");
+    }
 }
 
 #[test]

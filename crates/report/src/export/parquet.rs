@@ -20,6 +20,10 @@ const GROUP_ROWS: usize = 1 << 16;
 /// Maximum bytes of text in a group, for rows with much text.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
+/// Maximum bytes of one text. The library holds a value four times while it compresses it, and a path has at most 4,096
+/// bytes (`PATH_MAX`, limits.h).
+const TEXT_BYTES: usize = 64 << 20;
+
 pub(super) struct ParquetTable<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Gathered>,
@@ -58,6 +62,14 @@ impl<W: Write + Send> ParquetTable<W> {
 
     pub(super) fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
+            if let Value::Text(text) = cell
+                && text.len() > TEXT_BYTES
+            {
+                return Err(io::Error::other(format!(
+                    "a text of {} bytes is too long for Parquet; --csv writes it",
+                    text.len()
+                )));
+            }
             self.text_bytes += column.add(cell);
         }
         self.rows += 1;

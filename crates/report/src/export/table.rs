@@ -209,6 +209,23 @@ mod tests {
     }
 
     #[test]
+    fn a_text_of_many_megabytes_is_for_csv() {
+        let long = "x".repeat((64 << 20) + 1);
+        let table = |text| {
+            let columns = Fields::<&str>::new().field("path", |row| Some(*row));
+            Table::new("made", columns, [text].into_iter())
+        };
+        let write = |text, format| table(text).write(format, &mut io::sink());
+        let refused = write(&long, Format::Parquet).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "a text of 67108865 bytes is too long for Parquet; --csv writes it"
+        );
+        write(&long[1..], Format::Parquet).unwrap();
+        write(&long, Format::Csv).unwrap();
+    }
+
+    #[test]
     fn many_rows_come_in_groups_in_their_order() {
         let rows = (0..200_000).map(|number| (Some("x"), Some(number), None, None, None));
         let mut file = Vec::new();

@@ -11,10 +11,8 @@ use crate::error::Failure;
 /// Writes the metrics of `sources` to `path`, or to standard output for `-`.
 pub(super) fn write(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> {
     check(sources)?;
-    let mut text = Vec::new();
-    let written = prometheus::write(sources, &mut text);
     // A file is replaced, so that no reader sees half of it; a pipe or a device is written in place.
-    let saved = written.and_then(|()| To::open(path)?.write(&text));
+    let saved = To::open(path).and_then(|to| to.write_by(|to| prometheus::write(sources, to)));
     saved.map_err(|error| {
         Failure::Cannot(format!(
             "cannot write the metrics to {}: {error}; name a writable file",
@@ -35,11 +33,12 @@ fn check(sources: &[Source<'_>]) -> Result<(), Failure> {
     let mut names = HashSet::new();
     let twice = sources
         .iter()
-        .map(|source| source.path.to_string_lossy())
-        .find(|name| !names.insert(name.clone()));
-    twice.map_or(Ok(()), |name| {
+        .map(|source| source.path)
+        .find(|path| !names.insert(*path));
+    twice.map_or(Ok(()), |path| {
         Err(Failure::Usage(format!(
-            "{name} is given twice, and its metrics would be ambiguous; give it once"
+            "{} is given twice, and its metrics would be ambiguous; give it once",
+            path.display()
         )))
     })
 }

@@ -7,8 +7,10 @@
 mod families;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt as _;
 
+use iostrata_core::bytes::{text_of, text_of_path};
 use iostrata_core::lab::{Facts, LabResult, Shared};
 use iostrata_core::trace::{FileRow, TraceResult};
 use serde_json::Value as Json;
@@ -17,7 +19,7 @@ use super::results::{Content, Source};
 use super::trace::requests::{Requested, requested};
 use crate::fields::trace::{call, file, run};
 use crate::fields::{Fields, Metric, Scalar, Value, json_name};
-use families::{Families, Label};
+use families::{Families, Label, label};
 
 /// Number of files of a trace with their own metrics: those with the most time. A metrics database
 /// keeps a series for every path that it ever received.
@@ -27,29 +29,31 @@ pub const MOST_FILES: usize = 20;
 ///
 /// # Errors
 /// When `output` accepts no more bytes.
-pub fn write(sources: &[Source<'_>], mut output: impl Write) -> io::Result<()> {
+pub fn write(sources: &[Source<'_>], output: impl Write) -> io::Result<()> {
     let mut families = Families::default();
     for source in sources {
-        let result = source.path.to_string_lossy();
+        let result = label("result", text_of(source.path.as_os_str().as_bytes()));
         match source.content {
             Content::Lab(lab) => add_lab(&mut families, &result, lab),
             Content::Trace(trace) => add_trace(&mut families, &result, trace),
             Content::Log(_) => {}
         }
     }
-    output.write_all(families.text().as_bytes())
+    let mut output = BufWriter::new(output);
+    families.write(&mut output)?;
+    output.flush()
 }
 
-fn add_lab(families: &mut Families, result: &str, lab: &LabResult) {
+fn add_lab<'l>(families: &mut Families<'l>, result: &Label<'l>, lab: &'l LabResult) {
     for (machine, environment) in lab.environments() {
         let mut about = vec![
-            ("result", result),
-            ("kernel", environment.kernel.as_str()),
-            ("iostrata_version", environment.iostrata_version.as_str()),
+            result.clone(),
+            label("kernel", environment.kernel.as_str()),
+            label("iostrata_version", environment.iostrata_version.as_str()),
         ];
-        about.extend(machine.map(|machine| ("machine", machine)));
+        about.extend(machine.map(|machine| label("machine", machine)));
         let info = ("lab_info", "Where the lab was run");
-        families.add(info, &about, &Value::Count(1));
+        families.add(info, &about.into(), &Value::Count(1));
     }
     let fields = fields();
     for experiment in &lab.experiments {
@@ -95,81 +99,73 @@ fn fields<'a>() -> Fields<'a, Facts<'a>> {
         )
 }
 
-fn add_row<'a>(
-    families: &mut Families,
-    fields: &Fields<'a, Facts<'a>>,
-    (result, experiment): (&str, &str),
-    row: &Facts<'a>,
+fn add_row<'l>(
+    families: &mut Families<'l>,
+    fields: &Fields<'l, Facts<'l>>,
+    (result, experiment): (&Label<'l>, &'l str),
+    row: &Facts<'l>,
 ) {
-    let number = row.number.to_string();
-    let mut labels: Vec<Label<'_>> = vec![
-        ("result", result),
-        ("experiment", experiment),
-        ("row", &number),
-        ("target", row.target),
+    let mut labels = vec![
+        result.clone(),
+        label("experiment", experiment),
+        label("row", row.number.to_string()),
+        label("target", row.target),
     ];
-    labels.extend(row.machine.map(|machine| ("machine", machine)));
-    let case = row.case();
-    let keys = case.iter().filter_map(|(key, value)| {
+    labels.extend(row.machine.map(|machine| label("machine", machine)));
+    labels.extend(row.case().into_iter().filter_map(|(key, value)| {
         let text = match value {
             Json::Null => return None,
-            Json::String(text) => text.clone(),
+            Json::String(text) => text,
             other => other.to_string(),
         };
-        Some((key.as_str(), text))
-    });
-    let keys: Vec<(&str, String)> = keys.collect();
-    labels.extend(keys.iter().map(|(key, text)| (*key, text.as_str())));
-    families.add_row(&labels, fields, row);
+        Some(label(key, text))
+    }));
+    families.add_row(labels, fields, row);
 }
 
-fn answers(families: &mut Families, result: &str, shared: &Shared<'_>) {
+fn answers<'l>(families: &mut Families<'l>, result: &Label<'l>, shared: &Shared<'l>) {
     for (answer, place) in shared.answers.iter().zip(1..) {
-        let number = u64::to_string(&place);
-        let mut labels: Vec<Label<'_>> = vec![
-            ("result", result),
-            ("experiment", shared.id),
-            ("answer", &number),
-            ("claim", &answer.claim),
-            ("verdict", answer.verdict.as_str()),
+        let mut labels = vec![
+            result.clone(),
+            label("experiment", shared.id),
+            label("answer", u64::to_string(&place)),
+            label("claim", answer.claim.as_str()),
+            label("verdict", answer.verdict.as_str()),
         ];
         let machine = answer.machine.as_deref();
-        labels.extend(machine.map(|machine| ("machine", machine)));
+        labels.extend(machine.map(|machine| label("machine", machine)));
         let metric = ("lab_answer", "What the rows say of a claim");
-        families.add(metric, &labels, &Value::Count(1));
+        families.add(metric, &labels.into(), &Value::Count(1));
     }
 }
 
-fn add_trace(families: &mut Families, result: &str, trace: &TraceResult) {
-    let label = ("result", result);
-    about(families, label, trace);
-    families.add_row(&[label], &run(), &trace);
+fn add_trace<'l>(families: &mut Families<'l>, result: &Label<'l>, trace: &'l TraceResult) {
+    about(families, result, trace);
+    families.add_row(vec![result.clone()], &run(), &trace);
     for row in &trace.syscalls {
-        let labels = [label, ("call", row.name.as_str())];
-        families.add_row(&labels, &call(), &row);
+        let labels = vec![result.clone(), label("call", row.name.as_str())];
+        families.add_row(labels, &call(), &row);
     }
     for row in requested(&trace.evidence) {
-        requests(families, label, &row);
+        requests(families, result, &row);
     }
     for row in trace.files.iter().take(MOST_FILES) {
-        of_file(families, label, row);
+        of_file(families, result, row);
     }
-    findings(families, label, trace);
+    findings(families, result, trace);
 }
 
-fn about(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
+fn about<'l>(families: &mut Families<'l>, result: &Label<'l>, trace: &'l TraceResult) {
     let environment = &trace.environment;
-    let command = trace.command.join(" ");
-    let backend = json_name(&trace.backend).unwrap_or_default();
     let about = [
-        label,
-        ("command", command.as_str()),
-        ("backend", backend.as_str()),
-        ("kernel", environment.kernel.as_str()),
-        ("iostrata_version", environment.iostrata_version.as_str()),
+        result.clone(),
+        label("command", trace.command.join(" ")),
+        label("backend", json_name(&trace.backend).unwrap_or_default()),
+        label("kernel", environment.kernel.as_str()),
+        label("iostrata_version", environment.iostrata_version.as_str()),
     ];
     let info = ("trace_info", "What was traced, and where");
-    families.add(info, &about, &Value::Count(1));
+    families.add(info, &about.into(), &Value::Count(1));
 }
 
 const REQUESTS: Metric = (
@@ -183,57 +179,64 @@ const REQUEST_SECONDS: Metric = (
 );
 
 /// Exact values have a sample; values possibly shared with other programs have minimum and maximum.
-fn requests(families: &mut Families, label: Label<'_>, row: &Requested) {
+fn requests<'l>(families: &mut Families<'l>, result: &Label<'l>, row: &Requested) {
     let phase = if row.after_exit {
         "after_exit"
     } else {
         "running"
     };
-    let labels = [label, ("cause", row.cause), ("phase", phase)];
+    let labels = [
+        result.clone(),
+        label("cause", row.cause),
+        label("phase", phase),
+    ];
     add_range(families, REQUESTS, &labels, row.count);
     add_range(families, REQUEST_BYTES, &labels, row.bytes);
     add_range(families, REQUEST_SECONDS, &labels, row.time_s);
 }
 
-fn add_range<N: Scalar<'static> + PartialEq>(
-    families: &mut Families,
+fn add_range<'l, N: Scalar<'static> + PartialEq>(
+    families: &mut Families<'l>,
     metric: Metric,
-    labels: &[Label<'_>],
+    labels: &[Label<'l>],
     range: Option<(N, N)>,
 ) {
     let Some((least, most)) = range else { return };
     if least == most {
-        families.add(metric, labels, &least.value());
+        families.add(metric, &labels.into(), &least.value());
     } else {
         for (bound, value) in [("at_least", least), ("at_most", most)] {
-            let labels = [labels, &[("bound", bound)]].concat();
-            families.add(metric, &labels, &value.value());
+            let labels = [labels, &[label("bound", bound)]].concat();
+            families.add(metric, &labels.into(), &value.value());
         }
     }
 }
 
 /// A path can belong to another file later, and two files can have had the same one.
-fn of_file(families: &mut Families, label: Label<'_>, row: &FileRow) {
-    let (inode, generation) = (row.inode.to_string(), row.generation.to_string());
-    let labels = [
-        label,
-        ("path", row.path.as_str()),
-        ("device", row.device.as_str()),
-        ("inode", inode.as_str()),
-        ("generation", generation.as_str()),
+fn of_file<'l>(families: &mut Families<'l>, result: &Label<'l>, row: &'l FileRow) {
+    let labels = vec![
+        result.clone(),
+        label("path", text_of_path(&row.path, row.path_hex.as_deref())),
+        label("device", row.device.as_str()),
+        label("inode", row.inode.to_string()),
+        label("generation", row.generation.to_string()),
     ];
-    families.add_row(&labels, &file(), &row);
+    families.add_row(labels, &file(), &row);
 }
 
-fn findings(families: &mut Families, label: Label<'_>, trace: &TraceResult) {
+fn findings<'l>(families: &mut Families<'l>, result: &Label<'l>, trace: &'l TraceResult) {
     let mut found: BTreeMap<(&str, String), u64> = BTreeMap::new();
     for finding in &trace.findings {
         let severity = json_name(&finding.severity).unwrap_or_default();
         *found.entry((finding.rule.as_str(), severity)).or_default() += 1;
     }
     for ((rule, severity), number) in found {
-        let labels = &[label, ("rule", rule), ("severity", severity.as_str())];
+        let labels = [
+            result.clone(),
+            label("rule", rule),
+            label("severity", severity),
+        ];
         let metric = ("trace_findings", "Defects that a rule saw");
-        families.add(metric, labels, &Value::Count(number));
+        families.add(metric, &labels.into(), &Value::Count(number));
     }
 }

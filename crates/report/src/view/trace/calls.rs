@@ -8,7 +8,7 @@ use super::View;
 use super::files::several;
 use crate::fields::Group;
 use crate::fields::trace::call;
-use crate::format::{number, time};
+use crate::format::{in_line, number, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::section::SectionId;
 use crate::view::table::{Cell, Column, LeftOut, Table};
@@ -90,7 +90,10 @@ fn of_files(page: &mut Page, view: &View<'_>) -> Option<LeftOut> {
     for file in files {
         let own = of_file(file);
         if own > 0 {
-            table.title(row, several(view.path(file.name).to_owned(), file.files));
+            table.title(
+                row,
+                several(in_line(view.path(file.name)).into_owned(), file.files),
+            );
             row += own;
         }
     }
@@ -122,7 +125,7 @@ fn sites(page: &mut Page, view: &View<'_>) {
         let words = [
             group.call.to_owned(),
             time(group.time_s),
-            view.path(group.path).to_owned(),
+            in_line(view.path(group.path)).into_owned(),
         ];
         page.paragraph(2, &words.join(SEPARATOR));
         for site in &group.sites {
