@@ -51,8 +51,8 @@ impl Kind {
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
-    /// Time of the run, milliseconds since 1970.
-    pub(crate) at_ms: u64,
+    /// Larger than that of all results before.
+    number: u64,
 }
 
 /// Keeps a result, and prints a note if it cannot. Returns whether it is kept.
@@ -72,7 +72,12 @@ fn write(kind: Kind, json: &[u8]) -> io::Result<()> {
         return Err(io::Error::other("it is larger than 32 MiB"));
     }
     let directory = make(&base()?)?;
-    let place = named(&directory.join(name(kind, now_ms())))?;
+    let numbers = names(open_directory(&directory)?.as_fd())?;
+    let last = numbers
+        .iter()
+        .filter_map(|name| Some(parsed(name)?.1))
+        .max();
+    let place = named(&directory.join(name(kind, number_after(last))))?;
     check_owner(&fstat(place.directory())?)?;
     prune(place.directory(), MOST - 1)?;
     let replacement = Replacement::begin_at(place)?;
@@ -92,21 +97,22 @@ pub(crate) fn all() -> io::Result<Vec<Kept>> {
     let mut all: Vec<Kept> = names(opened.as_fd())?
         .into_iter()
         .filter_map(|name| {
-            let (kind, at_ms) = parsed(&name)?;
+            let (kind, number) = parsed(&name)?;
             let path = directory.join(name);
-            Some(Kept { path, kind, at_ms })
+            Some(Kept { path, kind, number })
         })
         .collect();
-    all.sort_by(|one, other| (other.at_ms, &other.path).cmp(&(one.at_ms, &one.path)));
+    all.sort_by(|one, other| (other.number, &other.path).cmp(&(one.number, &one.path)));
     Ok(all)
 }
 
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
+/// Milliseconds since 1970; the next number if the clock was ahead at the last result, which would stay the last.
+fn number_after(last: Option<u64>) -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
+    let now_ms = since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
+    });
+    now_ms.max(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The state directory.
@@ -226,16 +232,16 @@ fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
         .collect()
 }
 
-/// `1795471803123-lab-4211.json`: time, command, and the process that saved it.
-fn name(kind: Kind, at_ms: u64) -> String {
-    format!("{at_ms:013}-{}-{}.json", kind.as_str(), std::process::id())
+/// `1795471803123-lab-4211.json`: number, command, and the process that saved it.
+fn name(kind: Kind, number: u64) -> String {
+    format!("{number:013}-{}-{}.json", kind.as_str(), std::process::id())
 }
 
 fn parsed(name: &OsStr) -> Option<(Kind, u64)> {
     let mut parts = name.to_str()?.strip_suffix(".json")?.split('-');
-    let (at, kind, process) = (parts.next()?, parts.next()?, parts.next()?);
+    let (number, kind, process) = (parts.next()?, parts.next()?, parts.next()?);
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if parts.next().is_some() || !is_number(at) || !is_number(process) {
+    if parts.next().is_some() || !is_number(number) || !is_number(process) {
         return None;
     }
     let kind = match kind {
@@ -243,7 +249,7 @@ fn parsed(name: &OsStr) -> Option<(Kind, u64)> {
         "trace" => Kind::Trace,
         _ => return None,
     };
-    Some((kind, at.parse().ok()?))
+    Some((kind, number.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -267,6 +273,15 @@ mod tests {
         );
         assert_eq!(base_of(nowhere(), nowhere()), None);
         assert_eq!(base_of(None, own(Path::new("/"))), None);
+    }
+
+    #[test]
+    fn the_next_is_last_whatever_the_clock_says() {
+        let now = number_after(None);
+        assert!(now > 1_500_000_000_000);
+        assert!((now..u64::MAX / 2).contains(&number_after(Some(1))));
+        let ahead = now + 157_680_000_000;
+        assert_eq!(number_after(Some(ahead)), ahead + 1);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use crate::place::{Place, entries, run};
 
@@ -41,6 +42,32 @@ fn the_last_result_is_shown_again() {
         assert!(list.contains(path.to_str().unwrap()), "{list}");
     }
     place.assert_nothing_left();
+}
+
+/// Not for as long as the clock was ahead.
+#[test]
+fn what_was_saved_by_a_clock_that_was_ahead_is_not_the_last_for_ever() {
+    const LATER: Duration = Duration::from_hours(24 * 365 * 5);
+    let place = Place::new();
+    run(place.iostrata(LAB)).expect(0);
+    let [first] = &entries(&results(&place))[..] else {
+        panic!()
+    };
+    let number = first.file_name().unwrap().to_str().unwrap();
+    let number: u64 = number.split('-').next().unwrap().parse().unwrap();
+    let ahead = number + u64::try_from(LATER.as_millis()).unwrap();
+    let ahead = results(&place).join(format!("{ahead}-lab-1.json"));
+    fs::rename(first, &ahead).unwrap();
+    let file = fs::File::options().append(true).open(&ahead).unwrap();
+    file.set_modified(SystemTime::now() + LATER).unwrap();
+    let list = || run(place.iostrata("report --list")).expect(0).stdout;
+    assert!(list().starts_with(" clock ahead  lab "), "{}", list());
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    run(place.iostrata(&format!("trace --backend ptrace -- {program} man"))).expect(0);
+    let last = run(place.iostrata("report")).expect(0).stdout;
+    assert!(last.contains("observed by ptrace"), "{last}");
+    let list = list();
+    assert!(list.find("trace /") < list.find("clock ahead"), "{list}");
 }
 
 #[test]

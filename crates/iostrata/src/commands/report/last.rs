@@ -1,6 +1,7 @@
 //! Automatically saved results: which one is meant, and their list.
 
 use std::fmt::Write as _;
+use std::fs::Metadata;
 use std::path::PathBuf;
 
 use iostrata_core::bytes::short;
@@ -63,15 +64,20 @@ pub(super) fn list() -> Result<(), Failure> {
     if all.is_empty() {
         return ui::print("No saved results: run iostrata lab or iostrata trace first.\n");
     }
-    let now_ms = results::now_ms();
     let mut lines = String::new();
     for kept in &all {
-        let size = kept.path.metadata().map_or(0, |found| found.len());
+        let found = kept.path.metadata();
+        let saved = found.as_ref().ok().and_then(|found| found.modified().ok());
+        let size = found.as_ref().map_or(0, Metadata::len);
         let what = match read::saved(&kept.path) {
             Ok(saved) => content(&saved),
             Err(_) => "cannot be read".to_owned(),
         };
-        let age = age(now_ms.saturating_sub(kept.at_ms) / 1000);
+        let age = match saved.map(|saved| saved.elapsed()) {
+            Some(Ok(age)) => self::age(age.as_secs()),
+            Some(Err(_)) => "clock ahead".to_owned(),
+            None => "n/a".to_owned(),
+        };
         let path = printable(&kept.path.to_string_lossy());
         // Writing to a string cannot fail.
         _ = writeln!(lines, "{age:>12}  {what}\n{:14}{path}  {}", "", short(size));
