@@ -101,6 +101,32 @@ fn doctor(command: Command) -> (String, String) {
 }
 
 #[test]
+fn who_traces_iostrata_already_is_said() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_iostrata");
+    for backend in ["--backend ptrace", "--backend ptrace --every-call"] {
+        let inner = format!("trace --no-save {backend} -- /usr/bin/touch made");
+        let outer = format!("trace --no-save --backend ptrace -- {program} {inner}");
+        let mut command = place.iostrata(&outer);
+        let outcome = run({
+            command.current_dir(place.dir());
+            command
+        });
+        let outcome = outcome.expect(125);
+        outcome.says(&[
+            "traces iostrata and what it starts",
+            "or use --backend ebpf",
+        ]);
+        assert!(
+            !outcome.stderr.contains("SystemCallFilter"),
+            "{}",
+            outcome.stderr
+        );
+        assert!(!place.dir().join("made").exists(), "it is not started");
+    }
+}
+
+#[test]
 fn where_everything_is_refused_it_is_said_and_nothing_is_claimed() {
     for error in [EPERM, ENOSYS] {
         let place = Place::new();

@@ -99,6 +99,12 @@ pub enum TraceError {
          with SystemCallFilter=@debug kcmp seccomp"
     )]
     Kernel(#[source] io::Error),
+    /// A process has one tracer, which gets what it starts too (ptrace(2), `PTRACE_O_TRACEFORK`).
+    #[error(
+        "cannot trace a program: process {tracer} traces iostrata and what it starts, and the kernel allows one tracer; \
+         start iostrata outside of it, or use --backend ebpf"
+    )]
+    Traced { tracer: u32 },
     /// The recording was abandoned; this did not affect the program.
     #[error("the recording was aborted ({0}); please report it")]
     GivenUp(String),
@@ -325,9 +331,13 @@ fn run(
     });
     let (bell, quiet) = start::bell().map_err(StartError::NoProcess)?;
     watch.hang(quiet);
-    let process = program
-        .start(filter.as_ref(), options)
-        .map_err(TraceError::Kernel)?;
+    let process =
+        program
+            .start(filter.as_ref(), options)
+            .map_err(|error| match usage::tracer() {
+                Some(tracer) => TraceError::Traced { tracer },
+                None => TraceError::Kernel(error),
+            })?;
     let pid = process.pid;
     let mut recorder = recorder();
     recorder.adopt(pid, crate::clock::now_ns());

@@ -67,6 +67,12 @@ pub(super) fn has_no_new_privileges(process: u32) -> bool {
     status.is_ok_and(|status| number(&status, b"NoNewPrivs:") == Some(1_u32))
 }
 
+/// Who traces this thread.
+pub(super) fn tracer() -> Option<u32> {
+    let status = std::fs::read("/proc/thread-self/status").ok()?;
+    number(&status, b"TracerPid:").filter(|tracer| *tracer > 0)
+}
+
 /// The number after its name in a file of lines `name: number` or `name: number kB`.
 pub(super) fn number<T: std::str::FromStr>(text: &[u8], name: &[u8]) -> Option<T> {
     let mut lines = text.split(|byte| *byte == b'\n');
