@@ -11,8 +11,8 @@ use super::request::{Answer, Asked, LONGEST, parse};
 /// From its begin to its end. Prometheus waits 10 s for all of it, unless configured otherwise.
 const LIFE: Duration = Duration::from_secs(10);
 
-/// Bytes after a request that are read and thrown away.
-const UNREAD: usize = 1 << 16;
+/// Bytes after a request that are read and thrown away: bodies of what is no scrape.
+const UNREAD: usize = 16 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {

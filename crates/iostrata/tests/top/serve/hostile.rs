@@ -26,6 +26,9 @@ fn what_is_no_scrape_is_refused() {
     }
     let with_body = b"POST /metrics HTTP/1.1\r\nContent-Length: 9\r\n\r\nlet me in";
     assert_eq!(status(with_body), "405");
+    // More than the socket holds: who sends all of it before reading gets the answer too.
+    let large = b"POST /metrics HTTP/1.1\r\nContent-Length: 8388608\r\n\r\n".to_vec();
+    assert_eq!(status(&[large, vec![b'x'; 8 << 20]].concat()), "405");
     assert_eq!(status(b"GET /etc/passwd HTTP/1.1\r\n\r\n"), "404");
     let of_another = b"GET /metrics HTTP/1.1\r\nHost: rebound.example\r\n\r\n";
     assert_eq!(status(of_another), "421");
