@@ -5,16 +5,17 @@ use iostrata_core::environment::{Backend, Storage, Way};
 use iostrata_core::noun::counted;
 
 use super::page::SEPARATOR;
-use crate::format::size;
+use crate::format::{in_line, size};
 
 /// `kernel 6.18 · 2 CPUs · 24.0 GiB memory · virtual machine`.
 pub(super) fn machine(environment: &Environment) -> String {
     let mut words = vec![
-        format!("kernel {}", environment.kernel),
+        format!("kernel {}", in_line(&environment.kernel)),
         counted(u64::from(environment.cpus), "CPU"),
         format!("{} memory", size(environment.memory_bytes)),
     ];
-    words.extend(environment.virtualization.clone());
+    let kind = environment.virtualization.as_deref();
+    words.extend(kind.map(|kind| in_line(kind).into_owned()));
     words.extend(unusual(&environment.ways));
     words.join(SEPARATOR)
 }
@@ -35,10 +36,10 @@ pub(super) fn observed(backend: Backend) -> &'static str {
 
 /// ` on loop3 → vda`: the devices under a file system.
 pub(super) fn below(storage: &Storage) -> String {
-    let devices: Vec<&str> = storage
+    let devices: Vec<_> = storage
         .devices
         .iter()
-        .map(|device| device.name.as_str())
+        .map(|device| in_line(&device.name))
         .collect();
     if devices.is_empty() {
         ", no block device seen".to_owned()
@@ -49,17 +50,18 @@ pub(super) fn below(storage: &Storage) -> String {
 
 /// `ext4 (journal, data=ordered)`.
 pub(super) fn file_system(storage: &Storage) -> String {
-    let name = storage.filesystem.as_str();
+    let name = in_line(&storage.filesystem);
     let mode = storage
         .mount_options
         .split(',')
-        .find(|option| option.starts_with("data="));
-    match (name, storage.journal, mode) {
+        .find(|option| option.starts_with("data="))
+        .map(in_line);
+    match (name.as_ref(), storage.journal, mode) {
         ("btrfs", ..) => "btrfs (copy-on-write)".to_owned(),
         ("xfs", Some(true), _) => "xfs (log)".to_owned(),
         (_, Some(true), Some(mode)) => format!("{name} (journal, {mode})"),
         (_, Some(true), None) => format!("{name} (journal)"),
         (_, Some(false), _) => format!("{name} (no journal)"),
-        (_, None, _) => name.to_owned(),
+        (_, None, _) => name.to_string(),
     }
 }

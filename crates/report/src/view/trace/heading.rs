@@ -5,7 +5,7 @@ use iostrata_core::noun::counted;
 use iostrata_core::trace::TraceResult;
 
 use super::View;
-use crate::format::{self, beginning};
+use crate::format::{self, beginning, in_line};
 use crate::view::page::{Page, SEPARATOR};
 use crate::view::place::{below, file_system, machine, observed};
 
@@ -45,7 +45,8 @@ fn title(page: &mut Page, result: &TraceResult, facts: &[String]) {
 fn place(result: &TraceResult) -> String {
     let target = &result.environment.target;
     let (file_system, below) = (file_system(target), below(target));
-    format!("in {} on {file_system}{below}", target.path)
+    let path = in_line(&target.path);
+    format!("in {path} on {file_system}{below}")
 }
 
 fn command(result: &TraceResult) -> String {
