@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// More than anything here takes, also on a busy machine. Reached only when a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A user without any privilege.
 pub(crate) const NOBODY: u32 = 65_534;
