@@ -3,6 +3,7 @@
 use std::ffi::{CString, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use super::room::Ids;
 use super::starter::Starter;
 use crate::engine::Launcher;
 use crate::interrupt::{Interrupt, Interrupted};
+use crate::scratch::remove_tree;
 
 /// The strongest sandbox that works here. `scratch` is an empty directory.
 pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
@@ -254,22 +256,36 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    /// A directory on disk is removed by its maker, which could not remove all that a checker can leave.
+    fn drop(&mut self) {
+        if self.bytes.is_none() {
+            remove(&self.tree()).ok();
+            remove(&self.temporary()).ok();
+        }
+    }
+}
+
 fn mount_memory(path: &Path, bytes: u64, gains: bool) -> io::Result<()> {
-    let data = CString::new(format!("size={bytes},mode=755"))?;
+    let data = CString::new(format!("size={bytes},mode=755,nr_inodes=1m"))?;
     let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
     flags.set(MountFlags::NOSUID, !gains);
     Ok(mount("none", path, "tmpfs", flags, data.as_c_str())?)
 }
 
-/// Removes a directory that a checker has worked in: it may have taken permissions away.
-fn remove(path: &Path) -> io::Result<()> {
-    if fs::remove_dir_all(path).is_ok() {
+/// Removes a directory that a checker has worked in, however deep it has made that: it may have taken permissions away.
+pub(in crate::crash) fn remove(path: &Path) -> io::Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let parent = File::open(parent)?;
+    if remove_tree(parent.as_fd(), name).is_ok() {
         return Ok(());
     }
     let mut allow = Command::new("chmod");
     allow.args(["-R", "u+rwX", "--"]).arg(path);
     allow.stderr(Stdio::null()).status()?;
-    fs::remove_dir_all(path)
+    Ok(remove_tree(parent.as_fd(), name)?)
 }
 
 /// Begins the text of an exception that nobody caught: the exception itself comes last

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use iostrata_core::crash::{Sandbox, Seen, Stopped};
 use iostrata_core::record::Tree;
 
-use super::checker::{CheckError, Checker, Owners, Stage, strongest};
+use super::checker::{CheckError, Checker, Owners, Stage, remove, strongest};
 use super::log::{Log, LogError};
 use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
@@ -176,6 +176,6 @@ pub fn sandbox(scratch: &Path, launcher: &Launcher) -> io::Result<Sandbox> {
     let path = scratch.join("trial");
     fs::create_dir(&path)?;
     let found = strongest(&path, launcher);
-    fs::remove_dir_all(&path)?;
+    remove(&path)?;
     Ok(found)
 }

@@ -31,6 +31,7 @@ pub use guard::{Guard, guard_main};
 pub use image::Image;
 pub use kind::ImageKind;
 pub(crate) use mounted::{Mounted, mount_id, mount_line};
+pub(crate) use removal::remove_tree;
 
 use crate::interrupt::Interrupt;
 

@@ -7,7 +7,7 @@ use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, statat, unlinkat,
+    AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -77,7 +77,7 @@ pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<O
 
 /// Removes the directory `name` and its contents, and stops with `XDEV` before a mount in it. The
 /// lock file is removed last: as long as anything remains, the directory is recognisable as ours.
-pub(super) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
+pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
     remove_own(parent, name, &directory)
 }
@@ -112,28 +112,68 @@ fn gone(outcome: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
+/// Holds two directories open at a time, however deep they are: what is below one of them is moved up first.
 fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), Errno> {
     if fstat(directory)?.st_dev != device {
         return Err(Errno::XDEV);
     }
-    // Read first: removing entries during the read may skip some.
-    let names: Vec<CString> = Dir::read_from(directory)?
-        .map(|entry| Ok(entry?.file_name().to_owned()))
-        .collect::<Result<_, Errno>>()?;
-    for name in &names {
-        let name = name.as_c_str();
-        if name == c"." || name == c".." || spare == Some(name) {
-            continue;
+    let mut moved = 0;
+    loop {
+        let mut names = names(directory)?;
+        names.retain(|name| spare != Some(name.as_c_str()));
+        let before = moved;
+        for name in &names {
+            if removed(directory, name)? {
+                continue;
+            }
+            let child = open_directory(directory.as_fd(), name.as_c_str())?;
+            if fstat(&child)?.st_dev != device {
+                return Err(Errno::XDEV);
+            }
+            for below in &self::names(&child)? {
+                if !removed(&child, below)? {
+                    move_up(&child, below, directory, &mut moved)?;
+                }
+            }
+            gone(unlinkat(directory, name.as_c_str(), AtFlags::REMOVEDIR))?;
         }
-        // Linux returns EISDIR for a directory, so no lookup is needed first.
-        match unlinkat(directory, name, AtFlags::empty()) {
-            Ok(()) | Err(Errno::NOENT) => continue,
-            Err(Errno::ISDIR) => {}
-            Err(errno) => return Err(errno),
+        if moved == before {
+            return Ok(());
         }
-        let child = open_directory(directory.as_fd(), name)?;
-        empty(&child, device, None)?;
-        unlinkat(directory, name, AtFlags::REMOVEDIR)?;
     }
-    Ok(())
+}
+
+/// Read first: removing entries during the read may skip some.
+fn names(directory: &OwnedFd) -> Result<Vec<CString>, Errno> {
+    let entries = Dir::read_from(directory)?.map(|entry| Ok(entry?.file_name().to_owned()));
+    let mut names: Vec<CString> = entries.collect::<Result<_, Errno>>()?;
+    names.retain(|name| ![c".", c".."].contains(&name.as_c_str()));
+    Ok(names)
+}
+
+/// Removes a file or an empty directory; false for a directory that is not empty, or that is a mount.
+fn removed(directory: &OwnedFd, name: &CString) -> Result<bool, Errno> {
+    // Linux returns EISDIR for a directory, so no lookup is needed first.
+    match unlinkat(directory, name.as_c_str(), AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => return Ok(true),
+        Err(Errno::ISDIR) => {}
+        Err(errno) => return Err(errno),
+    }
+    match unlinkat(directory, name.as_c_str(), AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(true),
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, moved: &mut u64) -> Result<(), Errno> {
+    loop {
+        *moved += 1;
+        match renameat(from, name.as_c_str(), to, format!("below-{moved}")) {
+            // Another one has the name.
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
+            Err(Errno::BUSY) => return Err(Errno::XDEV),
+            outcome => return gone(outcome),
+        }
+    }
 }

@@ -85,9 +85,15 @@ const OPEN_TREE_ATTR: u32 = 467;
 /// there.
 const NAMESPACES: u32 = 0x7e02_0000;
 
-/// Families of sockets that no network namespace holds (`AF_VSOCK`), and one that only opens the kernel's own ciphers
-/// (`AF_ALG`).
-const FAMILIES: [u32; 2] = [40, 38];
+/// Families of sockets that a network namespace holds whole: `AF_UNIX`, `AF_INET`, `AF_INET6`.
+const FAMILIES: [u32; 3] = [1, 2, 10];
+
+/// `AF_NETLINK`, of which only `NETLINK_ROUTE` is allowed: others tell of the machine, such as its devices.
+const NETLINK: u32 = 16;
+
+/// Of `ioctl(2)`, the low half: `FS_IOC_ADD_ENCRYPTION_KEY`, `FS_IOC_REMOVE_ENCRYPTION_KEY` and the same for all users
+/// (include/uapi/linux/fscrypt.h). They change who can read files of a whole file system, and ask for no privilege.
+const KEYS: [u32; 3] = [0xc050_6617, 0xc040_6618, 0xc040_6619];
 
 const fn fails(errno: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
@@ -111,19 +117,21 @@ fn filter() -> Filter {
         .chain([OPEN_TREE_ATTR]);
     let native = part(
         denied,
-        number(N::clone),
-        number(N::socket),
+        [N::clone, N::socket, N::ioctl].map(number),
         &[number(N::clone3)],
     );
     let mut code = vec![load(ARCHITECTURE_AT)];
     code.extend(of_architecture(ARCHITECTURE, &native));
     #[cfg(target_arch = "x86_64")]
     {
-        const CLONE: u32 = 120;
-        const SOCKET: u32 = 359;
+        const CLONE_SOCKET_IOCTL: [u32; 3] = [120, 359, 54];
         const SOCKETCALL: u32 = 102;
         const CLONE3: u32 = 435;
-        let part = part(denied_of_32_bits(), CLONE, SOCKET, &[SOCKETCALL, CLONE3]);
+        let part = part(
+            denied_of_32_bits(),
+            CLONE_SOCKET_IOCTL,
+            &[SOCKETCALL, CLONE3],
+        );
         code.extend(of_architecture(I386, &part));
     }
     code.push(answer(ENOSYS));
@@ -152,8 +160,7 @@ fn of_architecture(architecture: u32, code: &[libc::sock_filter]) -> Vec<libc::s
 /// Decides about a call. Those of `in_memory` have their arguments there, where no filter can read them.
 fn part(
     denied: impl Iterator<Item = u32>,
-    clone: u32,
-    socket: u32,
+    [clone, socket, ioctl]: [u32; 3],
     in_memory: &[u32],
 ) -> Vec<libc::sock_filter> {
     let mut code = vec![load(NUMBER_AT), if_set(X32, 0, 1), answer(ENOSYS)];
@@ -169,10 +176,22 @@ fn part(
         if_set(NAMESPACES, 0, 1),
         answer(EPERM),
         answer(libc::SECCOMP_RET_ALLOW),
-        if_equal(socket, 0, 4),
+        if_equal(ioctl, 0, 6),
+        load(argument_at(1)),
+        if_equal(KEYS[0], 2, 0),
+        if_equal(KEYS[1], 1, 0),
+        if_equal(KEYS[2], 0, 1),
+        answer(EPERM),
+        answer(libc::SECCOMP_RET_ALLOW),
+        if_equal(socket, 0, 9),
         load(argument_at(0)),
-        if_equal(FAMILIES[0], 1, 0),
-        if_equal(FAMILIES[1], 0, 1),
+        if_equal(FAMILIES[0], 5, 0),
+        if_equal(FAMILIES[1], 4, 0),
+        if_equal(FAMILIES[2], 3, 0),
+        if_equal(NETLINK, 0, 3),
+        load(argument_at(2)),
+        if_equal(0, 0, 1),
+        answer(libc::SECCOMP_RET_ALLOW),
         answer(fails(libc::EAFNOSUPPORT)),
         answer(libc::SECCOMP_RET_ALLOW),
     ]);
@@ -226,11 +245,32 @@ mod tests {
 
     #[test]
     fn sockets_that_a_network_namespace_holds_are_made() {
-        for family in [1, 2, 10, 16] {
-            assert_eq!(native(N::socket, family), ALLOW, "{family}");
+        let made = |family, protocol| {
+            let arguments = [family, 1, protocol, 0, 0, 0];
+            filter().verdict(ARCHITECTURE, N::socket.id().cast_unsigned(), arguments)
+        };
+        for family in [1, 2, 10] {
+            assert_eq!(made(family, 17), ALLOW, "{family}");
         }
-        for family in FAMILIES {
-            assert_eq!(native(N::socket, family), fails(libc::EAFNOSUPPORT));
+        assert_eq!(made(16, 0), ALLOW, "NETLINK_ROUTE");
+        let refused = fails(libc::EAFNOSUPPORT);
+        assert_eq!(made(16, 15), refused, "NETLINK_KOBJECT_UEVENT");
+        for family in [0, 3, 17, 38, 40, 45] {
+            assert_eq!(made(family, 0), refused, "{family}");
+        }
+    }
+
+    #[test]
+    fn keys_of_file_systems_are_left_alone() {
+        let asked = |request| {
+            let arguments = [3, request, 0, 0, 0, 0];
+            filter().verdict(ARCHITECTURE, N::ioctl.id().cast_unsigned(), arguments)
+        };
+        for request in KEYS {
+            assert_eq!(asked(request), EPERM, "{request:#x}");
+        }
+        for request in [0x5401, 0xc050_6616, 0] {
+            assert_eq!(asked(request), ALLOW, "{request:#x}");
         }
     }
 

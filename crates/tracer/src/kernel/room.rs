@@ -11,6 +11,7 @@ use super::outcome;
 
 /// include/uapi/linux/mount.h
 const MOUNT_ATTR_RDONLY: u64 = 1;
+const MOUNT_ATTR_NODEV: u64 = 4;
 const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
 /// include/uapi/linux/fcntl.h
 const AT_RECURSIVE: libc::c_int = 0x8000;
@@ -25,40 +26,43 @@ struct MountAttributes {
     user_namespace: u64,
 }
 
-/// Makes a mount read-only. Before Linux 5.12 there is no `mount_setattr(2)`.
+/// Makes a mount read-only, and its devices none: those can be written to all the same. Before Linux 5.12 there is no
+/// `mount_setattr(2)`.
 pub fn make_read_only(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(mount, 0, &READ_ONLY)
 }
 
-/// Makes a mount and all below it read-only.
+/// The same for a mount and all below it.
 pub fn make_all_read_only(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(mount, AT_RECURSIVE, &READ_ONLY)
 }
 
 const READ_ONLY: MountAttributes = MountAttributes {
-    set: MOUNT_ATTR_RDONLY,
+    set: MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV,
     clear: 0,
     propagation: 0,
     user_namespace: 0,
 };
 
-/// Makes this mount writable, and none below it.
+/// Makes this mount writable, without devices, and none below it.
 pub fn make_writable(mount: BorrowedFd<'_>) -> io::Result<()> {
     let attributes = MountAttributes {
+        set: MOUNT_ATTR_NODEV,
         clear: MOUNT_ATTR_RDONLY,
         ..MountAttributes::default()
     };
     set_attributes(mount, 0, &attributes)
 }
 
-/// Shows the owners in a new mount as a user namespace maps them. Not every file system can (`mount_setattr(2)`).
+/// Shows the owners in a new mount and all below it as a user namespace maps them. Not every file system can
+/// (`mount_setattr(2)`).
 pub fn map_owners(mount: BorrowedFd<'_>, namespace: BorrowedFd<'_>) -> io::Result<()> {
     let attributes = MountAttributes {
         set: MOUNT_ATTR_IDMAP,
         user_namespace: u64::from(namespace.as_raw_fd().cast_unsigned()),
         ..MountAttributes::default()
     };
-    set_attributes(mount, 0, &attributes)
+    set_attributes(mount, AT_RECURSIVE, &attributes)
 }
 
 fn set_attributes(

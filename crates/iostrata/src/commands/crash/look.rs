@@ -83,7 +83,7 @@ pub(super) fn checker(
         }
     }
     let here = || -> io::Result<Vec<PathBuf>> {
-        let asked = options.check_sees.iter().map(std::path::absolute);
+        let asked = options.check_sees.iter().map(fs::canonicalize);
         let mut all: Vec<PathBuf> = asked.collect::<io::Result<_>>()?;
         all.extend(env::current_dir().into_iter().chain(env::current_exe()));
         Ok(all)

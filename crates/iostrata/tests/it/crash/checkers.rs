@@ -75,6 +75,32 @@ fn one_that_fills_the_disk_or_deletes_everything() {
     assert_eq!(result["check_kept_in"], "room");
 }
 
+/// The next use of its directory begins with an empty one, whatever it has made of the last.
+#[test]
+fn one_that_leaves_what_is_hard_to_remove() {
+    let deep = "python3 -c 'import os\nfor one in range(30000): os.mkdir(\"d\"); os.chdir(\"d\")'";
+    let leaves = [
+        deep,
+        "mkdir -p a/b; chmod 0 a",
+        "cd ..; rm -rf said printed tree/f; ln -s /etc/passwd said; ln -s /etc/passwd printed",
+        "cd ..; rm -rf said tree; mkfifo said; chmod 0 .",
+    ];
+    let users = is_root("another user").then_some(User::Other(1000));
+    for user in users.into_iter().chain([User::Own]) {
+        for what in leaves {
+            let case = Case::new("f", "old");
+            run(user.crash(&case, &format!("({what}) 2>/dev/null; echo left; exit 1"))).expect(1);
+            let result = fs::read(case.place.dir().join("user.json")).unwrap();
+            let result: Value = serde_json::from_slice(&result).unwrap();
+            assert_eq!(message(&result), "left", "{user:?} {what}");
+            assert_eq!(
+                entries(&case.place.path("home")),
+                [] as [std::path::PathBuf; 0]
+            );
+        }
+    }
+}
+
 #[test]
 fn one_that_calls_the_network() {
     let case = Case::new("f", "old");

@@ -41,6 +41,14 @@ impl Outside {
         fs::set_permissions(&suid, fs::Permissions::from_mode(0o4755)).unwrap();
         let bytes = "as it was".to_owned();
         fs::write(case.place.path("outside"), &bytes).unwrap();
+        // What the working directory has is the checker's to see. 7 is that of /dev/full (devices.txt), which is harmless.
+        let node = case.place.dir().join("node");
+        let made = Command::new("mknod")
+            .arg(&node)
+            .args(["c", "1", "7"])
+            .status();
+        assert!(made.unwrap().success());
+        fs::set_permissions(node, fs::Permissions::from_mode(0o666)).unwrap();
         let closed = case.place.path("closed");
         fs::write(&closed, "for root").unwrap();
         fs::set_permissions(closed, fs::Permissions::from_mode(0o600)).unwrap();
@@ -68,6 +76,7 @@ impl Outside {
         let port = self.port.local_addr().unwrap().port();
         command
             .env("IOSTRATA_ESCAPES", &self.escapes)
+            .env("IOSTRATA_NODE", self.case.place.dir().join("node"))
             .env("IOSTRATA_OUTSIDE", self.case.place.path("outside"))
             .env("IOSTRATA_CLOSED", self.case.place.path("closed"))
             .env("IOSTRATA_PORT", port.to_string())

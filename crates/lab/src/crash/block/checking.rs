@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 
 use super::BlockError;
-use crate::crash::checker::{CheckError, Checker, Owners, Stage};
+use crate::crash::checker::{CheckError, Checker, Owners, Stage, remove};
 use crate::crash::copied::copy_directory;
 use crate::crash::workers::Pool;
 use crate::interrupt::Interrupt;
@@ -77,7 +77,7 @@ impl Checking {
         let said = answers
             .recv()
             .unwrap_or_else(|_| Err(BlockError::io("run the checker")(ended())));
-        fs::remove_dir_all(&copy).map_err(BlockError::io("remove a copy"))?;
+        remove(&copy).map_err(BlockError::io("remove a copy"))?;
         said
     }
 }

@@ -138,28 +138,31 @@ impl Ids {
 
     /// Gives a tree, in which nobody is, to the users of the range. Without `keeps` all of it is the checker's.
     pub(in crate::crash) fn own(self, tree: &Path, keeps: bool) -> io::Result<()> {
-        let entry = fs::symlink_metadata(tree)?;
-        let (user, group) = if keeps {
-            (entry.uid(), entry.gid())
-        } else {
-            (self.user, self.group)
-        };
-        let user = Uid::from_raw(self.outside(user, self.user));
-        let group = Gid::from_raw(self.outside(group, self.group));
-        chownat(
-            CWD,
-            tree,
-            Some(user),
-            Some(group),
-            AtFlags::SYMLINK_NOFOLLOW,
-        )?;
-        // A new owner takes these bits away (notify_change, fs/attr.c).
-        if entry.is_file() && entry.mode() & 0o6000 != 0 {
-            fs::set_permissions(tree, entry.permissions())?;
-        }
-        if entry.is_dir() {
-            for below in fs::read_dir(tree)? {
-                self.own(&below?.path(), keeps)?;
+        let mut waiting = vec![tree.to_owned()];
+        while let Some(path) = waiting.pop() {
+            let entry = fs::symlink_metadata(&path)?;
+            let (user, group) = if keeps {
+                (entry.uid(), entry.gid())
+            } else {
+                (self.user, self.group)
+            };
+            let user = Uid::from_raw(self.outside(user, self.user));
+            let group = Gid::from_raw(self.outside(group, self.group));
+            chownat(
+                CWD,
+                &path,
+                Some(user),
+                Some(group),
+                AtFlags::SYMLINK_NOFOLLOW,
+            )?;
+            // A new owner takes these bits away (notify_change, fs/attr.c).
+            if entry.is_file() && entry.mode() & 0o6000 != 0 {
+                fs::set_permissions(&path, entry.permissions())?;
+            }
+            if entry.is_dir() {
+                for below in fs::read_dir(&path)? {
+                    waiting.push(below?.path());
+                }
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 mod ids;
 mod mounts;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ pub(super) struct Users {
 /// may not reach outside it sees these paths. Gives
 /// the file for what it says.
 pub(super) fn enter(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<File> {
+    // Where memory is short, it is the checker that ends (proc_pid_oom_score_adj(5)).
+    fs::write("/proc/self/oom_score_adj", "1000").ok();
     umask(rustix::fs::Mode::from_raw_mode(0o022));
     let output = mounts::furnish(stage, seen, users)?;
     turn_on_loopback()?;

@@ -24,8 +24,10 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Directories that a room has of its own.
 const PARTS: [&str; 5] = ["/dev", "/dev/shm", "/proc", "/run", "/tmp"];
 
+const SHADOW: &str = "/etc/shadow";
+
 /// Parts of `/proc` that change the machine, not a process.
-const OF_THE_MACHINE: [&str; 4] = ["sys", "sysrq-trigger", "irq", "bus"];
+const OF_THE_MACHINE: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "pressure"];
 
 /// Replaces the mounts of a new mount namespace: all is read-only but the tree and the temporary directory of the stage,
 /// which is also `/tmp`, and `/dev/shm`. Gives the file for what the checker says, which it has no other way to.
@@ -59,8 +61,9 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
         !parts.any(|part| part.starts_with(path))
     };
     let (below, above): (Vec<_>, Vec<_>) = seen.partition(is_below);
-    let devices = DEVICES.map(|name| Ok((name, copied(&Path::new("/dev").join(name))?)));
-    let devices: Vec<_> = devices.into_iter().collect::<io::Result<_>>()?;
+    // A machine without one of them, such as a container, has a room without it.
+    let device = |name| Some((name, copied(&Path::new("/dev").join(name)).ok()?));
+    let devices: Vec<_> = DEVICES.into_iter().filter_map(device).collect();
     make_all_read_only(at(Path::new("/"))?.as_fd())?;
 
     let mut covers = Vec::new();
@@ -69,12 +72,11 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
         show(path, tree, None, &mut covers).ok();
     }
     dev(&devices)?;
-    if let Some(users) = users {
-        passwords(users.ids.root())?;
-    }
-    covers.push(run(Path::new("/run"))?);
-    if fs::symlink_metadata("/var/run").is_ok_and(|found| found.is_dir()) {
-        covers.push(run(Path::new("/var/run"))?);
+    let shadow = users.map(|users| passwords(users.ids.root())).transpose()?;
+    for path in ["/run", "/var/run"].map(Path::new) {
+        if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
+            covers.push(run(path)?);
+        }
     }
     put(&everywhere, Path::new("/tmp"))?;
     make_read_only(own.as_fd())?;
@@ -83,6 +85,9 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     put(&temporary, &stage.join(TEMPORARY))?;
     for (path, tree) in &below {
         show(path, tree, None, &mut covers).ok();
+    }
+    if let Some(shadow) = shadow.flatten() {
+        put(&shadow, Path::new(SHADOW))?;
     }
     for cover in covers {
         make_read_only(cover.as_fd())?;
@@ -93,7 +98,7 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
 
 fn dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
     let path = Path::new("/dev");
-    empty(path, "mode=755,size=64k")?;
+    empty(path, "mode=755,size=64k,nr_inodes=256")?;
     for (name, device) in devices {
         fs::write(path.join(name), "")?;
         put(device, &path.join(name))?;
@@ -108,7 +113,7 @@ fn dev(devices: &[(&str, OwnedFd)]) -> io::Result<()> {
     }
     fs::create_dir("/dev/shm")?;
     make_read_only(at(path)?.as_fd())?;
-    empty(Path::new("/dev/shm"), "mode=1777,size=256m")
+    empty(Path::new("/dev/shm"), "mode=1777,size=256m,nr_inodes=64k")
 }
 
 fn proc() -> io::Result<()> {
@@ -130,43 +135,44 @@ fn proc() -> io::Result<()> {
 
 /// A directory or file as it is seen in the room.
 fn view(path: &Path, owners: Option<BorrowedFd<'_>>) -> io::Result<OwnedFd> {
-    let tree = copied(path)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, path, flags | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
     if let Some(owners) = owners {
         // On a file system that cannot, what everybody may read remains.
         map_owners(tree.as_fd(), owners).ok();
     }
-    make_read_only(tree.as_fd())?;
+    make_all_read_only(tree.as_fd())?;
     Ok(tree)
 }
 
 /// A list of passwords in which nobody has one, in place of one that is nobody's to read: `su` needs it.
-fn passwords(root: Uid) -> io::Result<()> {
-    let path = Path::new("/etc/shadow");
-    if !path.exists() {
-        return Ok(());
-    }
-    let users = fs::read_to_string("/etc/passwd")?;
+fn passwords(root: Uid) -> io::Result<Option<OwnedFd>> {
+    let (true, Ok(users)) = (
+        Path::new(SHADOW).exists(),
+        fs::read_to_string("/etc/passwd"),
+    ) else {
+        return Ok(None);
+    };
     let names = users.lines().filter_map(|line| line.split(':').next());
     let lines = names.fold(String::new(), |lines, name| {
         lines + name + ":*:19000:0:99999:7:::\n"
     });
-    // Where it is made does not remain.
-    let own = Path::new("/run");
-    empty(own, "mode=700,size=1m")?;
-    let file = own.join("shadow");
-    fs::write(&file, lines)?;
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
-    chownat(CWD, &file, Some(root), None, AtFlags::SYMLINK_NOFOLLOW)?;
-    let made = copied(&file)?;
+    // Below what becomes /tmp.
+    empty(Path::new("/tmp"), "mode=700,size=1m")?;
+    let file = Path::new("/tmp/shadow");
+    fs::write(file, lines)?;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;
+    chownat(CWD, file, Some(root), None, AtFlags::SYMLINK_NOFOLLOW)?;
+    let made = copied(file)?;
     make_read_only(made.as_fd())?;
-    put(&made, path)
+    Ok(Some(made))
 }
 
 /// An empty `/run`, with the link by which NixOS has its programs. Gives the mount, which becomes read-only last.
 fn run(path: &Path) -> io::Result<OwnedFd> {
     let system = path.join("current-system");
     let programs = fs::read_link(&system);
-    empty(path, "mode=755,size=64k")?;
+    empty(path, "mode=755,size=64k,nr_inodes=256")?;
     if let Ok(programs) = programs {
         symlink(programs, system)?;
     }
@@ -221,7 +227,7 @@ fn show(
             found => {
                 let is_open = found?.permissions().mode() & 0o001 != 0;
                 if Some(directory) == hidden || !is_open {
-                    empty(directory, "mode=755,size=64k")?;
+                    empty(directory, "mode=755,size=64k,nr_inodes=256")?;
                     covers.push(at(directory)?);
                 }
             }
