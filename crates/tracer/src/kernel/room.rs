@@ -62,7 +62,9 @@ pub fn map_owners(mount: BorrowedFd<'_>, namespace: BorrowedFd<'_>) -> io::Resul
         user_namespace: u64::from(namespace.as_raw_fd().cast_unsigned()),
         ..MountAttributes::default()
     };
+    // One below may be of a file system that cannot.
     set_attributes(mount, AT_RECURSIVE, &attributes)
+        .or_else(|_| set_attributes(mount, 0, &attributes))
 }
 
 fn set_attributes(
