@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -186,9 +187,18 @@ fn one_of_an_unprivileged_user_is_bounded_too() {
                 "the checker was ended by signal 9",
             ),
             ("ulimit -f; exit 1", "2097152"),
+            // A closed directory of its own, in which iostrata was started.
+            ("cat \"$IOSTRATA_OWN\"; exit 1", "own"),
         ] {
             let case = Case::new("f", "old");
-            let said = run(user.crash(&case, does)).expect(1).stdout;
+            let mut command = user.crash(&case, does);
+            let own = case.place.path("home/own");
+            fs::write(&own, "own").unwrap();
+            for (path, mode) in [(own.clone(), 0o644), (case.place.path("home"), 0o700)] {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+            }
+            command.env("IOSTRATA_OWN", own);
+            let said = run(command).expect(1).stdout;
             let result = fs::read(case.place.dir().join("user.json")).unwrap();
             let result: Value = serde_json::from_slice(&result).unwrap();
             assert_eq!(message(&result), says, "{user:?}");

@@ -66,30 +66,33 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     let devices: Vec<_> = DEVICES.into_iter().filter_map(device).collect();
     make_all_read_only(at(Path::new("/"))?.as_fd())?;
 
-    let mut covers = Vec::new();
+    let mut way = Way {
+        is_opened: users.is_some(),
+        covers: Vec::new(),
+    };
     // What cannot be shown is not there.
     for (path, tree) in above.iter().filter(|(path, _)| *path != Path::new("/")) {
-        show(path, tree, None, &mut covers).ok();
+        way.show(path, tree, None).ok();
     }
     dev(&devices)?;
     let shadow = users.map(|users| passwords(users.ids.root())).transpose()?;
     for path in ["/run", "/var/run"].map(Path::new) {
         if fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) {
-            covers.push(run(path)?);
+            way.covers.push(run(path)?);
         }
     }
     put(&everywhere, Path::new("/tmp"))?;
     make_read_only(own.as_fd())?;
-    show(stage, &own, stage.parent(), &mut covers)?;
+    way.show(stage, &own, stage.parent())?;
     put(&tree, &stage.join(TREE))?;
     put(&temporary, &stage.join(TEMPORARY))?;
     for (path, tree) in &below {
-        show(path, tree, None, &mut covers).ok();
+        way.show(path, tree, None).ok();
     }
     if let Some(shadow) = shadow.flatten() {
         put(&shadow, Path::new(SHADOW))?;
     }
-    for cover in covers {
+    for cover in way.covers {
         make_read_only(cover.as_fd())?;
     }
     proc()?;
@@ -211,34 +214,38 @@ fn empty(path: &Path, options: &str) -> io::Result<()> {
     Ok(mount("none", path, "tmpfs", flags, options.as_c_str())?)
 }
 
-/// Mounts a tree at its path. Directories on the way that not everybody may enter, and `hidden`, become empty ones,
-/// which are added to `covers`.
-fn show(
-    path: &Path,
-    tree: &OwnedFd,
-    hidden: Option<&Path>,
-    covers: &mut Vec<OwnedFd>,
-) -> io::Result<()> {
-    let mut way: Vec<&Path> = path.ancestors().skip(1).collect();
-    way.reverse();
-    for directory in way {
-        match fs::metadata(directory) {
-            Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir(directory)?,
-            found => {
-                let is_open = found?.permissions().mode() & 0o001 != 0;
-                if Some(directory) == hidden || !is_open {
-                    empty(directory, "mode=755,size=64k,nr_inodes=256")?;
-                    covers.push(at(directory)?);
+/// The way to what is shown.
+struct Way {
+    /// Whether directories on it that not everybody may enter become empty ones.
+    is_opened: bool,
+    /// These, which become read-only last.
+    covers: Vec<OwnedFd>,
+}
+
+impl Way {
+    /// Mounts a tree at its path. `hidden` on the way becomes empty in any case.
+    fn show(&mut self, path: &Path, tree: &OwnedFd, hidden: Option<&Path>) -> io::Result<()> {
+        let mut way: Vec<&Path> = path.ancestors().skip(1).collect();
+        way.reverse();
+        for directory in way {
+            match fs::metadata(directory) {
+                Err(error) if error.kind() == ErrorKind::NotFound => fs::create_dir(directory)?,
+                found => {
+                    let is_closed = found?.permissions().mode() & 0o001 == 0;
+                    if Some(directory) == hidden || self.is_opened && is_closed {
+                        empty(directory, "mode=755,size=64k,nr_inodes=256")?;
+                        self.covers.push(at(directory)?);
+                    }
                 }
             }
         }
-    }
-    if !path.exists() {
-        if FileType::from_raw_mode(fstat(tree)?.st_mode) == FileType::Directory {
-            fs::create_dir(path)?;
-        } else {
-            fs::write(path, "")?;
+        if !path.exists() {
+            if FileType::from_raw_mode(fstat(tree)?.st_mode) == FileType::Directory {
+                fs::create_dir(path)?;
+            } else {
+                fs::write(path, "")?;
+            }
         }
+        put(tree, path)
     }
-    put(tree, path)
 }
