@@ -34,10 +34,16 @@ def value(name, **labels):
     return samples[(f"iostrata_{name}", frozenset(labels.items()))]
 
 
+def text(file):
+    """Of a path that is no text, the bytes that are none as \\xff."""
+    hexadecimal = file.get("path_hex")
+    return bytes.fromhex(hexadecimal).decode("utf-8", "backslashreplace") if hexadecimal else file["path"]
+
+
 for path in results:
     with open(path, "rb") as file:
         result = json.load(file)
-    name = os.fsencode(path).decode("utf-8", "replace")
+    name = os.fsencode(path).decode("utf-8", "backslashreplace")
     if result["schema"] == "iostrata.trace/1":
         assert value("trace_wall_seconds", result=name) == result["wall_s"]
         assert value("trace_read_bytes", result=name) == result["bytes"]["read_bytes"]
@@ -45,7 +51,7 @@ for path in results:
             assert value("trace_calls", result=name, call=call["name"]) == call["count"]
             assert value("trace_call_seconds", result=name, call=call["name"]) == call["time_s"]
         for file in result["files"][:20]:
-            key = {"path": file["path"], "device": file["device"], "inode": str(file["inode"])}
+            key = {"path": text(file), "device": file["device"], "inode": str(file["inode"])}
             key |= {"generation": str(file["generation"]), "result": name}
             assert value("trace_file_opens", **key) == file["opens"]
             assert value("trace_file_written_bytes", **key) == file["writes"]["bytes"]
