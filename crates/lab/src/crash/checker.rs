@@ -1,6 +1,6 @@
 //! The user's checker: a command that looks at a tree, bounded in what it can do.
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use iostrata_core::crash::Sandbox;
 use iostrata_tracer::kernel::private_mounts;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::mount::{MountFlags, UnmountFlags, unmount};
 use rustix::process::{getegid, geteuid};
 
-use super::room::Ids;
+use super::room::{Ids, memory};
 use super::starter::Starter;
 use crate::engine::Launcher;
 use crate::interrupt::{Interrupt, Interrupted};
@@ -267,10 +267,12 @@ impl Drop for Stage {
 }
 
 fn mount_memory(path: &Path, bytes: u64, gains: bool) -> io::Result<()> {
-    let data = CString::new(format!("size={bytes},mode=755,nr_inodes=1m"))?;
-    let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
-    flags.set(MountFlags::NOSUID, !gains);
-    Ok(mount("none", path, "tmpfs", flags, data.as_c_str())?)
+    let flags = if gains {
+        MountFlags::empty()
+    } else {
+        MountFlags::NOSUID
+    };
+    memory(path, &format!("size={bytes},mode=755,nr_inodes=1m"), flags)
 }
 
 /// Removes a directory that a checker has worked in, however deep it has made that: it may have taken permissions away.

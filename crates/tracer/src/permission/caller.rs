@@ -81,6 +81,11 @@ fn lower() -> io::Result<()> {
 /// `PR_SET_NO_NEW_PRIVS(2const)`). Other threads have credentials of their own.
 pub fn keep_only(kept: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
+    keep(kept)
+}
+
+/// Leaves this thread only these of its capabilities; a program that it executes may gain others.
+pub fn keep(kept: CapabilitySet) -> io::Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let sets = CapabilitySets {
         effective: kept,

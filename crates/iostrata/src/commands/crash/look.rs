@@ -1,10 +1,10 @@
 //! Looks at crashed trees: by the user's command, or by the built-in rules.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{env, fs, io};
+use std::{env, fs};
 
 use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Sandbox, Seen, Stopped};
 use iostrata_core::record::Contents;
@@ -76,19 +76,14 @@ pub(super) fn checker(
         Some((found.uid(), found.gid()))
     };
     let user = options.check_user.or_else(owner);
+    let mut sees = Vec::new();
     for path in &options.check_sees {
-        if let Err(error) = fs::metadata(path) {
-            let path = path.display();
-            return Err(Failure::Usage(format!("--check-sees {path}: {error}")));
-        }
+        let found = fs::canonicalize(path);
+        sees.push(found.map_err(|error| {
+            Failure::Usage(format!("--check-sees {}: {error}", path.display()))
+        })?);
     }
-    let here = || -> io::Result<Vec<PathBuf>> {
-        let asked = options.check_sees.iter().map(fs::canonicalize);
-        let mut all: Vec<PathBuf> = asked.collect::<io::Result<_>>()?;
-        all.extend(env::current_dir().into_iter().chain(env::current_exe()));
-        Ok(all)
-    };
-    let mut sees = here().map_err(|error| cannot("find this directory", &error))?;
+    sees.extend(env::current_dir().into_iter().chain(env::current_exe()));
     sees.extend(checks.lists.iter().cloned());
     let checker = Checker {
         command: command.to_owned(),

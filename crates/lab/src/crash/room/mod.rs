@@ -12,17 +12,19 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use iostrata_tracer::kernel::{deny_calls, inherit_standard_only, turn_on_loopback};
+use iostrata_tracer::permission::caller::keep;
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit, umask,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, LinkNameSpaceType, clear_ambient_capability_set,
-    move_into_link_name_space, remove_capability_from_bounding_set, set_capabilities,
-    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, LinkNameSpaceType, clear_ambient_capability_set, move_into_link_name_space,
+    remove_capability_from_bounding_set, set_no_new_privs, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
 };
 
 pub(super) use ids::Ids;
+pub(super) use mounts::memory;
 
 /// Processes and threads of a checker, all together.
 const MOST_PROCESSES: u64 = 1024;
@@ -48,8 +50,7 @@ pub(super) struct Users {
 }
 
 /// Shuts this process into a room, in namespaces that are its own already; it is the first process there. Of what others
-/// may not reach outside it sees these paths. Gives
-/// the file for what it says.
+/// may not reach outside it sees these paths. Gives the file for what it says.
 pub(super) fn enter(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> io::Result<File> {
     // Where memory is short, it is the checker that ends (proc_pid_oom_score_adj(5)).
     fs::write("/proc/self/oom_score_adj", "1000").ok();
@@ -95,15 +96,7 @@ fn give_up_privileges() -> io::Result<()> {
     } else {
         CapabilitySet::empty()
     };
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: kept,
-            permitted: kept,
-            inheritable: CapabilitySet::empty(),
-        },
-    )?;
-    Ok(())
+    keep(kept)
 }
 
 /// Never above what is allowed already.

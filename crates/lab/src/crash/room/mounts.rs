@@ -1,5 +1,6 @@
 //! What is mounted in a room.
 
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -12,7 +13,6 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change,
     move_mount, open_tree,
 };
-
 use rustix::process::Uid;
 
 use super::super::checker::{SAID, TEMPORARY, TREE};
@@ -209,8 +209,13 @@ fn put(tree: &OwnedFd, path: &Path) -> io::Result<()> {
 }
 
 fn empty(path: &Path, options: &str) -> io::Result<()> {
-    let options = std::ffi::CString::new(options)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    memory(path, options, MountFlags::NOSUID)
+}
+
+/// Mounts a tmpfs without devices.
+pub(in crate::crash) fn memory(path: &Path, options: &str, flags: MountFlags) -> io::Result<()> {
+    let options = CString::new(options)?;
+    let flags = flags | MountFlags::NODEV;
     Ok(mount("none", path, "tmpfs", flags, options.as_c_str())?)
 }
 
