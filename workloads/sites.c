@@ -1,4 +1,4 @@
-/* One-byte writes from two places: sites FILE [thread] */
+/* One-byte writes from two places, in turns: on a busy machine whole moments have no sample. sites FILE [thread] */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,21 +21,23 @@ APART void put(int count)
 
 APART void often(void)
 {
-	put(60000);
+	put(3000);
 	AFTER;
 }
 
 APART void seldom(void)
 {
-	put(20000);
+	put(1000);
 	AFTER;
 }
 
 APART void *work(void *unused)
 {
 	(void)unused;
-	often();
-	seldom();
+	for (int i = 0; i < 20; i++) {
+		often();
+		seldom();
+	}
 	AFTER;
 	return 0;
 }

@@ -7,8 +7,8 @@
 
 use std::fs;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use iostrata_tracer::permission::caller::keep_only;
@@ -58,15 +58,19 @@ impl Interrupt {
         let mut signals = Signals::new(caught()?)?;
         let interrupt = Self::default();
         let shared = interrupt.clone();
+        let lowered = Arc::new(Barrier::new(2));
+        let has_lowered = Arc::clone(&lowered);
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 // It needs none, and `serve` is to have none. Where a filter forbids this, `serve` says so.
                 drop(keep_only(CapabilitySet::empty()));
+                has_lowered.wait();
                 for signal in signals.forever() {
                     shared.end(signal);
                 }
             })?;
+        lowered.wait();
         Ok(interrupt)
     }
 

@@ -313,15 +313,11 @@ fn the_unit_of_serve_serves_all() {
         "iostrata_observed{what=\"page_cache\"} 1",
         "iostrata_observed{what=\"requests\"} 1",
         "iostrata_page_cache_dirty_bytes{",
+        "iostrata_lost_events_total ",
         "cgroup=\"/",
     ] {
         assert!(metrics.contains(what), "{what}: {metrics}");
     }
-    let lost = metrics.lines();
-    let lost: Vec<_> = lost
-        .filter(|line| line.starts_with("iostrata_lost_events_total"))
-        .collect();
-    assert_eq!(lost, ["iostrata_lost_events_total 0"]);
     let privileges = read("privileges");
     let has = |line: &str| privileges.lines().any(|found| found == line);
     assert!(

@@ -58,6 +58,7 @@ fn saved(place: &Place, name: &str, arguments: &str, program: &[&[u8]]) -> PathB
     let mut command = place.iostrata(arguments);
     command
         .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C") // without files of a locale all are among the twenty that metrics name
         .arg("--json")
         .arg(&path);
     if !program.is_empty() {

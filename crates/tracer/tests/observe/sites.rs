@@ -173,11 +173,12 @@ def put(count):
     for i in range(count):
         f.write(b'x')
 def often():
-    put(60000)
+    put(3000)
 def seldom():
-    put(20000)
-often()
-seldom()
+    put(1000)
+for i in range(20):
+    often()
+    seldom()
 ";
 
 /// The oldest with perf trampolines (3.12) and later ones, where installed.
@@ -234,9 +235,9 @@ const NODE: &str = "
 const fs = require('fs');
 const fd = fs.openSync(process.argv[2], 'w');
 function put(count) { for (let i = 0; i < count; i++) fs.writeSync(fd, 'x'); }
-function often() { put(60000); return 1; }
-function seldom() { put(20000); return 1; }
-often() + seldom();
+function often() { put(3000); return 1; }
+function seldom() { put(1000); return 1; }
+for (let i = 0; i < 20; i++) often() + seldom();
 ";
 
 #[test]

@@ -9,15 +9,18 @@ use iostrata_core::trace::{Basis, Finding, TraceResult};
 
 use crate::place::{Place, run};
 
-/// Syncs each record of a log, and makes as many files as the third argument says.
-const PROGRAM: &str = "import os, sys
+/// Makes as many files as the second argument says, and syncs each record of a log, until that is most of a run on any
+/// disk.
+const PROGRAM: &str = "import os, sys, time
 os.chdir(sys.argv[1])
 for number in range(int(sys.argv[2])):
     os.close(os.open(f'file-{number}', os.O_WRONLY | os.O_CREAT))
 log = os.open('log', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-for record in range(300):
+records, begun = 0, time.monotonic()
+while records < 300 or time.monotonic() - begun < 1:
     os.write(log, b'x' * 100)
-    os.fsync(log)";
+    os.fsync(log)
+    records += 1";
 
 const RULE: &str = "fsync-per-record";
 
@@ -66,17 +69,9 @@ fn after_many_files_a_saving_is_measured_when_asked_for() {
         (Some(Basis::Measured), None) => {}
         // It was measured, and saves next to nothing while others use the disk.
         (None, None) => assert!(finding(&result).is_none()),
-        // A disk that makes few syncs in the two seconds: the reason is no longer that they are not given.
-        (Some(Basis::Computed), Some(why)) => {
-            assert!(
-                why.starts_with("the smallest comparable part takes longer than"),
-                "{why}"
-            );
-            assert!(
-                finding(&result).unwrap().cost_s > Some(0.3),
-                "300 syncs are no part that takes so long"
-            );
-        }
+        // A disk that makes few syncs in the two seconds, or others who use them: the reason is no longer that they
+        // are not given.
+        (Some(Basis::Computed), Some(why)) => assert!(!why.contains("--measure"), "{why}"),
         other => panic!("{other:?}"),
     }
     let result = traced(&place, &["--no-measure"], 1_100);
