@@ -77,7 +77,7 @@ pub struct TraceResult {
     /// Running processes that iostrata attached to; `null` when it started the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attached: Option<Attached>,
-    /// Exit code; `null` if a signal ended it, or it was attached to and is still running.
+    /// Exit code; `null` if a signal ended it, or it was attached to.
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     /// Its start, or the time of attaching, nanoseconds of `CLOCK_MONOTONIC`: the clock of the

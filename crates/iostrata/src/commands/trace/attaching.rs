@@ -19,6 +19,8 @@ const LISTED: usize = 4096;
 /// The request, resolved to processes and groups.
 pub(super) struct Attachment {
     asked: Vec<Asked>,
+    /// As `/proc` shows it at the start; the options if more than one process was requested.
+    pub(super) command: Vec<String>,
     pub(super) processes: Vec<u32>,
     names: Vec<Vec<u8>>,
     pub(super) groups: Vec<Group>,
@@ -45,6 +47,7 @@ pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
     }
     let mut target = Attachment {
         asked: Vec::new(),
+        command: Vec::new(),
         processes: options.pid.clone(),
         names: options
             .name
@@ -74,7 +77,25 @@ pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
     }
     target.find();
     target.check_somebody()?;
+    target.command = target
+        .only_process()
+        .map_or_else(|| target.options(), command_of);
     Ok(Some(target))
+}
+
+fn command_of(process: u32) -> Vec<String> {
+    let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let words = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty());
+    let words: Vec<String> = words
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    if !words.is_empty() {
+        return words;
+    }
+    // A process whose first thread has ended has no command line; ps(1) shows its name so.
+    vec![format!("[{}]", name_of(process))]
 }
 
 impl Attachment {
@@ -272,7 +293,7 @@ impl Attachment {
     }
 
     /// In place of a command line: the options as typed.
-    pub(super) fn options(&self) -> Vec<String> {
+    fn options(&self) -> Vec<String> {
         let option = |asked: &Asked| {
             let name = match asked.by {
                 AskedBy::Pid => "-p",

@@ -60,26 +60,12 @@ pub(super) fn assemble(
     Ok(joined.unwrap_or_else(|| join(RawEvidence::default(), Seen::default(), facts)))
 }
 
-/// As typed, or as `/proc` shows it; the options if more than one process was requested.
+/// As typed, or that of the process.
 fn command(options: &Trace, target: Option<&Attachment>) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match target.map(|target| (target, target.only_process())) {
-        None => {
-            let words = options.command.iter();
-            words.map(|word| text(word.as_bytes())).collect()
-        }
-        Some((target, None)) => target.options(),
-        Some((_, Some(pid))) => {
-            let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            let line = read("cmdline");
-            let words = line.split(|byte| *byte == 0);
-            let words: Vec<String> = words.filter(|word| !word.is_empty()).map(text).collect();
-            if !words.is_empty() {
-                return words;
-            }
-            // A process whose first thread has ended has no command line; ps(1) shows its name so.
-            let name = text(&read("comm"));
-            vec![format!("[{}]", name.trim_end())]
-        }
-    }
+    let typed = || {
+        let words = options.command.iter();
+        words.map(|word| text(word.as_bytes())).collect()
+    };
+    target.map_or_else(typed, |target| target.command.clone())
 }

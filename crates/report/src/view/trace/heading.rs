@@ -2,7 +2,7 @@
 
 use iostrata_core::environment::Backend;
 use iostrata_core::noun::counted;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{TaskRow, TraceResult};
 
 use super::View;
 use crate::format::{self, beginning, in_line};
@@ -81,7 +81,12 @@ fn end(result: &TraceResult) -> String {
             None => format!("ended by signal {signal}"),
         },
         (Some(code), None) => format!("exit {code}"),
-        (None, None) if result.adopted.is_some() => "still running".to_owned(),
+        (None, None) if result.adopted.is_some() => {
+            let its = |task: &&TaskRow| Some(task.process) == result.adopted;
+            let mut its = result.tasks.iter().filter(its);
+            let lives = its.any(|task| task.ended_s.is_none());
+            if lives { "still running" } else { "ended" }.to_owned()
+        }
         (None, None) if result.is_attached() => "attached".to_owned(),
         (None, None) => "end not observed".to_owned(),
     }

@@ -285,7 +285,10 @@ fn what_may_be_others_is_a_range_and_no_amplification() {
 
 #[test]
 fn every_end_is_told() {
-    let mut result = empty();
+    let mut result = TraceResult {
+        tasks: full().tasks,
+        ..empty()
+    };
     let mut end = |exit_code, signal, adopted| {
         (result.exit_code, result.signal, result.adopted) = (exit_code, signal, adopted);
         summary(&result, 200).lines().nth(2).unwrap().to_owned()
@@ -295,9 +298,10 @@ fn every_end_is_told() {
     assert!(end(None, Some(64), None).contains(" · ended by signal 64 · "));
     assert!(end(None, Some(-1), None).contains(" · ended by signal -1 · "));
     assert!(
-        end(None, None, Some(42))
-            .starts_with("process 42 (./app --fast 'two words') · 4.20 s · still running")
+        end(None, None, Some(1302))
+            .starts_with("process 1302 (./app --fast 'two words') · 4.20 s · still running")
     );
+    assert!(end(None, None, Some(1300)).contains(" · ended · "));
     assert!(end(None, None, None).contains(" · end not observed · "));
 }
 
