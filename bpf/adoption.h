@@ -5,6 +5,7 @@
  * moment. A claim decides: whichever program makes it first marks the task, and a task that ends
  * before it is marked never is. */
 #pragma once
+#include "permits.h"
 #include "wanted.h"
 
 /* include/linux/sched.h: set before sched_process_exit (do_exit, kernel/exit.c). */
@@ -146,6 +147,8 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	__u64 *claim = claim_to(task);
 	struct task_state *state;
 
+	if (is_forbidden(number(task)))
+		return 0;
 	if (!claim || __sync_val_compare_and_swap(claim, CLAIM_NONE, CLAIM_TAKEN) != CLAIM_NONE)
 		return 0;
 	state = new_state(task);
@@ -159,7 +162,9 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	state->parent = parent_of(task);
 	begin(state, task);
 	change_alive(1);
-	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN)
+	/* Once more: it may have executed a program before its state was there to be seen. */
+	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN &&
+	    !is_forbidden(number(task)))
 		return state;
 	if (take_over(state, (__u64)task)) {
 		change_alive(-1);

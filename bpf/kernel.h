@@ -230,10 +230,42 @@ struct file {
 	struct inode *f_inode;
 	struct address_space *f_mapping;
 };
+/* include/linux/uidgid_types.h */
+typedef struct {
+	__u32 val;
+} kuid_t;
+typedef struct {
+	__u32 val;
+} kgid_t;
+typedef struct {
+	__u64 val; /* before Linux 6.3 two halves, in an array */
+} kernel_cap_t;
+struct user_namespace {
+	struct user_namespace *parent;
+	kuid_t owner;
+};
+struct cred {
+	kuid_t uid;
+	kgid_t gid;
+	kuid_t suid;
+	kgid_t sgid;
+	kuid_t euid;
+	kgid_t egid;
+	kernel_cap_t cap_permitted;
+	struct user_namespace *user_ns;
+};
 struct mm_struct {
 	struct file *exe_file;
 	unsigned long arg_start;
 	unsigned long exec_vm;
+	unsigned long flags; /* before Linux 6.18 */
+	struct user_namespace *user_ns;
+};
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+struct mm_struct___since_6_18 {
+	mm_flags_t flags;
 };
 struct fs_struct {
 	struct path root;
@@ -286,7 +318,6 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 struct bpf_local_storage;
-struct cred;
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned long stack_canary;
@@ -299,8 +330,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct list_head children;
 	struct task_struct *group_leader;
-	const struct cred *real_cred;
-	const struct cred *cred;
+	struct cred *real_cred;
+	struct cred *cred;
 	struct pid *thread_pid;
 	struct signal_struct *signal;
 	struct mm_struct *mm;

@@ -32,6 +32,9 @@ static __always_inline void know_observer(void)
 	known->level = READ(pid, level);
 	number = number_at(pid, known->level);
 	known->namespace = (__u64)READ(number, ns);
+	known->users = (__u64)READ(task, real_cred, user_ns);
+	known->uid = READ(task, real_cred, uid.val);
+	known->gid = READ(task, real_cred, gid.val);
 }
 
 /* What iostrata does is never the tree's. */

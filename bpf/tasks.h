@@ -144,14 +144,19 @@ int BPF_PROG(executed, struct task_struct *task)
 #endif
 	if (known)
 		__sync_fetch_and_add(&known->executed, 1);
-	if (!HISTORY)
-		return 0;
 	/* Its pages are used without a call that opens it. */
-	program = BPF_CORE_READ(task, mm, exe_file); /* a number for the verifier */
-	if (program) {
-		identify(READ(program, f_inode), &key);
-		name_file((__u64)program, &key);
+	if (HISTORY) {
+		program = BPF_CORE_READ(task, mm, exe_file); /* a number for the verifier */
+		if (program) {
+			identify(READ(program, f_inode), &key);
+			name_file((__u64)program, &key);
+		}
 	}
+#ifndef TOP
+	/* Credentials and memory are those of the program (begin_new_exec, fs/exec.c). The task goes on, unobserved. */
+	if (is_forbidden(number(task)) && settle(state, (__u64)task, task, 0))
+		give_up(state, task);
+#endif
 	return 0;
 }
 

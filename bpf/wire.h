@@ -311,12 +311,19 @@ struct config {
 	__u32 adoption;        /* enum adoption */
 	__u32 ends;            /* what still lives is to hand over its sums, too */
 	__u32 wants;           /* WANTS_*: who belongs to the tree besides the root */
-	__u32 wants_pad;
+	__u32 asks;            /* of each task, whether the user may trace it */
+	__u64 capabilities;    /* that the user has without those of iostrata's file */
 };
 
 /* Entries of wanted_groups and wanted_names, and of joined. */
 #define WANTED 1024
 #define JOINED 4096
+
+/* Entries of forbidden. */
+#define FORBIDDEN 4096
+
+/* include/linux/user_namespace.h: at most so many lie in one another (create_user_ns). */
+#define USER_NAMESPACES 32
 
 enum wants {
 	WANTS_ROOTS = 1,  /* processes of wanted_roots, */
@@ -349,6 +356,11 @@ struct joined {
 	char name[16];
 };
 
+/* A process that the user may not trace, by joined_key without a thread. */
+struct forbidden {
+	char name[16];
+};
+
 /* Progress of the start of a session. */
 enum adoption {
 	ADOPTION_OVER,
@@ -375,6 +387,9 @@ struct observer {
 	__u64 gone;      /* ... and those of which only the state was */
 	__u64 moved;     /* threads that were moved into a control group with the first of their process */
 	__u64 unlisted;  /* tasks that joined, and found no room in the table */
+	__u64 users;     /* the user namespace of the user who observes, */
+	__u32 uid;       /* ... and the ids, */
+	__u32 gid;       /* ... by the first namespace */
 };
 
 enum event_kind {

@@ -89,6 +89,7 @@ pub enum Countable {
     FileNames,
     FilePaths,
     FilesWithoutRow,
+    ForbiddenProcesses,
     ForeignCalls,
     HiddenCalls,
     HistorySteps,
@@ -401,6 +402,8 @@ pub enum Reason {
     FileCapabilities,
     FollowingNeedsEbpf,
     MayNotTrace,
+    /// The programs that have them, each once.
+    OtherPrivileges(Vec<String>),
     ProcessIoDenied,
     TracedWithoutPrivileges,
     TracingDenied,

@@ -156,6 +156,7 @@ fn noun(of: Countable) -> &'static str {
         Countable::FileNames => "# name[|s] of [a file|files]",
         Countable::FilePaths => "paths of # file[|s]",
         Countable::FilesWithoutRow => "# file[|s] listed separately",
+        Countable::ForbiddenProcesses => "# process[|es] that [is|are] not permitted",
         Countable::ForeignCalls => "# system call[|s] of [a 32-bit program|32-bit programs]",
         Countable::HiddenCalls => "# call[|s] on [a file|files]",
         Countable::HistorySteps => "# step[|s] of the history",
@@ -502,6 +503,15 @@ pub fn reason(why: &Reason) -> Words {
              others needs eBPF and a user who may trace all processes (root, CAP_SYS_PTRACE)"
         }
         Reason::MayNotTrace => "this user may not trace them",
+        Reason::OtherPrivileges(programs) => {
+            const FIRST: usize = 8;
+            let (first, more) = programs.split_at(programs.len().min(FIRST));
+            return format!(
+                "this user may not trace {}; what they did before is counted",
+                first_of(first, more.len() as u64)
+            )
+            .into();
+        }
         Reason::ProcessIoDenied => "the kernel does not show their /proc/PID/io to this user",
         Reason::TracedWithoutPrivileges => {
             "a program traced without privileges gains none through set-user-ID or file \

@@ -48,6 +48,7 @@ use iostrata_core::halves::at_once;
 use iostrata_core::observe::{Observation, ObserveError, Observer, Stream as Streams};
 
 use crate::failure::{self, survive};
+use crate::permission::caller;
 use crate::record::{Recording, Unfinished};
 use adoption::Looks;
 use aya::maps::MapError;
@@ -244,6 +245,8 @@ impl EbpfObserver {
             stream_calls: u32::from(stream.calls),
             stream_requests: u32::from(stream.requests),
             end_io: self.object.end_io,
+            asks: u32::from(caller::must_hold_back()),
+            capabilities: caller::own_capabilities(),
             ..Config::default()
         };
         // Programs that were never attached have skipped nothing, and asking takes two milliseconds.

@@ -23,8 +23,8 @@ use super::stream::{cause, file_id, phase};
 use super::sums::{Called, Pages, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
-    LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals, USES, UseKey, loss,
-    using,
+    Forbidden, JoinedKey, LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals,
+    USES, UseKey, loss, using,
 };
 use super::{adoption, aio, calls, moments, uring, wanted};
 
@@ -92,7 +92,32 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = counted.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     let known = known(ebpf)?;
     let ends = adoption::not_told(&known, alive(ebpf)?);
-    Ok(counted.chain(ends).chain(wanted::late(&known)).collect())
+    let others = [wanted::late(&known), forbidden(ebpf)?];
+    Ok(counted
+        .chain(ends)
+        .chain(others.into_iter().flatten())
+        .collect())
+}
+
+/// Processes that the user may not trace.
+fn forbidden(ebpf: &Ebpf) -> Result<Option<Gap>, MapError> {
+    let mut found = Vec::new();
+    each(
+        map(ebpf, "forbidden")?,
+        |key: &JoinedKey, program: &Forbidden| {
+            found.push((key.started, wanted::text(&program.name)));
+        },
+    )?;
+    found.sort();
+    let count = found.len() as u64;
+    let mut programs: Vec<String> = Vec::new();
+    for (_, program) in found {
+        if !programs.contains(&program) {
+            programs.push(program);
+        }
+    }
+    let why = Reason::OtherPrivileges(programs);
+    Ok(Gap::counted(count, Countable::ForbiddenProcesses, why))
 }
 
 /// io_uring operations on files that have not ended.
@@ -339,6 +364,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<UseKey, u8>(ebpf, "uses")?;
     clear_hash::<u64, u32>(ebpf, "submitted")?;
     clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
+    clear_hash::<JoinedKey, Forbidden>(ebpf, "forbidden")?;
     moments::clear(ebpf, last.started_ns)?;
     Array::<_, u64>::try_from(map_mut(ebpf, "alive")?)?.set(0, 0, 0)?;
     zero::<u64>(ebpf, "losses", LOSSES, 0)

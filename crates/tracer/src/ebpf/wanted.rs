@@ -133,13 +133,18 @@ fn joiner(key: &JoinedKey, how: &wire::Joined) -> Joiner {
         joined_by::MOVE => Joined::Move,
         _ => Joined::Exec,
     };
-    let name = how.name.split(|byte| *byte == 0).next().unwrap_or_default();
     Joiner {
         process: u32::try_from(key.numbers >> 32).unwrap_or(NOBODY),
-        name: String::from_utf8_lossy(name).into_owned(),
+        name: text(&how.name),
         by: by.map(|(_, by)| by).collect(),
         joined,
     }
+}
+
+/// The name of a thread.
+pub(super) fn text(comm: &[u8; 16]) -> String {
+    let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Calls that the other threads of a moved process made until they were found.

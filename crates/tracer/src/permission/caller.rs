@@ -24,6 +24,11 @@ pub fn is_raised() -> bool {
     is_secure != 0 && !getuid().is_root()
 }
 
+/// Those that the user has without the program file, a bit each (include/uapi/linux/capability.h).
+pub(crate) fn own_capabilities() -> u64 {
+    capabilities(None).map_or(0, |sets| own(sets).bits())
+}
+
 /// Whether the programs that it starts must not gain privileges either: their observer may not have
 /// those privileges.
 pub fn must_hold_back() -> bool {

@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod processes;
+mod raised;
 mod refused;
 
 use std::fs::{self, File};
@@ -88,26 +89,31 @@ struct Observing {
     dir: tempfile::TempDir,
 }
 
-fn trace(dir: &Path, arguments: &[&str]) -> Command {
-    let mut trace = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+fn trace(mut iostrata: Command, dir: &Path, arguments: &[&str]) -> Command {
+    let trace = &mut iostrata;
     trace.args(["trace", "--no-measure", "--no-save", "--json"]);
     trace.arg(dir.join("result.json")).args(arguments);
     trace
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(File::create(dir.join("said")).unwrap());
-    trace
+    iostrata
 }
 
 impl Observing {
     #[track_caller]
     fn begin(arguments: &[&str]) -> Self {
-        let dir = place();
-        let program = Running(trace(dir.path(), arguments).spawn().unwrap());
+        let (dir, iostrata) = (place(), Command::new(env!("CARGO_BIN_EXE_iostrata")));
+        Self::of(trace(iostrata, dir.path(), arguments), dir)
+    }
+
+    #[track_caller]
+    fn of(mut command: Command, dir: tempfile::TempDir) -> Self {
+        let program = Running(command.spawn().unwrap());
         let mut observing = Self { program, dir };
         until(|| {
             let ended = observing.program.0.try_wait().unwrap();
-            assert!(ended.is_none(), "{arguments:?}: {}", observing.said());
+            assert!(ended.is_none(), "{command:?}: {}", observing.said());
             let said = observing.said();
             said.contains("observing ").then_some(()).ok_or(said)
         });

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::{Group, trace};
 use crate::traced::place;
@@ -10,7 +10,11 @@ use crate::traced::place;
 #[track_caller]
 fn refused(arguments: &[&str]) -> String {
     let dir = place();
-    let mut trace = trace(dir.path(), arguments);
+    let mut trace = trace(
+        Command::new(env!("CARGO_BIN_EXE_iostrata")),
+        dir.path(),
+        arguments,
+    );
     let output = trace.stderr(Stdio::piped()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{text}");
