@@ -37,12 +37,14 @@ static __always_inline bool is_owner(struct observer *user, struct user_namespac
 
 static __always_inline __u64 dumpable_by(struct mm_struct *memory)
 {
-	__u64 flags = 0;
+	__u64 flags = 0, word;
 
 	if (HAS(struct mm_struct, flags))
 		flags = READ(memory, flags);
-	else if (HAS(struct mm_struct___since_6_18, flags))
-		flags = WORD_OF(struct mm_struct___since_6_18, memory, flags);
+	else if (HAS(struct mm_struct___since_6_18, flags)) {
+		word = WORD_OF(struct mm_struct___since_6_18, memory, flags);
+		flags = number((void *)word); /* of another field for the verifier, a pointer */
+	}
 	return flags & DUMPABLE;
 }
 
@@ -53,6 +55,7 @@ static __always_inline bool may_trace(struct task_struct *task, struct observer 
 	struct mm_struct *memory = READ(task, mm);
 	struct user_namespace *users = READ(its, user_ns);
 	bool is_own_namespace;
+	__u64 permitted;
 
 	if (!its || !memory)
 		return 0;
@@ -67,8 +70,8 @@ static __always_inline bool may_trace(struct task_struct *task, struct observer 
 	/* cap_ptrace_access_check, security/commoncap.c */
 	if ((__u64)users != user->users)
 		return is_own_namespace;
-	return !(word_at((__u64)its + bpf_core_field_offset(struct cred, cap_permitted)) &
-		 ~c->capabilities);
+	permitted = word_at(ADDRESS_OF(struct cred, its, cap_permitted));
+	return !(number((void *)permitted) & ~c->capabilities);
 }
 
 /* Whether the task must not be observed; it is noted then. */

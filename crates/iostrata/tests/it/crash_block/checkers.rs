@@ -68,6 +68,25 @@ fn one_that_fills_its_disk() {
 }
 
 #[test]
+fn one_that_gains_privileges_where_it_may() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let mut install = Command::new("install");
+    install.args(["-m", "4755", "/usr/bin/id"]);
+    assert!(install.arg(case.dir.join("id")).status().unwrap().success());
+    let check = "[ -s f ] || { ./id -u; exit 1; }";
+    let other = ["--check-user", "1000:1000", "--check", check];
+    for (options, says) in [(&["--check-suid"][..], "0"), (&[], "1000")] {
+        let options = [options, &other].concat();
+        let result = case.crash(("ext4", "fsync"), &options, "echo new > f", 1);
+        assert_has(&result, "prefix", says, "");
+    }
+    case.place.assert_nothing_left();
+}
+
+#[test]
 fn one_that_calls_the_network() {
     if !is_root("block mode") {
         return;
