@@ -141,13 +141,19 @@ static __always_inline bool is_marked_at_its_end(struct task_struct *task)
 	return 1;
 }
 
+/* What iostrata has started is a part of iostrata, with its capabilities, until it executes the program. */
+static __always_inline bool is_shut_out(struct task_struct *task)
+{
+	return wants(configuration(), WANTS_ROOTS) && is_forbidden(number(task));
+}
+
 /* Marks an unmarked task, unless it has ended. Returns its state then. */
 static __always_inline struct task_state *mark(struct task_struct *task)
 {
 	__u64 *claim = claim_to(task);
 	struct task_state *state;
 
-	if (is_forbidden(number(task)))
+	if (is_shut_out(task))
 		return 0;
 	if (!claim || __sync_val_compare_and_swap(claim, CLAIM_NONE, CLAIM_TAKEN) != CLAIM_NONE)
 		return 0;
@@ -164,7 +170,7 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	change_alive(1);
 	/* Once more: it may have executed a program before its state was there to be seen. */
 	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN &&
-	    !is_forbidden(number(task)))
+	    !is_shut_out(task))
 		return state;
 	if (take_over(state, (__u64)task)) {
 		change_alive(-1);

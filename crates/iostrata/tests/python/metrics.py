@@ -35,9 +35,10 @@ def value(name, **labels):
 
 
 def text(file):
-    """Of a path that is no text, the bytes that are none as \\xff."""
+    """Of a path that is no text, the bytes that are none as \\xff; what acts on a terminal as \\u{d}."""
     hexadecimal = file.get("path_hex")
-    return bytes.fromhex(hexadecimal).decode("utf-8", "backslashreplace") if hexadecimal else file["path"]
+    path = bytes.fromhex(hexadecimal).decode("utf-8", "backslashreplace") if hexadecimal else file["path"]
+    return "".join(f"\\u{{{ord(char):x}}}" if char < " " and char != "\n" else char for char in path)
 
 
 for path in results:
