@@ -144,7 +144,7 @@ static __always_inline bool is_marked_at_its_end(struct task_struct *task)
 /* What iostrata has started is a part of iostrata, with its capabilities, until it executes the program. */
 static __always_inline bool is_shut_out(struct task_struct *task)
 {
-	return wants(configuration(), WANTS_ROOTS) && is_forbidden(number(task));
+	return wants(configuration(), WANTS_ROOTS) && is_forbidden(number(task), 0);
 }
 
 /* Marks an unmarked task, unless it has ended. Returns its state then. */
@@ -265,6 +265,7 @@ int adopt(struct bpf_iter__task *ctx)
 		known->gone = 0;
 		known->moved = 0;
 		known->unlisted = 0;
+		known->raised = 0;
 	}
 	if (!task || c->adoption < ADOPTION_RUNS || (task->flags & PF_EXITING) ||
 	    !is_wanted(task, c))

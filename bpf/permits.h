@@ -9,7 +9,7 @@
 #define DUMPABLE 3
 #define DUMPABLE_BY_USER 1
 
-/* Whom the user was not permitted to trace (any longer), by what they had executed. */
+/* Whom the user may not trace, by what they execute. */
 struct {
 	__uint(type, MAP_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -75,13 +75,13 @@ static __always_inline bool may_trace(struct task_struct *task, struct observer 
 }
 
 /* Whether the task must not be observed; it is noted then. */
-APART int is_forbidden(__u64 address)
+APART int is_forbidden(__u64 address, __u32 was_observed)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	struct observer *user = observer();
 	struct config *c = configuration();
 	struct joined_key key = {};
-	struct forbidden program = {};
+	struct forbidden program = { .was_observed = was_observed };
 	struct task_struct *leader;
 	long error;
 
@@ -92,7 +92,7 @@ APART int is_forbidden(__u64 address)
 	key.numbers = process_of(task);
 	bpf_probe_read_kernel(program.name, sizeof program.name, leader->comm);
 	error = bpf_map_update_elem(&forbidden, &key, &program, BPF_NOEXIST);
-	if (error && error != -17 /* EEXIST */)
-		lose(LOSS_TASKS);
+	if (error && error != -17 /* EEXIST */ && was_observed)
+		__sync_fetch_and_add(&user->raised, 1);
 	return 1;
 }

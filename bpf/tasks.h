@@ -154,7 +154,7 @@ int BPF_PROG(executed, struct task_struct *task)
 	}
 #ifndef TOP
 	/* Credentials and memory are those of the program (begin_new_exec, fs/exec.c). The task goes on, unobserved. */
-	if (is_forbidden(number(task)) && settle(state, (__u64)task, task, 0))
+	if (is_forbidden(number(task), 1) && settle(state, (__u64)task, task, bpf_ktime_get_ns()))
 		give_up(state, task);
 #endif
 	return 0;

@@ -359,6 +359,7 @@ struct joined {
 /* A process that the user may not trace, by joined_key without a thread. */
 struct forbidden {
 	char name[16];
+	__u64 was_observed; /* until it executed the program */
 };
 
 /* Progress of the start of a session. */
@@ -387,6 +388,7 @@ struct observer {
 	__u64 gone;      /* ... and those of which only the state was */
 	__u64 moved;     /* threads that were moved into a control group with the first of their process */
 	__u64 unlisted;  /* tasks that joined, and found no room in the table */
+	__u64 raised;    /* processes that were observed, and found no room in forbidden */
 	__u64 users;     /* the user namespace of the user who observes, */
 	__u32 uid;       /* ... and the ids, */
 	__u32 gid;       /* ... by the first namespace */

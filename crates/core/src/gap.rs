@@ -105,6 +105,7 @@ pub enum Countable {
     PayloadEvents,
     PlacesInOrder,
     ReadOffsets,
+    RaisedProcesses,
     RefusedThreads,
     RequestEnds,
     RingNameOperations,
@@ -402,8 +403,7 @@ pub enum Reason {
     FileCapabilities,
     FollowingNeedsEbpf,
     MayNotTrace,
-    /// The programs that have them, each once.
-    OtherPrivileges(Vec<String>),
+    OtherPrivileges(Vec<Raised>),
     ProcessIoDenied,
     TracedWithoutPrivileges,
     TracingDenied,
@@ -596,6 +596,14 @@ impl Gap {
     pub fn counted(count: u64, of: Countable, why: Reason) -> Option<Self> {
         (count > 0).then(|| Self::new(Missing::Count { count, of }, why))
     }
+}
+
+/// A process that executed a program with which the user may not trace it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Raised {
+    pub process: u32,
+    /// The name of its thread then.
+    pub program: String,
 }
 
 /// Turns the two parts of a gap into words.

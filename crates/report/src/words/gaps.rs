@@ -3,7 +3,7 @@
 use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::figures::duration;
 use iostrata_core::gap::{
-    Countable, Difference, Exit, Listed, Missing, NotFollowed, Others, Reason, TargetPart,
+    Countable, Difference, Exit, Listed, Missing, NotFollowed, Others, Raised, Reason, TargetPart,
 };
 use iostrata_core::noun::counted;
 
@@ -156,7 +156,9 @@ fn noun(of: Countable) -> &'static str {
         Countable::FileNames => "# name[|s] of [a file|files]",
         Countable::FilePaths => "paths of # file[|s]",
         Countable::FilesWithoutRow => "# file[|s] listed separately",
-        Countable::ForbiddenProcesses => "# process[|es] that [is|are] not permitted",
+        Countable::ForbiddenProcesses => {
+            "# process[|es] that ran before, with other privileges than this user"
+        }
         Countable::ForeignCalls => "# system call[|s] of [a 32-bit program|32-bit programs]",
         Countable::HiddenCalls => "# call[|s] on [a file|files]",
         Countable::HistorySteps => "# step[|s] of the history",
@@ -176,6 +178,7 @@ fn noun(of: Countable) -> &'static str {
         Countable::PayloadEvents => "# event[|s] with payload",
         Countable::PlacesInOrder => "# place[|s] in the order",
         Countable::ReadOffsets => "# offset[|s] of [a read|reads]",
+        Countable::RaisedProcesses => "the rest of # process[|es]",
         Countable::RefusedThreads => "# thread[|s] of the process's descendants",
         Countable::RequestEnds => "# end[|s] of [a request|requests]",
         Countable::RingNameOperations => "# io_uring operation[|s] on names",
@@ -503,11 +506,18 @@ pub fn reason(why: &Reason) -> Words {
              others needs eBPF and a user who may trace all processes (root, CAP_SYS_PTRACE)"
         }
         Reason::MayNotTrace => "this user may not trace them",
-        Reason::OtherPrivileges(programs) => {
+        Reason::OtherPrivileges(raised) => {
             const FIRST: usize = 8;
+            let mut programs: Vec<String> = Vec::new();
+            for Raised { program, .. } in raised {
+                if !programs.contains(program) {
+                    programs.push(program.clone());
+                }
+            }
             let (first, more) = programs.split_at(programs.len().min(FIRST));
             return format!(
-                "this user may not trace {}; what they did before is counted",
+                "not permitted: they executed {}, which this user may not trace (set-user-ID, set-group-ID, capabilities, \
+                 or an unreadable file), and are observed up to there; run iostrata as root to see all",
                 first_of(first, more.len() as u64)
             )
             .into();

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use iostrata_core::gap::{Countable, Exit, Gap, Reason};
+use iostrata_core::gap::{Countable, Exit, Gap, Raised, Reason};
 use iostrata_core::observe::ObserveError;
 
 use super::wire::{Observer, adoption, wants};
@@ -39,10 +39,15 @@ impl EbpfObserver {
             let before = adopted;
             adopted = self.known()?.adopted;
             if adopted == 0 && self.config.wants & wants::GROUPS == 0 {
-                return Err(ObserveError {
-                    doing: format!("observe {whom}"),
-                    cause: "the kernel shows no threads of it: it has ended".to_owned(),
-                });
+                let cause = match self.forbidden()?.first() {
+                    Some(one) => format!(
+                        "it executed {}, which this user may not trace; run iostrata as root",
+                        one.program
+                    ),
+                    None => "the kernel shows no threads of it: it has ended".to_owned(),
+                };
+                let doing = format!("observe {whom}");
+                return Err(ObserveError { doing, cause });
             }
             if adopted == before {
                 // Attaching takes longer than many programs run, so their first moment starts after
@@ -88,6 +93,13 @@ impl EbpfObserver {
     /// Programs that the processes of the tree executed since their observation began.
     pub fn executed(&self) -> Result<u64, ObserveError> {
         Ok(self.known()?.executed)
+    }
+
+    /// Processes that executed programs with which the user may not trace them.
+    pub fn forbidden(&self) -> Result<Vec<Raised>, ObserveError> {
+        let found = readout::forbidden(&self.object.ebpf);
+        let found = found.map_err(|e| error("read the eBPF maps", &e))?;
+        Ok(found.into_iter().map(|(one, _)| one).collect())
     }
 
     pub(super) fn known(&self) -> Result<Observer, ObserveError> {

@@ -9,7 +9,7 @@ use aya::maps::{Array, HashMap as Table, Map, MapError, PerCpuArray, PerCpuValue
 use iostrata_core::evidence::{
     BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
 };
-use iostrata_core::gap::{Countable, Gap, Missing, Reason, Stratum};
+use iostrata_core::gap::{Countable, Gap, Missing, Raised, Reason, Stratum};
 use iostrata_core::op::FileId;
 use iostrata_core::trace::Shape;
 use iostrata_core::trace::calls::unrecorded;
@@ -92,32 +92,42 @@ fn not_told(ebpf: &Ebpf) -> Result<Vec<Gap>, MapError> {
     let counted = counted.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     let known = known(ebpf)?;
     let ends = adoption::not_told(&known, alive(ebpf)?);
-    let others = [wanted::late(&known), forbidden(ebpf)?];
+    let not_permitted = not_permitted(ebpf, &known)?.into_iter().flatten();
     Ok(counted
         .chain(ends)
-        .chain(others.into_iter().flatten())
+        .chain(wanted::late(&known))
+        .chain(not_permitted)
         .collect())
 }
 
-/// Processes that the user may not trace.
-fn forbidden(ebpf: &Ebpf) -> Result<Option<Gap>, MapError> {
+/// Processes that the user may not trace, with what they executed, and whether they were observed before.
+pub(super) fn forbidden(ebpf: &Ebpf) -> Result<Vec<(Raised, bool)>, MapError> {
     let mut found = Vec::new();
     each(
         map(ebpf, "forbidden")?,
-        |key: &JoinedKey, program: &Forbidden| {
-            found.push((key.started, wanted::text(&program.name)));
+        |key: &JoinedKey, how: &Forbidden| {
+            let process = u32::try_from(key.numbers).unwrap_or_default();
+            let program = wanted::text(&how.name);
+            let was_observed = how.was_observed != 0;
+            found.push((key.started, (Raised { process, program }, was_observed)));
         },
     )?;
-    found.sort();
-    let count = found.len() as u64;
-    let mut programs: Vec<String> = Vec::new();
-    for (_, program) in found {
-        if !programs.contains(&program) {
-            programs.push(program);
-        }
-    }
-    let why = Reason::OtherPrivileges(programs);
-    Ok(Gap::counted(count, Countable::ForbiddenProcesses, why))
+    found.sort_by_key(|(started, _)| *started);
+    Ok(found.into_iter().map(|(_, one)| one).collect())
+}
+
+fn not_permitted(ebpf: &Ebpf, known: &Observer) -> Result<[Option<Gap>; 2], MapError> {
+    let (raised, closed): (Vec<_>, Vec<_>) = forbidden(ebpf)?
+        .into_iter()
+        .partition(|(_, was_observed)| *was_observed);
+    let count = known.raised.saturating_add(raised.len() as u64);
+    let raised = raised.into_iter().map(|(one, _)| one).collect();
+    let why = Reason::OtherPrivileges(raised);
+    let (of, closed) = (Countable::ForbiddenProcesses, closed.len() as u64);
+    Ok([
+        Gap::counted(count, Countable::RaisedProcesses, why),
+        Gap::counted(closed, of, Reason::MayNotTrace),
+    ])
 }
 
 /// io_uring operations on files that have not ended.

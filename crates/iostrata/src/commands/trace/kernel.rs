@@ -20,6 +20,7 @@ use super::runs::Streams;
 use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
+use crate::ui;
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -122,6 +123,14 @@ pub(super) fn adopt(
     let failed = &mut run.observation.failed;
     if let Some(joined) = or_missing(Missing::Joined, failed, || observer.joined()) {
         target.joined(joined);
+    }
+    let raised = observer.forbidden().unwrap_or_default();
+    let process = target.only_process();
+    if let Some(one) = raised.iter().find(|one| Some(one.process) == process) {
+        ui::say(&format!(
+            "the observation of process {} has ended: it executed {}, which this user may not trace",
+            one.process, one.program
+        ));
     }
     Ok(run)
 }

@@ -1,6 +1,7 @@
 //! The command, how it ended, and the observer.
 
 use iostrata_core::environment::Backend;
+use iostrata_core::gap::Reason;
 use iostrata_core::noun::counted;
 use iostrata_core::trace::{TaskRow, TraceResult};
 
@@ -82,6 +83,14 @@ fn end(result: &TraceResult) -> String {
         },
         (Some(code), None) => format!("exit {code}"),
         (None, None) if result.adopted.is_some() => {
+            let raised = result.missing.iter().find_map(|gap| match &gap.why {
+                Reason::OtherPrivileges(raised) => Some(raised),
+                _ => None,
+            });
+            let mut raised = raised.into_iter().flatten();
+            if let Some(one) = raised.find(|one| Some(one.process) == result.adopted) {
+                return format!("observed until it executed {}", one.program);
+            }
             let its = |task: &&TaskRow| Some(task.process) == result.adopted;
             let mut its = result.tasks.iter().filter(its);
             let lives = its.any(|task| task.ended_s.is_none());
