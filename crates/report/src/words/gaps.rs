@@ -516,8 +516,8 @@ pub fn reason(why: &Reason) -> Words {
             }
             let (first, more) = programs.split_at(programs.len().min(FIRST));
             return format!(
-                "not permitted: they executed {}, which this user may not trace (set-user-ID, set-group-ID, capabilities, \
-                 or an unreadable file), and are observed up to there; run iostrata as root to see all",
+                "not permitted: this user may not trace {} (set-user-ID, set-group-ID, capabilities, or an unreadable \
+                 file); run iostrata as root to see all",
                 first_of(first, more.len() as u64)
             )
             .into();
