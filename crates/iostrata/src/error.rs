@@ -106,13 +106,16 @@ impl From<StartError> for Failure {
     }
 }
 
+impl From<Interrupted> for Failure {
+    fn from(by: Interrupted) -> Self {
+        Self::Interrupted { by, rows: 0 }
+    }
+}
+
 impl From<ScratchError> for Failure {
     fn from(error: ScratchError) -> Self {
         match error {
-            ScratchError::Interrupted(interrupted) => Self::Interrupted {
-                by: interrupted,
-                rows: 0,
-            },
+            ScratchError::Interrupted(by) => by.into(),
             ScratchError::NotADirectory { .. } => Self::Usage(error.to_string()),
             other => Self::Cannot(other.to_string()),
         }

@@ -52,9 +52,9 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Catches the signals of [`caught`] for the rest of the process. Starts a thread: create a
-    /// private mount namespace before.
-    pub fn install() -> io::Result<Self> {
+    /// Catches the signals of [`caught`] for the rest of the process, and calls `first` at the first of them, and at the
+    /// first after [`answered`](Self::answered). Starts a thread: create a private mount namespace before.
+    pub fn install(first: impl Fn(&Self) + Send + 'static) -> io::Result<Self> {
         let mut signals = Signals::new(caught()?)?;
         let interrupt = Self::default();
         let shared = interrupt.clone();
@@ -67,7 +67,9 @@ impl Interrupt {
                 drop(keep_only(CapabilitySet::empty()));
                 has_lowered.wait();
                 for signal in signals.forever() {
-                    shared.end(signal);
+                    if shared.end(signal) {
+                        first(&shared);
+                    }
                 }
             })?;
         lowered.wait();
@@ -87,11 +89,12 @@ impl Interrupt {
         self.signal.store(0, Ordering::SeqCst);
     }
 
-    /// The first signal is the reason; later ones change nothing.
-    fn end(&self, signal: i32) {
-        _ = self
-            .signal
-            .compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
+    /// The first signal is the reason, and gives true; later ones change nothing.
+    fn end(&self, signal: i32) -> bool {
+        let set = |before| (before == 0).then_some(signal);
+        self.signal
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, set)
+            .is_ok()
     }
 }
 
@@ -120,8 +123,8 @@ mod tests {
     fn the_first_signal_is_remembered() {
         let interrupt = Interrupt::never();
         assert_eq!(interrupt.check(), Ok(()));
-        interrupt.end(SIGTERM);
-        interrupt.end(SIGINT);
+        assert!(interrupt.end(SIGTERM));
+        assert!(!interrupt.end(SIGINT));
         let interrupted = interrupt.check().unwrap_err();
         assert_eq!(interrupted.to_string(), "interrupted by SIGTERM");
     }
@@ -130,10 +133,10 @@ mod tests {
     fn a_signal_that_was_answered_is_forgotten_by_all() {
         let interrupt = Interrupt::never();
         let other = interrupt.clone();
-        interrupt.end(SIGINT);
+        assert!(interrupt.end(SIGINT));
         other.answered();
         assert_eq!(interrupt.check(), Ok(()));
-        interrupt.end(SIGTERM);
+        assert!(interrupt.end(SIGTERM));
         assert_eq!(other.check().unwrap_err().signal, SIGTERM);
     }
 }

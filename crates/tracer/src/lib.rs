@@ -33,3 +33,4 @@ mod sites;
 mod skip;
 pub mod stack;
 pub mod top;
+pub mod waiting;

@@ -1,17 +1,17 @@
 //! `iostrata rebuild`: the files of an operation log, rebuilt under a directory.
 
 use iostrata_core::noun::counted;
-use iostrata_lab::interrupt::Interrupt;
 use iostrata_lab::rebuild::{self, RebuildError, Rebuilt};
 
 use super::report::log::remedy;
 use crate::cli::Rebuild;
 use crate::error::Failure;
+use crate::signals;
 use crate::ui;
 use iostrata_report::words;
 
 pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
     let rebuilt = rebuild::rebuild(
         &options.log,
         &options.dir,

@@ -1,14 +1,17 @@
 //! Ctrl-C and its relatives at several moments.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Signal, kill_process};
+use iostrata_lab::scratch::ImageKind;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::cache::with_images;
 use crate::place::{Place, entries, is_root, run, script, until};
 use crate::running::Running;
 
@@ -102,6 +105,103 @@ fn after_rows_were_finished() {
     assert_eq!(experiment["method"]["interrupted"], true);
     assert_eq!(experiment["rows"].as_array().unwrap().len(), 4);
     place.assert_nothing_left();
+}
+
+#[test]
+fn while_files_are_copied_and_initialised() {
+    let place = Place::new();
+    let mut command = place.iostrata("crash --dir . -- true");
+    let started = sleeping_tool(&place, "cp", &mut command);
+    let copying = Running::start(&place, "copying", command);
+    until("cp is not run", || started.exists().then_some(()));
+    copying.signal(Signal::INT);
+    copying.finish().expect(130);
+    place.assert_nothing_left();
+
+    let place = Place::new();
+    let started = place.path("started");
+    let init = format!("trap '' INT; echo > {}; sleep 600; :", started.display());
+    let mut command = place.iostrata("crash --dir .");
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.args(["--init", &init, "--", "true"]);
+    let initialising = Running::start(&place, "initialising", command);
+    until("--init is not run", || started.exists().then_some(()));
+    initialising.signal(Signal::INT);
+    initialising.finish().expect(130);
+    place.assert_nothing_left();
+}
+
+/// Traces a program that goes on at Ctrl-C, which is pressed until iostrata is back.
+fn ctrl_c_twice(backend: &str) {
+    let place = Place::new();
+    let mut command = place.iostrata("trace --no-save --backend");
+    command.args([backend, "--", "/bin/sh", "-c"]);
+    command.arg("trap '' INT; echo $$; exec /bin/sleep 600");
+    command.process_group(0);
+    let running = Running::start(&place, "trace", command);
+    let program = until("the program does not run", || {
+        let printed = fs::read_to_string(place.path("trace.stdout")).ok()?;
+        Pid::from_raw(printed.strip_suffix('\n')?.parse().ok()?)
+    });
+    running.signal_group(Signal::INT);
+    until("nobody says how to end it", || {
+        let said = fs::read_to_string(place.path("trace.stderr")).ok()?;
+        said.contains("goes on after Ctrl-C; once more")
+            .then_some(())
+    });
+    running.signal_group(Signal::INT);
+    let outcome = running.finish();
+    // It runs on, whoever traced it.
+    let ended = kill_process(program, Signal::KILL);
+    outcome.expect(130).says(&["execve"]);
+    ended.unwrap();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_program_that_ignores_it_runs_on_after_the_second() {
+    ctrl_c_twice("ptrace");
+    if is_root("eBPF") {
+        ctrl_c_twice("ebpf");
+    }
+}
+
+/// A file system that is thawed whatever happens.
+struct Frozen<'p>(&'p Path);
+impl Drop for Frozen<'_> {
+    fn drop(&mut self) {
+        let thawed = Command::new("fsfreeze").arg("-u").arg(self.0).status();
+        assert!(thawed.unwrap().success());
+    }
+}
+
+#[test]
+fn a_call_that_no_signal_ends_is_named() {
+    if !is_root("a frozen file system") {
+        return;
+    }
+    let place = Place::new();
+    with_images(&place, &[ImageKind::Ext4], |prepared| {
+        let dir = prepared.images()[0].path();
+        let frozen = Command::new("fsfreeze").arg("-f").arg(dir).status();
+        assert!(frozen.unwrap().success());
+        let frozen = Frozen(dir);
+        let mut command = place.iostrata("lab --quick --fs host --mode flush --dir");
+        command.arg(dir);
+        let running = Running::start(&place, "lab", command);
+        until("nothing waits for the file system", || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", running.pid())).ok()?;
+            stat.contains(") D ").then_some(())
+        });
+        running.signal(Signal::INT);
+        until("the call is not named", || {
+            let said = fs::read_to_string(place.path("lab.stderr")).ok()?;
+            let named = said.contains("waiting for mkdirat(2) of ");
+            (named && said.contains(", which no signal ends\n")).then_some(())
+        });
+        drop(frozen);
+        running.finish().expect(130);
+    });
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
     let (parent, command) = arguments.split_first().ok_or_else(invalid)?;
     let parent = parent.to_str().and_then(|parent| parent.parse().ok());
     let parent = Pid::from_raw(parent.ok_or_else(invalid)?);
-    let interrupt = Interrupt::install()?;
+    let interrupt = Interrupt::install(|_| ())?;
     set_child_subreaper(Some(getpid()))?;
     let (name, arguments) = command.split_first().ok_or_else(invalid)?;
     let mut child = die_with_parent(Command::new(name).args(arguments)).spawn()?;

@@ -1,16 +1,22 @@
 //! Copies of directories, with everything that a program could ask for.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use iostrata_core::noun::counted;
-use iostrata_tracer::kernel::die_with_parent;
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use crate::engine::run_to_end;
+use crate::interrupt::{Interrupt, Interrupted};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
     #[error("cannot run cp: {0}; install it (Debian package coreutils)")]
     Run(#[from] io::Error),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     #[error("cannot copy {from}: {said}")]
     Failed {
         from: String,
@@ -21,19 +27,26 @@ pub enum CopyError {
 
 /// Copies a directory to a path that does not exist: names, contents, links, modes, owners, times, extended
 /// attributes.
-pub fn copy_directory(from: &Path, to: &Path) -> Result<(), CopyError> {
+pub fn copy_directory(from: &Path, to: &Path, interrupt: &Interrupt) -> Result<(), CopyError> {
     let mut command = Command::new("cp");
     command
         .args(["--archive", "--reflink=auto", "--no-target-directory", "--"])
         .args([from, to])
-        .stdin(Stdio::null());
-    let copied = die_with_parent(&mut command).output()?;
-    if copied.status.success() {
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    // A file, not a pipe: nothing has to read while the program runs.
+    let said = memfd_create("cp", MemfdFlags::CLOEXEC).map_err(io::Error::from)?;
+    let mut said = File::from(said);
+    command.stderr(said.try_clone()?);
+    if run_to_end(&mut command, interrupt)??.success() {
         return Ok(());
     }
+    let mut text = Vec::new();
+    said.rewind()?;
+    said.read_to_end(&mut text)?;
     Err(CopyError::Failed {
         from: from.display().to_string(),
-        said: shortened(&String::from_utf8_lossy(&copied.stderr)),
+        said: shortened(&String::from_utf8_lossy(&text)),
     })
 }
 
@@ -67,9 +80,10 @@ mod tests {
         let (from, to) = (dir.path().join("from"), dir.path().join("to"));
         fs::create_dir(&from).unwrap();
         fs::write(from.join("file"), "text").unwrap();
-        copy_directory(&from, &to).unwrap();
+        let never = Interrupt::never();
+        copy_directory(&from, &to, &never).unwrap();
         assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "text");
-        let missing = copy_directory(&dir.path().join("missing"), &to);
+        let missing = copy_directory(&dir.path().join("missing"), &to, &never);
         let said = missing.unwrap_err().to_string();
         assert!(said.ends_with("No such file or directory"), "{said}");
     }

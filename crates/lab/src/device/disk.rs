@@ -4,7 +4,8 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -33,16 +34,23 @@ const FALLOC_FL_ZERO_RANGE: i32 = 0x10;
 pub(super) struct Disk {
     image: DiskImage,
     log: Mutex<Writer>,
-    /// Before each request is done.
+    /// Before each request is done, until the user asks for an end.
     delay: Duration,
+    hurries: Arc<AtomicBool>,
 }
 
 impl Disk {
-    pub(super) fn new(image: DiskImage, log: Writer, delay: Duration) -> Self {
+    pub(super) fn new(
+        image: DiskImage,
+        log: Writer,
+        delay: Duration,
+        hurries: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             image,
             log: Mutex::new(log),
             delay,
+            hurries,
         }
     }
 
@@ -74,7 +82,7 @@ impl Disk {
 
     /// Does what was asked for, and gives when that was.
     fn done(&self, change: impl FnOnce(&DiskImage) -> io::Result<()>) -> Result<u64, Errno> {
-        if !self.delay.is_zero() {
+        if !self.delay.is_zero() && !self.hurries.load(Ordering::Relaxed) {
             thread::sleep(self.delay);
         }
         change(&self.image)

@@ -7,6 +7,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -78,6 +80,14 @@ impl Server {
         Ok(())
     }
 
+    /// Has devices answer without delay: the user has asked for an end, and everything waits for them.
+    pub(crate) fn hurry(&self) {
+        if let Some(mut told) = self.told.as_ref() {
+            // Without its server a device fails, which is noticed there.
+            drop(told.write_all(&[0]));
+        }
+    }
+
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -97,7 +107,8 @@ pub fn server_main() {
     _ = rustix::process::configure_io_flusher_behavior(true);
     let input = io::stdin();
     let mut sessions = Vec::new();
-    while let Ok(Some(served)) = next_device(input.as_fd()) {
+    let hurries = Arc::default();
+    while let Ok(Some(served)) = next_device(input.as_fd(), &hurries) {
         sessions.extend(served);
     }
     let begun = Instant::now();
@@ -106,8 +117,12 @@ pub fn server_main() {
     }
 }
 
-/// Serves the next device; `None` at the end. A device that is not served is one that its user finds not connected.
-fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Vec<JoinHandle<()>>>> {
+/// Serves the next device; `None` at the end. A device that is not served is one that its user finds not connected. What
+/// comes without a device is a request to hurry.
+fn next_device(
+    input: BorrowedFd<'_>,
+    hurries: &Arc<AtomicBool>,
+) -> io::Result<Option<Vec<JoinHandle<()>>>> {
     let mut message = [0; 8];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -127,11 +142,17 @@ fn next_device(input: BorrowedFd<'_>) -> io::Result<Option<Vec<JoinHandle<()>>>>
         }
     }
     let Ok([fuse, image, log]) = <[OwnedFd; DESCRIPTORS]>::try_from(descriptors) else {
+        hurries.store(true, Ordering::Relaxed);
         return Ok(Some(Vec::new()));
     };
     let delay = Duration::from_nanos(u64::from_le_bytes(message));
     let image = DiskImage::from_file(File::from(image))?;
-    let disk = Disk::new(image, Writer::new(File::from(log)), delay);
+    let disk = Disk::new(
+        image,
+        Writer::new(File::from(log)),
+        delay,
+        Arc::clone(hurries),
+    );
     let session = thread::Builder::new().name("device".to_owned());
     let session = session.spawn(move || serve(disk, fuse));
     Ok(Some(session.into_iter().collect()))

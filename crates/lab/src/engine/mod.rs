@@ -17,6 +17,7 @@ pub(crate) use child::{Kind, Stopwatch, Task, child_main, monotonic_ns};
 pub use iostrata_tracer::identity::{KernelFile, observed_file};
 pub use noise::{Meter, Reading};
 pub(crate) use process::Process;
+pub use process::run_to_end;
 pub use progress::{Ledger, Progress, Silent, Step};
 pub(crate) use residency::{Residency, evict, residency, warm};
 pub use timing::{Measured, Round, StoppingRule, measure};

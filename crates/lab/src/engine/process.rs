@@ -10,6 +10,7 @@ use iostrata_tracer::kernel::die_with_parent;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::EngineError;
+use crate::interrupt::{Interrupt, Interrupted};
 
 /// Interval of checks for the end of a process.
 const END_CHECK: Duration = Duration::from_millis(2);
@@ -53,6 +54,23 @@ impl Process {
             }
             thread::sleep(END_CHECK);
         }
+    }
+}
+
+/// Runs a command to its end. A signal to this process ends it and all of its process group.
+pub fn run_to_end(
+    command: &mut Command,
+    interrupt: &Interrupt,
+) -> io::Result<Result<ExitStatus, Interrupted>> {
+    let mut process = Process::start(command)?;
+    loop {
+        if let Err(by) = interrupt.check() {
+            return Ok(Err(by));
+        }
+        if let Some(status) = process.0.try_wait()? {
+            return Ok(Ok(status));
+        }
+        thread::sleep(END_CHECK);
     }
 }
 

@@ -5,6 +5,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use std::{fmt::Write as _, fs};
 
 use rustix::fs::{
@@ -18,6 +21,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use super::error::{Leftover, ScratchError};
 use super::guard::Guard;
 use super::removal::{open_directory, remove_own, remove_stale, remove_tree};
+use crate::interrupt::Interrupt;
 
 /// All scratch directories have this name and [`RANDOM_BYTES`] in lower-case hexadecimal.
 pub(super) const PREFIX: &str = ".iostrata-";
@@ -36,6 +40,9 @@ const ATTEMPTS: u32 = 16;
 /// Descriptors that the removal opens, for three levels of directories.
 const RESERVED: usize = 6;
 
+/// How long a removal may take after Ctrl-C; then the guard goes on with it.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// Our own directory inside the user's, removed with its contents on drop.
 #[derive(Debug)]
 pub struct Scratch {
@@ -47,6 +54,8 @@ pub struct Scratch {
     left: Option<OwnedFd>,
     removed: bool,
     lock: File,
+    /// Set to leave the rest of a removal to the guard, once a signal has asked for an end.
+    hurry: Option<(Interrupt, Arc<AtomicBool>)>,
     /// Released before the removal, which is then possible however many files are open.
     reserve: Vec<OwnedFd>,
 }
@@ -111,6 +120,7 @@ impl Scratch {
                 left: None,
                 removed: false,
                 lock,
+                hurry: None,
                 reserve: std::mem::take(&mut reserve),
             };
             scratch.sign()?;
@@ -122,6 +132,11 @@ impl Scratch {
     /// Absolute path at the time of creation.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets the guard go on with a removal that takes long after an interruption. Drop this value before the guard.
+    pub fn hurry(&mut self, guard: &Guard, interrupt: &Interrupt) {
+        self.hurry = Some((interrupt.clone(), Arc::clone(&guard.is_needed)));
     }
 
     /// Makes it the working directory of this process, and of processes started from now on, until
@@ -185,7 +200,14 @@ impl Scratch {
             // A directory that has been removed meanwhile cannot be returned to.
             _ = fchdir(left);
         }
-        let removed = remove_own(self.parent.as_fd(), &self.name, &self.directory);
+        let hurry = self.hurry.as_ref();
+        let hurry = hurry.filter(|(interrupt, _)| interrupt.check().is_err());
+        let until = hurry.map(|_| Instant::now() + PATIENCE);
+        let removed = remove_own(self.parent.as_fd(), &self.name, &self.directory, until);
+        if let (Err(Errno::TIME), Some((_, is_needed))) = (removed, hurry) {
+            is_needed.store(true, Ordering::Relaxed);
+            return Ok(());
+        }
         removed.map_err(|cause| Leftover {
             path: self.path.clone(),
             cause: match cause {

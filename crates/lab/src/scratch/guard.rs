@@ -1,4 +1,4 @@
-//! Removes the scratch directory of a process that was killed.
+//! Removes the scratch directory of a process that was killed, or that was asked to end and left it.
 //!
 //! The guard is a separate process, because it must outlive the lab: it waits for the end of a pipe
 //! whose other end only the lab holds. It receives the name of a directory before the directory is
@@ -10,6 +10,8 @@ use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -33,6 +35,8 @@ pub struct Guard {
     child: Child,
     /// `None` at its end.
     told: Option<ChildStdin>,
+    /// Whether there is something left for it to remove.
+    pub(super) is_needed: Arc<AtomicBool>,
 }
 
 impl Guard {
@@ -50,7 +54,12 @@ impl Guard {
             .stderr(Stdio::null())
             .spawn()?;
         let told = child.stdin.take();
-        Ok(Self { child, told })
+        let is_needed = Arc::default();
+        Ok(Self {
+            child,
+            told,
+            is_needed,
+        })
     }
 
     /// A directory with this name is about to be created. The write fails if the child was killed:
@@ -64,6 +73,10 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
+        if self.is_needed.load(Ordering::Relaxed) {
+            // It waits for the end of this process, and nobody waits for it.
+            return;
+        }
         self.tell(DONE);
         drop(self.told.take());
         self.child.wait().ok();

@@ -6,22 +6,17 @@ use std::io::{self, Read as _, Seek as _};
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use iostrata_tracer::kernel::die_with_parent;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::error::ScratchError;
 use super::kind::ImageKind;
-use crate::engine::Process;
+use crate::engine::run_to_end;
 use crate::interrupt::Interrupt;
 
 /// Where Debian keeps these programs; often not in a user's PATH.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
-
-/// Interval of checks for the end of a program.
-const END_CHECK: Duration = Duration::from_millis(2);
 
 /// Finds the mkfs program for `kind`, in PATH first, by running it with its version option.
 pub(crate) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
@@ -71,14 +66,7 @@ pub(crate) fn run(
         .stdout(output.try_clone().map_err(failed)?)
         .stderr(output.try_clone().map_err(failed)?);
     let line = command_line(&command);
-    let mut process = Process::start(&mut command).map_err(failed)?;
-    let status = loop {
-        interrupt.check()?;
-        if let Some(status) = process.child().try_wait().map_err(failed)? {
-            break status;
-        }
-        thread::sleep(END_CHECK);
-    };
+    let status = run_to_end(&mut command, interrupt).map_err(failed)??;
     if status.success() {
         return Ok(());
     }

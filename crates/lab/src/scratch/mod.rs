@@ -131,7 +131,7 @@ impl Prepared {
 /// them.
 pub fn prepare(
     plan: &Plan<'_>,
-    guard: Option<&mut Guard>,
+    mut guard: Option<&mut Guard>,
     interrupt: &Interrupt,
 ) -> Result<Prepared, ScratchError> {
     // Everything that can be checked is checked before anything is written.
@@ -144,7 +144,10 @@ pub fn prepare(
             to_make.push((kind, image_bytes, mkfs::find(kind)?));
         }
     }
-    let mut scratch = Scratch::create_guarded(plan.dir, bytes, guard)?;
+    let mut scratch = Scratch::create_guarded(plan.dir, bytes, guard.as_deref_mut())?;
+    if let Some(guard) = guard {
+        scratch.hurry(guard, interrupt);
+    }
     if plan.enter {
         scratch.enter()?;
     }

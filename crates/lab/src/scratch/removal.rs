@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::fs::{
     AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fstat, openat, renameat, statat, unlinkat,
@@ -79,18 +80,19 @@ pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<O
 /// lock file is removed last: as long as anything remains, the directory is recognisable as ours.
 pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
     let directory = open_directory(parent, name)?;
-    remove_own(parent, name, &directory)
+    remove_own(parent, name, &directory, None)
 }
 
 /// The same for an open directory. Fails with `STALE` if it was renamed: it is empty then, and the
-/// directory that has its name now is not touched.
+/// directory that has its name now is not touched. Fails with `TIME` if there is more to remove at `until`.
 pub(super) fn remove_own(
     parent: BorrowedFd<'_>,
     name: impl Arg + Copy,
     directory: &OwnedFd,
+    until: Option<Instant>,
 ) -> Result<(), Errno> {
     let own = fstat(directory)?;
-    empty(directory, own.st_dev, Some(LOCK))?;
+    empty(directory, own.st_dev, Some(LOCK), until)?;
     gone(unlinkat(directory, LOCK, AtFlags::empty()))?;
     let named = match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         // Another run may have considered it stale, which it is without its lock file.
@@ -113,7 +115,16 @@ fn gone(outcome: Result<(), Errno>) -> Result<(), Errno> {
 }
 
 /// Holds two directories open at a time, however deep they are: what is below one of them is moved up first.
-fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), Errno> {
+fn empty(
+    directory: &OwnedFd,
+    device: u64,
+    spare: Option<&CStr>,
+    until: Option<Instant>,
+) -> Result<(), Errno> {
+    let in_time = || match until {
+        Some(until) if Instant::now() > until => Err(Errno::TIME),
+        _ => Ok(()),
+    };
     if fstat(directory)?.st_dev != device {
         return Err(Errno::XDEV);
     }
@@ -123,6 +134,7 @@ fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), E
         names.retain(|name| spare != Some(name.as_c_str()));
         let before = moved;
         for name in &names {
+            in_time()?;
             if removed(directory, name)? {
                 continue;
             }
@@ -131,6 +143,7 @@ fn empty(directory: &OwnedFd, device: u64, spare: Option<&CStr>) -> Result<(), E
                 return Err(Errno::XDEV);
             }
             for below in &self::names(&child)? {
+                in_time()?;
                 if !removed(&child, below)? {
                     move_up(&child, below, directory, &mut moved)?;
                 }
@@ -175,5 +188,31 @@ fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, moved: &mut u64) -> Res
             Err(Errno::BUSY) => return Err(Errno::XDEV),
             outcome => return gone(outcome),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn what_is_not_removed_in_time_is_left_for_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let scratch = Scratch::create(dir.path(), 0).unwrap();
+        let path = scratch.path().to_owned();
+        fs::write(path.join("file"), "text").unwrap();
+        let directory = open_directory(CWD, &path).unwrap();
+        let parent = open_directory(CWD, dir.path()).unwrap();
+        let name = path.file_name().unwrap();
+        let late = remove_own(parent.as_fd(), name, &directory, Some(Instant::now()));
+        assert_eq!(late, Err(Errno::TIME));
+        assert!(path.join("file").exists() && path.join("lock").exists());
+        drop(scratch);
+        assert!(!path.exists());
     }
 }

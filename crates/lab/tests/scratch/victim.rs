@@ -138,7 +138,7 @@ fn victim() {
 
 fn play(role: Role) {
     let mounts = scratch::isolate().unwrap();
-    let interrupt = Interrupt::install().unwrap();
+    let interrupt = Interrupt::install(|_| ()).unwrap();
     if role == Role::WithoutMkfs {
         mount("none", "/usr/sbin", "tmpfs", MountFlags::empty(), None).unwrap();
         mount("none", "/sbin", "tmpfs", MountFlags::empty(), None).unwrap();

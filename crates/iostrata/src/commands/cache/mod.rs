@@ -23,6 +23,7 @@ use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::progress::Bar;
+use crate::signals;
 use crate::ui::{self, Canvas};
 
 /// What the kernel cannot do or iostrata could not verify.
@@ -38,7 +39,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     let output = Named::output("--json", files.json.as_deref());
     outputs::check(inputs.chain(output))?;
     let destination = files.json.clone().map(Destination::open).transpose()?;
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
     let stop = || interrupt.check().is_err();
     let mut survey = Survey::of(&files.paths, files.cross, action, &stop)?;
     match &options.action {

@@ -12,7 +12,7 @@ use iostrata_core::crash::{
 use iostrata_core::environment::Backend;
 use iostrata_lab::crash::block::{BlockError, ExploreBudget, LitmusTest, Room, Setting};
 use iostrata_lab::engine::{Progress as _, Step};
-use iostrata_lab::interrupt::{Interrupt, Interrupted};
+use iostrata_lab::interrupt::Interrupted;
 use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
@@ -21,14 +21,18 @@ use crate::cli::{Crash, FILESYSTEMS};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::progress::Bar;
+use crate::signals;
 use crate::ui::Canvas;
 
 pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let calibration = Calibration::of(options);
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let (guard, scratch) = super::scratch()?;
+    let (guard, mut scratch) = super::scratch()?;
     let ground = Ground::prepare()?;
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
+    if let Some(guard) = &guard {
+        scratch.hurry(guard, &interrupt);
+    }
     let room = Room {
         directory: scratch.path(),
         mounts: &ground.mounts,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iostrata_core::crash::{CrashResult, Settings, whole};
+use iostrata_lab::interrupt::Interrupt;
 
 use super::checks::Checks;
 use super::explore::{Explored, Task, explore};
@@ -36,7 +37,8 @@ pub(crate) fn merge(
     let options = options(first, &settings, from)?;
     let checker = named(&options)?;
     let (guard, scratch) = scratch()?;
-    let log = recorded(&options, scratch.path())?;
+    // A signal ends this process at once.
+    let log = recorded(&options, scratch.path(), &Interrupt::never())?;
     if first.recording.as_ref().map(|one| &one.log_blake3) != Some(&locked(&log).blake3) {
         return Err(usage(
             &"the recording is another one than that of the parts; name theirs with --from",

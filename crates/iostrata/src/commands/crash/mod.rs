@@ -36,6 +36,7 @@ use crate::cli::{Crash, CrashMode};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
+use crate::signals;
 use crate::ui::{self, Canvas};
 
 pub(crate) use self::merge::merge;
@@ -51,13 +52,17 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let destination = options.json.clone().map(Destination::open).transpose()?;
     let keep = options.keep.as_deref().map(keep::directory).transpose()?;
     block_options(options)?;
-    let (guard, scratch) = scratch()?;
+    let (guard, mut scratch) = scratch()?;
     let ground = match options.mode {
         CrashMode::Syscall => None,
         CrashMode::Block | CrashMode::Both => Some(Ground::prepare()?),
     };
+    // Mounts are private before there are threads.
+    let interrupt = signals::interrupt()?;
+    if let Some(guard) = &guard {
+        scratch.hurry(guard, &interrupt);
+    }
     if let (Some(ground), CrashMode::Block) = (&ground, options.mode) {
-        let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
         let check = command(options, named.as_ref(), |path| began_with(options, path))?;
         let place = (ground, scratch.path(), keep.as_deref());
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
@@ -66,13 +71,12 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         let page = page.map(|page| (page, options.json.as_deref()));
         return deliver(destination, page, &explored);
     }
-    let log = recorded(options, scratch.path())?;
+    let log = recorded(options, scratch.path(), &interrupt)?;
     if let Some(number) = options.state {
         let place = rebuilt(options, &log, number, keep.as_deref());
         drop((scratch, guard));
         return place;
     }
-    let interrupt = locked(&log).interrupt().clone();
     let check = command(options, named.as_ref(), |path| {
         locked(&log).history.began_with(path).map(There::from)
     })?;
@@ -212,14 +216,12 @@ fn scratch() -> Result<(Option<Guard>, Scratch), Failure> {
 }
 
 /// The log of a program that is run now, or was before.
-fn recorded(options: &Crash, scratch: &Path) -> Result<SharedLog, Failure> {
-    let install = || Interrupt::install().map_err(|error| Failure::no_signals(&error));
+fn recorded(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<SharedLog, Failure> {
     let recorded = match &options.from {
         Some(directory) => place::kept(directory)?,
-        None => place::record(options, scratch, &install()?)?,
+        None => place::record(options, scratch, interrupt)?,
     };
-    // What ended the program has not ended the exploration.
-    log_of(recorded, install()?)
+    log_of(recorded, interrupt.clone())
 }
 
 fn log_of(recorded: Recorded, interrupt: Interrupt) -> Result<SharedLog, Failure> {

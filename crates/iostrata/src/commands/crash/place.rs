@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use iostrata_core::crash::{CallStack, Stacks};
 use iostrata_lab::crash::{CopyError, copy_directory};
+use iostrata_lab::engine::run_to_end;
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGQUIT};
@@ -100,8 +101,8 @@ pub(super) fn record(
         shows: true,
         has_stacks: true,
     };
-    let recorded =
-        copied(options, scratch).and_then(|work| run(options, &work, &into, press, interrupt));
+    let recorded = copied(options, scratch, interrupt)
+        .and_then(|work| run(options, &work, &into, press, interrupt));
     if recorded.is_err() && options.record.is_some() {
         // Made just now.
         drop(std::fs::remove_dir_all(&into));
@@ -121,7 +122,7 @@ pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
+fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
     let work = scratch.join("work");
     let Some(dir) = &options.dir else {
         return Err(Failure::Usage(
@@ -129,24 +130,32 @@ fn copied(options: &Crash, scratch: &Path) -> Result<PathBuf, Failure> {
         ));
     };
     is_directory(dir)?;
-    copy_directory(dir, &work).map_err(|error| {
+    copy_directory(dir, &work, interrupt).map_err(|error| {
         let remedy = match error {
+            CopyError::Interrupted(by) => return by.into(),
             CopyError::Run(_) => "",
             CopyError::Failed { .. } => "; give --dir a directory that this user can read whole",
         };
         Failure::Cannot(format!("{error}{remedy}"))
     })?;
     if let Some(init) = &options.init {
-        let status = Command::new("/bin/sh")
-            .args(["-c", init])
-            .current_dir(&work)
-            .status();
+        let status = initialised(init, &work, interrupt);
         succeeded(
             "--init",
-            status.map_err(|error| cannot("run --init", &error))?,
+            status.map_err(|error| cannot("run --init", &error))??,
         )?;
     }
     Ok(work)
+}
+
+/// Runs `--init` in the copy.
+pub(super) fn initialised(
+    init: &str,
+    work: &Path,
+    interrupt: &Interrupt,
+) -> io::Result<Result<ExitStatus, Interrupted>> {
+    let mut shell = Command::new("/bin/sh");
+    run_to_end(shell.args(["-c", init]).current_dir(work), interrupt)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -172,6 +181,7 @@ pub(super) fn run(
         .canonicalize()
         .map_err(|error| cannot("find the recording", &error))?;
     let log = into.join(LOG);
+    interrupt.check()?;
     let mut child =
         start(options, work, &log, press).map_err(|error| cannot("run the program", &error))?;
     let pipe = child.stdout.take();
@@ -204,9 +214,14 @@ pub(super) fn run(
         Some(by) if by.signal != SIGINT && by.signal != SIGQUIT => {
             return Err(Failure::Interrupted { by, rows: 0 });
         }
-        Some(by) if log.exists() => ui::say(&format!(
-            "{by} while the program ran: what it did until then is explored; once more ends that"
-        )),
+        Some(by) if log.exists() => {
+            ui::say(&format!(
+                "{by} while the program ran: what it did until then is explored; once more ends that"
+            ));
+            interrupt.answered();
+        }
+        // It was not started.
+        Some(by) => return Err(by.into()),
         _ => {}
     }
     if log.exists() {

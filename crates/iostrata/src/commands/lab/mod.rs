@@ -31,6 +31,7 @@ use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::progress::Bar;
+use crate::signals;
 use crate::ui::{self, Canvas};
 use crate::{GUARD, WORKLOAD, results};
 
@@ -55,7 +56,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let page = Page::open(&options.html)?;
     let issue = Markdown::open(&options.markdown)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
     // The working directory is the scratch directory from then on.
     let dir = std::path::absolute(&options.dir);
     let dir = dir.as_deref().unwrap_or(&options.dir);

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use iostrata_core::top::{Interval, Sums};
-use iostrata_lab::interrupt::Interrupt;
 use iostrata_report::export::openmetrics::{Format, write};
 use iostrata_tracer::permission::caller::keep_only;
 
@@ -17,11 +16,12 @@ use self::http::Server;
 use super::top::open;
 use crate::cli::Serve;
 use crate::error::Failure;
+use crate::signals;
 use crate::ui;
 
 /// Serves what all processes do with files, until a signal ends it, which is how it is meant to end.
 pub(crate) fn run(options: &Serve) -> Result<(), Failure> {
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
     let cannot = |error| {
         Failure::Cannot(format!(
             "cannot listen on {}: {error}; choose another address with --listen",

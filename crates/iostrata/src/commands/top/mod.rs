@@ -16,6 +16,7 @@ use signal_hook::consts::SIGINT;
 
 use crate::cli::Top;
 use crate::error::Failure;
+use crate::signals;
 use crate::ui::{self, Canvas};
 
 pub(super) use self::source::{Source, open};
@@ -34,7 +35,7 @@ enum Reader {
 }
 
 pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::install().map_err(|error| Failure::no_signals(&error))?;
+    let interrupt = signals::interrupt()?;
     let mut source = open("showing")?;
     watch(options, &interrupt, source.as_mut())
 }

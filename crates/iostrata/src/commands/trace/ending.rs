@@ -3,7 +3,7 @@
 use iostrata_core::noun::counted;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::caller;
 use iostrata_tracer::signals::Held;
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::SIGINT;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::exfiltrator::origin::Origin;
@@ -20,19 +21,39 @@ use signal_hook::iterator::exfiltrator::origin::Origin;
 use super::attaching::Attachment;
 use super::itself;
 use crate::error::Failure;
-use crate::ui;
+use crate::{signals, ui};
 
 /// Time between checks of what is still running.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
+/// How long a program may take to end at Ctrl-C; one that goes on is named.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long after that another Ctrl-C ends the observation. A later one is for the program again, as in a shell.
+const ONCE_MORE: Duration = Duration::from_secs(10);
+
+/// Signals that come sooner after another belong to it: a process group and its leader were asked, or a key was hit twice.
+const SAME: Duration = Duration::from_millis(500);
+
+/// The last signal, the last Ctrl-C that the program got, and when the user was told that it goes on.
+#[derive(Debug, Default)]
+struct Pressed {
+    last: Option<Instant>,
+    at: Option<Instant>,
+    told: Option<Instant>,
+}
+
 /// While the program runs, its signals are its own: the terminal sends Ctrl-C to it as well,
-/// and a signal sent only to iostrata is passed on. Afterwards, and for an attached process,
-/// signals end the observation.
+/// and a signal sent only to iostrata is passed on. After the program, for an attached process, and at a second Ctrl-C
+/// that the program does not end at, signals end the observation. When that is over, they end iostrata.
 #[derive(Debug, Clone)]
 pub(super) struct Ending {
     asked: Arc<AtomicBool>,
     /// The program that receives signals; 0 for none.
     program: Arc<AtomicU32>,
+    pressed: Arc<Mutex<Pressed>>,
+    /// Whether a signal ends this process at once.
+    is_over: Arc<AtomicBool>,
     /// The error of the signal thread, if it failed.
     failed: Arc<OnceLock<Gap>>,
 }
@@ -53,6 +74,8 @@ impl Ending {
         let ending = Self {
             asked: Arc::new(AtomicBool::new(false)),
             program: Arc::new(AtomicU32::new(pid)),
+            pressed: Arc::default(),
+            is_over: Arc::default(),
             failed: Arc::new(OnceLock::new()),
         };
         let told = ending.clone();
@@ -83,13 +106,46 @@ impl Ending {
 
     fn take(&self, arrived: &Origin) {
         let to = self.program.load(Ordering::Acquire);
+        let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = pressed.last.replace(Instant::now());
         if to == 0 {
+            let is_another = last.is_none_or(|last| last.elapsed() > SAME);
+            if self.is_over.load(Ordering::Acquire) && is_another {
+                signals::end(arrived.signal);
+            }
             self.asked.store(true, Ordering::Release);
-        } else if arrived.process.is_some() {
+            return;
+        }
+        if arrived.process.is_some() {
             // Sent by a process: only iostrata received it. Signals of the kernel come
             // from the terminal, which sent them to the program as well.
             pass_on(to, arrived.signal);
         }
+        if arrived.signal == SIGINT {
+            match pressed.told {
+                Some(told) if told.elapsed() < ONCE_MORE => {
+                    self.asked.store(true, Ordering::Release);
+                }
+                _ => (pressed.at, pressed.told) = (Some(Instant::now()), None),
+            }
+        }
+    }
+
+    /// Tells the user of a program that goes on after Ctrl-C. Called while it runs.
+    pub(super) fn look(&self) {
+        let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
+        if pressed.told.is_none() && pressed.at.is_some_and(|at| at.elapsed() >= GRACE) {
+            pressed.told = Some(Instant::now());
+            ui::say(&format!(
+                "the program goes on after Ctrl-C; once more within {} s ends the observation, and the program runs on",
+                ONCE_MORE.as_secs()
+            ));
+        }
+    }
+
+    /// Whether a signal ends this process at once, since nothing is observed or measured.
+    pub(super) fn is_over(&self, is_over: bool) {
+        self.is_over.store(is_over, Ordering::Release);
     }
 
     /// What was lost of the signals, if anything.

@@ -12,6 +12,8 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure;
 use iostrata_tracer::program::Blocked;
 use iostrata_tracer::signals::Held;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::attaching::Attachment;
 use super::ending::{self, Ending, PAUSE};
@@ -21,6 +23,9 @@ use super::{Run, itself};
 use crate::cli::Trace;
 use crate::error::Failure;
 use crate::ui;
+
+/// Time between looks for Ctrl-C while the end of a program is waited for.
+const LONG_PAUSE: Duration = Duration::from_millis(100);
 
 /// Starts the program and observes it to its end, and that of all it started.
 pub(super) fn start(
@@ -85,17 +90,25 @@ fn wait(
     limit: Option<Duration>,
 ) -> io::Result<Option<ExitStatus>> {
     failure::stage("main.wait");
-    let Some(limit) = limit else {
-        return child.wait().map(Some);
-    };
+    // Without it the end is seen a little later.
+    let ends = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).ok();
+    let pause = limit.map_or(LONG_PAUSE, |_| PAUSE);
+    let pause = Timespec::try_from(pause).map_err(io::Error::other)?;
     let begun = Instant::now();
-    while begun.elapsed() < limit && !ending.is_asked_for() {
+    loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
         }
-        std::thread::sleep(PAUSE);
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) || ending.is_asked_for() {
+            return Ok(None);
+        }
+        ending.look();
+        match &ends {
+            // Looks again when it was interrupted.
+            Some(ends) => drop(poll(&mut [PollFd::new(ends, PollFlags::IN)], Some(&pause))),
+            None => std::thread::sleep(PAUSE),
+        }
     }
-    Ok(None)
 }
 
 pub(super) fn adopt(
@@ -159,6 +172,7 @@ fn finish(
         ways: observer.ways(),
         lower: None,
         recorded: None,
+        rest: None,
         ending,
         status,
         started_ns,

@@ -25,7 +25,8 @@ use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
-use iostrata_tracer::ptrace::front::{self, Answer, Side};
+use iostrata_tracer::ptrace::Rest;
+use iostrata_tracer::ptrace::front::{self, Answer, Behind, Side};
 use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
 use iostrata_tracer::{machine, memory};
@@ -44,6 +45,9 @@ use crate::outputs::{self, Named};
 use crate::results;
 use crate::ui::{self, Canvas};
 
+/// The exit code after Ctrl-C, where the program does not end at it.
+const LEFT: u8 = 130;
+
 struct Run {
     observation: Observation,
     backend: Backend,
@@ -56,6 +60,8 @@ struct Run {
     ended_ns: u64,
     ending: Ending,
     recorded: Option<Unfinished>,
+    /// Those that run on and need this process.
+    rest: Option<Rest>,
 }
 
 enum Watcher {
@@ -118,10 +124,19 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     };
     let streams = streams(options, before.as_ref())?;
     let (mut run, gap) = observe(options, &streams, watcher, target.as_mut(), held)?;
-    let recorded = run.recorded.take();
-    // A program that is still running has no code.
-    let code = run.status.map_or(0, number_of).into();
+    let (recorded, rest) = (run.recorded.take(), run.rest.take());
     let ending = run.ending.clone();
+    let is_left = target.is_none() && ending.is_asked_for();
+    // A program that is still running has no code.
+    let code = match run.status {
+        Some(status) => number_of(status),
+        None if is_left => LEFT,
+        None => 0,
+    };
+    // One with a rest may not end.
+    let ends_at_once = rest.is_none();
+    let left = Left { rest, behind };
+    ending.is_over(ends_at_once);
     let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
     let mut result = result::assemble(options, run, target.as_ref(), &mut failed)?;
@@ -132,11 +147,13 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         before.tell(&mut result);
     }
     failed.extend(ending.failed());
+    ending.is_over(false);
     look(options, &mut result, &ending, &mut failed);
+    ending.is_over(ends_at_once);
     // The kernel frees all memory at once at exit.
     let result = ManuallyDrop::new(result);
     // A killed iostrata prints no text.
-    let alone = behind.is_some_and(|behind| behind.is_alone());
+    let alone = left.behind.as_ref().is_some_and(Behind::is_alone);
     let json_instead = destination
         .as_ref()
         .is_some_and(Destination::is_standard_output);
@@ -151,7 +168,23 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     viewed?;
     recorded?;
     failed::told(&failed)?;
-    failed::judge(&result, &options.checks, code, hides_calls)
+    failed::judge(&result, &options.checks, code.into(), hides_calls)
+}
+
+/// What the program needs that runs on. When this ends, the user has the shell back.
+struct Left {
+    rest: Option<Rest>,
+    behind: Option<Behind>,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let (Some(rest), Some(behind)) = (self.rest.take(), self.behind.take()) {
+            behind.release(LEFT);
+            // It has nothing more to tell.
+            drop(rest.wait());
+        }
+    }
 }
 
 fn check_proc() -> Result<(), Failure> {

@@ -52,10 +52,10 @@ pub(super) fn start(
     let mut failed = Vec::new();
     let waited = survive(Missing::AfterObserver, &mut failed, || {
         failure::stage("main.wait");
-        wait(&session, options.time);
+        wait(&session, &ending, options.time);
     });
     if waited.is_none() {
-        wait(&session, None);
+        wait(&session, &ending, None);
     }
     ending.program_has_ended();
     if session.status().is_some() {
@@ -79,12 +79,13 @@ enum Others {
     End,
 }
 
-fn wait(session: &Session, limit: Option<Duration>) {
+fn wait(session: &Session, ending: &Ending, limit: Option<Duration>) {
     let begun = Instant::now();
     while session.status().is_none() && session.alive() > 0 {
-        if limit.is_some_and(|limit| begun.elapsed() >= limit) {
+        if limit.is_some_and(|limit| begun.elapsed() >= limit) || ending.is_asked_for() {
             return;
         }
+        ending.look();
         std::thread::sleep(PAUSE);
     }
 }
@@ -118,13 +119,23 @@ fn finish(
     ending.program_has_ended();
     outcome.observation.failed.extend(failed);
     let mut run = run_of(outcome, ending, started_ns, stopped_ns);
-    if !rest.is_empty() && others == Others::RunOn {
+    if rest.is_empty() || others == Others::End {
+        return Ok(run);
+    }
+    if !run.ending.is_asked_for() {
         ui::say(
             "the observation has ended; iostrata stays until the program ends, because the \
              program cannot make system calls without its tracer",
         );
+        while !rest.is_empty() && !run.ending.is_asked_for() {
+            std::thread::sleep(PAUSE);
+        }
+    }
+    if rest.is_empty() {
         let failed = &mut run.observation.failed;
         or_missing(Missing::ProgramEnd, failed, || rest.wait());
+    } else {
+        run.rest = Some(rest);
     }
     Ok(run)
 }
@@ -138,6 +149,7 @@ fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) ->
         ways: Vec::new(),
         lower: Some(outcome.lower),
         recorded: outcome.recorded,
+        rest: None,
         ending,
         status: outcome.status,
         started_ns: lived.first_ns.unwrap_or(started_ns).max(started_ns),

@@ -146,6 +146,25 @@ fn ctrl_c_during_a_later_run_keeps_what_was_recorded_before() {
 }
 
 #[test]
+fn a_delayed_device_hurries_after_ctrl_c() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let options = ["--fs", "ext4", "--pressure", "none", "--delay", "1000"];
+    let command = case.command(&options, "echo new > f");
+    let iostrata = Running::start(&case.place, "crash", command);
+    // Each of the requests of its mount takes so long.
+    until("no device is served", || {
+        let mounts = fs::read_to_string(format!("/proc/{}/mountinfo", iostrata.pid())).ok()?;
+        mounts.contains("fuse.iostrata").then_some(())
+    });
+    iostrata.signal(Signal::INT);
+    iostrata.finish().expect(130);
+    case.place.assert_nothing_left();
+}
+
+#[test]
 fn nothing_is_left_after_a_kill_during_recovery() {
     if !is_root("block mode") {
         return;

@@ -29,6 +29,7 @@ struct Job {
 pub struct Checking {
     pool: Pool<Job>,
     directory: PathBuf,
+    interrupt: Interrupt,
     copies: AtomicU64,
 }
 
@@ -42,6 +43,7 @@ impl Checking {
         (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> Result<Self, BlockError> {
         let (own, interrupt) = (checker.clone(), interrupt.clone());
+        let asked = interrupt.clone();
         let pool = Pool::start(
             count,
             checker,
@@ -57,6 +59,7 @@ impl Checking {
         Ok(Self {
             pool: pool.map_err(BlockError::io("start a checker"))?,
             directory: directory.to_owned(),
+            interrupt: asked,
             copies: AtomicU64::new(0),
         })
     }
@@ -66,7 +69,7 @@ impl Checking {
         // The checker may be in a namespace that does not have the recovered file system.
         let number = self.copies.fetch_add(1, Ordering::Relaxed);
         let copy = self.directory.join(format!("copy-{number}"));
-        copy_directory(tree, &copy)?;
+        copy_directory(tree, &copy, &self.interrupt)?;
         let (answer, answers) = mpsc::channel();
         self.pool.send(Job {
             tree: copy.clone(),
@@ -92,7 +95,7 @@ fn look(
         .renew()
         .map_err(BlockError::io("empty the room of the checker"))?;
     fs::write(stage.printed(), &job.printed).map_err(BlockError::io("write what was printed"))?;
-    copy_directory(&job.tree, &stage.tree())?;
+    copy_directory(&job.tree, &stage.tree(), interrupt)?;
     checker
         .check(stage, Owners::Kept, interrupt)
         .map_err(|error| match error {

@@ -88,13 +88,14 @@ impl Foundation {
         let mounted = mount_at(&device, kind, &at, None)?;
         let work = at.join(WORK);
         match files {
-            Some(files) => copy_directory(files, &work)?,
+            Some(files) => copy_directory(files, &work, room.interrupt)?,
             None => fs::create_dir(&work).map_err(BlockError::io("make a directory"))?,
         }
         prepare(&work)?;
         sync(&at)?;
         drop(mounted);
         drop(device);
+        room.interrupt.check()?;
         image
             .drop_zeros()
             .map_err(BlockError::io("read the disk in memory"))?;

@@ -56,7 +56,7 @@ pub enum BlockError {
         free_mib: u64,
     },
     #[error(transparent)]
-    Copy(#[from] CopyError),
+    Copy(CopyError),
     #[error("cannot {doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -68,6 +68,15 @@ impl BlockError {
         move |source| Self::Io {
             doing,
             source: source.into(),
+        }
+    }
+}
+
+impl From<CopyError> for BlockError {
+    fn from(error: CopyError) -> Self {
+        match error {
+            CopyError::Interrupted(by) => Self::Interrupted(by),
+            other => Self::Copy(other),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A run on a file system whose device is recorded.
 
 use std::path::Path;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,26 @@ pub fn record<E: From<BlockError>>(
     setting: Setting,
     run: impl FnOnce(&Path, Option<&Path>) -> Result<(), E>,
 ) -> Result<Recording, E> {
+    let (over, is_over) = mpsc::channel::<()>();
+    let interrupt = room.interrupt;
+    thread::scope(|scope| {
+        // Dropped also by a panic.
+        let _over = over;
+        if !setting.delay.is_zero() {
+            scope.spawn(move || hurry(server, interrupt, &is_over));
+        }
+        record_at_its_pace(room, server, foundation, setting, run)
+    })
+}
+
+fn record_at_its_pace<E: From<BlockError>>(
+    room: &Room<'_>,
+    server: &Server,
+    foundation: &Foundation,
+    setting: Setting,
+    run: impl FnOnce(&Path, Option<&Path>) -> Result<(), E>,
+) -> Result<Recording, E> {
+    room.interrupt.check().map_err(BlockError::from)?;
     let kind = foundation.kind;
     let in_memory = || BlockError::io("copy a disk in memory");
     let base = foundation.image.copy().map_err(in_memory())?;
@@ -178,6 +198,15 @@ fn with_timer<R>(file: Option<&Path>, run: impl FnOnce() -> R) -> Result<R, Bloc
 /// xfs pushes its log by a timer of the whole machine, which is not for a run to set.
 fn commits_by_timer(pressure: Pressure, kind: ImageKind) -> Option<&'static std::ffi::CStr> {
     (pressure == Pressure::Timer && kind != ImageKind::Xfs).then_some(c"commit=1")
+}
+
+/// Lets the device be as fast as it can once a signal asks for an end.
+fn hurry(server: &Server, interrupt: &Interrupt, is_over: &Receiver<()>) {
+    while is_over.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+        if interrupt.check().is_err() {
+            return server.hurry();
+        }
+    }
 }
 
 fn wait(time: Duration, interrupt: &Interrupt) -> Result<(), BlockError> {

@@ -22,6 +22,7 @@ use super::images::{Image, Images};
 use super::record::Recording;
 use crate::crash::copied::copy_directory;
 use crate::device::DiskImage;
+use crate::interrupt::Interrupt;
 use crate::scratch::{ImageKind, Mounted};
 
 /// How long a file system may stay that was unmounted: a process may have had it open.
@@ -208,7 +209,7 @@ pub fn keep(
     images.make(image, mountable.disk())?;
     if let Ok(recovery) = mountable.mount()? {
         let tree = into.join("tree");
-        copy_directory(recovery.work(), &tree)?;
+        copy_directory(recovery.work(), &tree, &Interrupt::never())?;
         return Ok(tree);
     }
     // As it was before the kernel tried.

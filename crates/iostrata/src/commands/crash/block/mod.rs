@@ -1,7 +1,6 @@
 //! Block mode: the program runs on real file systems, and what they recover is looked at.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use iostrata_core::crash::block::{On, Pressure, SubsetBudget, join};
@@ -104,7 +103,7 @@ impl Runs {
         for (turn, filesystem) in filesystems.iter().enumerate() {
             let foundation =
                 Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
-                    prepare(options, work)
+                    prepare(options, work, interrupt)
                 });
             let foundation = foundation.map_err(block_failure)?;
             let of = |(number, pressure): (usize, &Pressure)| {
@@ -188,15 +187,12 @@ pub(super) fn kind(filesystem: Model) -> ImageKind {
     }
 }
 
-fn prepare(options: &Crash, work: &Path) -> Result<(), BlockError> {
+fn prepare(options: &Crash, work: &Path, interrupt: &Interrupt) -> Result<(), BlockError> {
     let Some(init) = &options.init else {
         return Ok(());
     };
-    let status = Command::new("/bin/sh")
-        .args(["-c", init])
-        .current_dir(work)
-        .status();
-    let status = status.map_err(BlockError::io("run --init"))?;
+    let status = place::initialised(init, work, interrupt);
+    let status = status.map_err(BlockError::io("run --init"))??;
     if status.success() {
         return Ok(());
     }

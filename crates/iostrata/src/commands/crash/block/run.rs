@@ -188,10 +188,6 @@ impl<'a> Run<'a> {
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
             let program = program.map_err(Refused)?;
-            if program.ended_by.is_some() {
-                // It has ended the program; the exploration goes on.
-                room.interrupt.answered();
-            }
             recorded = Some(program);
             ended();
             Ok::<(), Refused>(())
