@@ -190,8 +190,13 @@ fn a_call_that_no_signal_ends_is_named() {
         command.arg(dir);
         let running = Running::start(&place, "lab", command);
         until("nothing waits for the file system", || {
-            let stat = fs::read_to_string(format!("/proc/{}/stat", running.pid())).ok()?;
-            stat.contains(") D ").then_some(())
+            let process = PathBuf::from(format!("/proc/{}", running.pid()));
+            let stat = fs::read_to_string(process.join("stat")).ok()?;
+            // Its start may wait for a disk, too.
+            let catches =
+                |task: &PathBuf| fs::read(task.join("comm")).is_ok_and(|name| name == b"signals\n");
+            let is_ready = entries(&process.join("task")).iter().any(catches);
+            (is_ready && stat.contains(") D ")).then_some(())
         });
         running.signal(Signal::INT);
         until("the call is not named", || {

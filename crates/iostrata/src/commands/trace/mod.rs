@@ -135,7 +135,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     };
     // One with a rest may not end.
     let ends_at_once = rest.is_none();
-    let left = Left { rest, behind };
+    let left = StillTraced { rest, behind };
     ending.is_over(ends_at_once);
     let hides_calls = run.observation.raw.losses.hide_calls();
     let mut failed = std::mem::take(&mut run.observation.failed);
@@ -172,12 +172,12 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
 }
 
 /// What the program needs that runs on. When this ends, the user has the shell back.
-struct Left {
+struct StillTraced {
     rest: Option<Rest>,
     behind: Option<Behind>,
 }
 
-impl Drop for Left {
+impl Drop for StillTraced {
     fn drop(&mut self) {
         if let (Some(rest), Some(behind)) = (self.rest.take(), self.behind.take()) {
             behind.release(LEFT);

@@ -151,8 +151,10 @@ fn a_delayed_device_hurries_after_ctrl_c() {
         return;
     }
     let case = Case::new("f", OLD);
-    let options = ["--fs", "ext4", "--pressure", "none", "--delay", "1000"];
-    let command = case.command(&options, "echo new > f");
+    let options = "crash --mode block --fs ext4 --pressure none --delay 1000 --dir";
+    let mut command = case.place.iostrata(options);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.arg(&case.dir).args(["--", "true"]);
     let iostrata = Running::start(&case.place, "crash", command);
     // Each of the requests of its mount takes so long.
     until("no device is served", || {
