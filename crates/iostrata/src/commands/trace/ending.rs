@@ -26,7 +26,7 @@ use crate::{signals, ui};
 /// Time between checks of what is still running.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a program may take to end at Ctrl-C; one that goes on is named.
+/// How long a program may take to end at Ctrl-C; one that keeps running is named.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// How long after that another Ctrl-C ends the observation. A later one is for the program again, as in a shell.
@@ -131,13 +131,13 @@ impl Ending {
         }
     }
 
-    /// Tells the user of a program that goes on after Ctrl-C. Called while it runs.
+    /// Tells the user of a program that keeps running after Ctrl-C. Called while it runs.
     pub(super) fn look(&self) {
         let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
         if pressed.told.is_none() && pressed.at.is_some_and(|at| at.elapsed() >= GRACE) {
             pressed.told = Some(Instant::now());
             ui::say(&format!(
-                "the program goes on after Ctrl-C; once more within {} s ends the observation, and the program runs on",
+                "the program keeps running after Ctrl-C; once more within {} s ends the observation, not the program",
                 ONCE_MORE.as_secs()
             ));
         }
