@@ -175,6 +175,14 @@ fn why_it_is_missing() {
         ("not_listed", json!("EACCES")),
         ("not_opened", json!("EACCES")),
         ("proc_not_listed", json!("EACCES")),
+        (
+            "other_privileges",
+            json!([
+                {"process": 7, "program": "su"},
+                {"process": 9, "program": "passwd"},
+                {"process": 11, "program": "su"},
+            ]),
+        ),
     ];
     for call in variants::<gap::NotFollowed>() {
         samples.push(("not_followed", json!(call)));
