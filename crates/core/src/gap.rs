@@ -606,6 +606,17 @@ pub struct Raised {
     pub program: String,
 }
 
+impl Raised {
+    /// The entry of a process, if there is one.
+    pub fn of(process: u32, missing: &[Gap]) -> Option<&Self> {
+        let lists = missing.iter().filter_map(|gap| match &gap.why {
+            Reason::OtherPrivileges(raised) => Some(raised),
+            _ => None,
+        });
+        lists.flatten().find(|one| one.process == process)
+    }
+}
+
 /// Turns the two parts of a gap into words.
 #[derive(Debug, Clone, Copy)]
 pub struct Wording {

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use iostrata_core::gap::{Countable, Exit, Gap, Raised, Reason};
+use iostrata_core::gap::{Countable, Exit, Gap, Reason};
 use iostrata_core::observe::ObserveError;
 
 use super::wire::{Observer, adoption, wants};
@@ -39,10 +39,13 @@ impl EbpfObserver {
             let before = adopted;
             adopted = self.known()?.adopted;
             if adopted == 0 && self.config.wants & wants::GROUPS == 0 {
-                let cause = match self.forbidden()?.first() {
-                    Some(one) => format!(
-                        "it executed {}, which this user may not trace; run iostrata as root",
-                        one.program
+                let forbidden = readout::forbidden(&self.object.ebpf);
+                let forbidden = forbidden.map_err(|e| error("read the eBPF maps", &e))?;
+                let cause = match forbidden.first() {
+                    // Its own program, or that of one that it has started.
+                    Some((one, _)) => format!(
+                        "this user may not trace {}, which process {} executed; run iostrata as root",
+                        one.program, one.process
                     ),
                     None => "the kernel shows no threads of it: it has ended".to_owned(),
                 };
@@ -93,13 +96,6 @@ impl EbpfObserver {
     /// Programs that the processes of the tree executed since their observation began.
     pub fn executed(&self) -> Result<u64, ObserveError> {
         Ok(self.known()?.executed)
-    }
-
-    /// Processes that executed programs with which the user may not trace them.
-    pub fn forbidden(&self) -> Result<Vec<Raised>, ObserveError> {
-        let found = readout::forbidden(&self.object.ebpf);
-        let found = found.map_err(|e| error("read the eBPF maps", &e))?;
-        Ok(found.into_iter().map(|(one, _)| one).collect())
     }
 
     pub(super) fn known(&self) -> Result<Observer, ObserveError> {

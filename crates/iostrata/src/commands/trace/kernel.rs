@@ -5,7 +5,7 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
 use iostrata_core::environment::Backend;
-use iostrata_core::gap::{Gap, Missing};
+use iostrata_core::gap::{Gap, Missing, Raised};
 use iostrata_core::observe::{ObserveError, Observer as _, Stream};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
@@ -137,9 +137,9 @@ pub(super) fn adopt(
     if let Some(joined) = or_missing(Missing::Joined, failed, || observer.joined()) {
         target.joined(joined);
     }
-    let raised = observer.forbidden().unwrap_or_default();
+    let missing = &run.observation.raw.missing;
     let process = target.only_process();
-    if let Some(one) = raised.iter().find(|one| Some(one.process) == process) {
+    if let Some(one) = process.and_then(|process| Raised::of(process, missing)) {
         ui::say(&format!(
             "the observation of process {} has ended: it executed {}, which this user may not trace",
             one.process, one.program

@@ -1,9 +1,9 @@
 //! The command, how it ended, and the observer.
 
 use iostrata_core::environment::Backend;
-use iostrata_core::gap::Reason;
+use iostrata_core::gap::Raised;
 use iostrata_core::noun::counted;
-use iostrata_core::trace::{TaskRow, TraceResult};
+use iostrata_core::trace::TraceResult;
 
 use super::View;
 use crate::format::{self, beginning, in_line};
@@ -76,29 +76,26 @@ fn matched(page: &mut Page, result: &TraceResult) {
 }
 
 fn end(result: &TraceResult) -> String {
-    match (result.exit_code, result.signal) {
-        (_, Some(signal)) => match signal_name(signal) {
+    match (result.exit_code, result.signal, result.adopted) {
+        (_, Some(signal), _) => match signal_name(signal) {
             Some(name) => format!("ended by SIG{name}"),
             None => format!("ended by signal {signal}"),
         },
-        (Some(code), None) => format!("exit {code}"),
-        (None, None) if result.adopted.is_some() => {
-            let raised = result.missing.iter().find_map(|gap| match &gap.why {
-                Reason::OtherPrivileges(raised) => Some(raised),
-                _ => None,
-            });
-            let mut raised = raised.into_iter().flatten();
-            if let Some(one) = raised.find(|one| Some(one.process) == result.adopted) {
-                return format!("observed until it executed {}", one.program);
-            }
-            let its = |task: &&TaskRow| Some(task.process) == result.adopted;
-            let mut its = result.tasks.iter().filter(its);
-            let lives = its.any(|task| task.ended_s.is_none());
-            if lives { "still running" } else { "ended" }.to_owned()
-        }
-        (None, None) if result.is_attached() => "attached".to_owned(),
-        (None, None) => "end not observed".to_owned(),
+        (Some(code), None, _) => format!("exit {code}"),
+        (None, None, Some(process)) => end_of(process, result),
+        (None, None, None) if result.is_attached() => "attached".to_owned(),
+        (None, None, None) => "end not observed".to_owned(),
     }
+}
+
+/// How much of a process that was attached to was observed.
+fn end_of(process: u32, result: &TraceResult) -> String {
+    if let Some(raised) = Raised::of(process, &result.missing) {
+        return format!("observed until it executed {}", raised.program);
+    }
+    let mut its = result.tasks.iter().filter(|task| task.process == process);
+    let lives = its.any(|task| task.ended_s.is_none());
+    if lives { "still running" } else { "ended" }.to_owned()
 }
 
 fn signal_name(signal: i32) -> Option<&'static str> {
