@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use iostrata_core::noun::counted;
-use iostrata_lab::interrupt::{Interrupt, Interrupted, caught};
+use iostrata_lab::interrupt::{Interrupt, Interrupted, caught, undelivered};
 use iostrata_tracer::waiting::unending;
 use signal_hook::consts::SIGXFSZ;
 use signal_hook::iterator::Signals;
@@ -34,7 +34,7 @@ pub(crate) fn end_in_order() -> io::Result<()> {
                 end(signal);
             }
         })?;
-    Ok(())
+    undelivered(|arrived| end(arrived.signal))
 }
 
 /// Time between two looks at what keeps a command that was asked to end. What is there at both is named.

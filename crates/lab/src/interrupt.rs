@@ -12,6 +12,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use iostrata_tracer::permission::caller::keep_only;
+use iostrata_tracer::signals::{Arrived, Undelivered};
 use rustix::thread::CapabilitySet;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
@@ -53,26 +54,21 @@ impl Interrupt {
     }
 
     /// Catches the signals of [`caught`] for the rest of the process, and calls `first` at the first of them, and at the
-    /// first after [`answered`](Self::answered). Starts a thread: create a private mount namespace before.
-    pub fn install(first: impl Fn(&Self) + Send + 'static) -> io::Result<Self> {
+    /// first after [`answered`](Self::answered). Starts threads: create a private mount namespace before.
+    pub fn install(first: impl Fn(&Self) + Send + Sync + 'static) -> io::Result<Self> {
         let mut signals = Signals::new(caught()?)?;
         let interrupt = Self::default();
         let shared = interrupt.clone();
-        let lowered = Arc::new(Barrier::new(2));
-        let has_lowered = Arc::clone(&lowered);
-        thread::Builder::new()
-            .name("signals".to_owned())
-            .spawn(move || {
-                // It needs none, and `serve` is to have none. Where a filter forbids this, `serve` says so.
-                drop(keep_only(CapabilitySet::empty()));
-                has_lowered.wait();
-                for signal in signals.forever() {
-                    if shared.end(signal) {
-                        first(&shared);
-                    }
-                }
-            })?;
-        lowered.wait();
+        let take = Arc::new(move |signal| {
+            if shared.end(signal) {
+                first(&shared);
+            }
+        });
+        let late = Arc::clone(&take);
+        lowered("signals", move || {
+            signals.forever().for_each(|signal| take(signal));
+        })?;
+        undelivered(move |arrived| late(arrived.signal))?;
         Ok(interrupt)
     }
 
@@ -96,6 +92,32 @@ impl Interrupt {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, set)
             .is_ok()
     }
+}
+
+/// Passes on signals that no handler takes, as the first thread sleeps uninterruptibly. Starts a thread.
+pub fn undelivered(take: impl Fn(Arrived) + Send + 'static) -> io::Result<()> {
+    let mut signals = Undelivered::of(&caught()?)?;
+    lowered("late signals", move || {
+        while let Ok(arrived) = signals.wait() {
+            take(arrived);
+        }
+    })
+}
+
+/// Starts a thread and waits until it has no privileges: it needs none, and `serve` is to have none. Where a filter
+/// forbids this, `serve` says so.
+fn lowered(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let lowered = Arc::new(Barrier::new(2));
+    let has_lowered = Arc::clone(&lowered);
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            drop(keep_only(CapabilitySet::empty()));
+            has_lowered.wait();
+            work();
+        })?;
+    lowered.wait();
+    Ok(())
 }
 
 /// The signals that request an end. One that was ignored when the process started stays ignored, as

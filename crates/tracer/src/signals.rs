@@ -4,7 +4,8 @@
     reason = "masks of signals are wrapped by no library that is used here"
 )]
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::mem::MaybeUninit;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::ptr;
@@ -82,23 +83,63 @@ impl Held {
         arrivals(&set)
     }
 
-    /// A signal that has arrived meanwhile and was not ignored: blocked ones are kept even if
-    /// ignored (`sig_ignored`, kernel/signal.c).
+    /// A signal that has arrived meanwhile and was not ignored.
     pub fn arrived(&self) -> Option<i32> {
-        let mut pending = MaybeUninit::uninit();
-        // SAFETY: fills the whole set; it fails for a bad address only.
-        unsafe { libc::sigpending(pending.as_mut_ptr()) };
-        // SAFETY: it was filled above.
-        let pending = unsafe { pending.assume_init() };
-        ASKING.into_iter().find(|signal| {
-            // SAFETY: the set was filled by the kernel, and the signal exists.
-            let is_pending = unsafe { libc::sigismember(&raw const pending, *signal) };
-            is_pending == 1 && !is_ignored(*signal)
+        pending()
+    }
+}
+
+/// A signal that stays pending and is not ignored: blocked ones are kept even if ignored (`sig_ignored`, kernel/signal.c).
+pub(crate) fn pending() -> Option<i32> {
+    let mut pending = MaybeUninit::uninit();
+    // SAFETY: fills the whole set; it fails for a bad address only.
+    unsafe { libc::sigpending(pending.as_mut_ptr()) };
+    // SAFETY: it was filled above.
+    let pending = unsafe { pending.assume_init() };
+    ASKING.into_iter().find(|signal| {
+        // SAFETY: the set was filled by the kernel, and the signal exists.
+        let is_pending = unsafe { libc::sigismember(&raw const pending, *signal) };
+        is_pending == 1 && !is_ignored(*signal)
+    })
+}
+
+/// Signals that no handler has taken yet. The kernel gives a signal of the process to its first thread, also while that
+/// sleeps uninterruptibly and runs no handler (`complete_signal`, kernel/signal.c); meanwhile it is read here.
+#[derive(Debug)]
+pub struct Undelivered(File);
+
+/// A signal, and whether a process has sent it; others are of the kernel.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    pub signal: i32,
+    pub is_sent: bool,
+}
+
+impl Undelivered {
+    pub fn of(signals: &[i32]) -> io::Result<Self> {
+        let mut set = empty();
+        for signal in signals {
+            // SAFETY: the set was filled above; an unknown signal is refused.
+            unsafe { libc::sigaddset(&raw mut set, *signal) };
+        }
+        arrivals(&set).map(|descriptor| Self(File::from(descriptor)))
+    }
+
+    /// Returns the next one.
+    pub fn wait(&mut self) -> io::Result<Arrived> {
+        // `struct signalfd_siginfo` (include/uapi/linux/signalfd.h): ssi_signo, ssi_errno, ssi_code.
+        let mut said = [0; 128];
+        self.0.read_exact(&mut said)?;
+        let field =
+            |at: usize| i32::from_ne_bytes([said[at], said[at + 1], said[at + 2], said[at + 3]]);
+        Ok(Arrived {
+            signal: field(0),
+            is_sent: field(8) <= libc::SI_USER,
         })
     }
 }
 
-/// A descriptor that reports these signals, which are blocked.
+/// A descriptor that reports these signals.
 pub(crate) fn arrivals(signals: &libc::sigset_t) -> io::Result<OwnedFd> {
     // SAFETY: the set is live; -1 requests a new descriptor.
     let fd = unsafe { libc::signalfd(-1, signals, libc::SFD_CLOEXEC) };

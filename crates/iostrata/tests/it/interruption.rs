@@ -1,12 +1,17 @@
 //! Ctrl-C and its relatives at several moments.
 
-use std::fs;
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::io::ioctl_fionread;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -129,6 +134,98 @@ fn while_files_are_copied_and_initialised() {
     place.assert_nothing_left();
 }
 
+/// A mount of a server that answers nothing, until it is dropped: then calls that wait fail.
+struct Silent<'p> {
+    at: PathBuf,
+    server: Option<File>,
+    _place: &'p Place,
+}
+
+impl<'p> Silent<'p> {
+    fn mounted(place: &'p Place) -> Self {
+        let at = place.path("silent");
+        fs::create_dir(&at).unwrap();
+        let server = File::options().read(true).write(true).open("/dev/fuse");
+        let server = server.unwrap();
+        let options = format!(
+            "fd={},rootmode=40000,user_id=0,group_id=0",
+            server.as_raw_fd()
+        );
+        let options = CString::new(options).unwrap();
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("silent", &at, "fuse.silent", flags, options.as_c_str()).unwrap();
+        Self {
+            at,
+            server: Some(server),
+            _place: place,
+        }
+    }
+
+    fn ends(&mut self) {
+        drop(self.server.take());
+    }
+}
+
+impl Drop for Silent<'_> {
+    fn drop(&mut self) {
+        self.ends();
+        unmount(&self.at, UnmountFlags::DETACH).unwrap();
+    }
+}
+
+/// Whether one of its threads waits in a way that no caught signal ends.
+fn waits(running: &Running<'_>) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+    tasks.flatten().any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ")
+            .is_some_and(|(_, after)| after.starts_with('D'))
+    })
+}
+
+#[test]
+fn a_directory_that_never_answers_keeps_nobody() {
+    if !is_root("mounting FUSE") {
+        return;
+    }
+    let place = Place::new();
+    let silent = Silent::mounted(&place);
+    let mut command = place.iostrata("lab --quick --dir");
+    command.arg(&silent.at);
+    let running = Running::start(&place, "run", command);
+    until("it does not come to the directory", || {
+        waits(&running).then_some(())
+    });
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().signal, Some(2));
+}
+
+#[test]
+fn a_wait_that_no_signal_ends_is_named() {
+    if !is_root("mounting FUSE") {
+        return;
+    }
+    let place = Place::new();
+    let mut silent = Silent::mounted(&place);
+    let mut command = place.iostrata("cache show --cross");
+    command.arg(silent.at.parent().unwrap());
+    let running = Running::start(&place, "run", command);
+    until("it does not come to the mount", || {
+        waits(&running).then_some(())
+    });
+    running.signal(Signal::INT);
+    let named = until("nobody says what it waits for", || {
+        let said = fs::read_to_string(place.path("run.stderr")).ok()?;
+        said.contains("no signal ends").then_some(said)
+    });
+    silent.ends();
+    running.finish().expect(130);
+    assert!(
+        named.starts_with("waiting for ") && named.contains("(2) of "),
+        "{named}"
+    );
+}
+
 /// Traces a program that goes on at Ctrl-C, which is pressed until iostrata is back.
 fn ctrl_c_twice(backend: &str) {
     let place = Place::new();
@@ -162,6 +259,28 @@ fn a_program_that_ignores_it_runs_on_after_the_second() {
     if is_root("eBPF") {
         ctrl_c_twice("ebpf");
     }
+}
+
+/// The result goes to a pipe that nobody reads.
+#[test]
+fn after_the_observation_nothing_is_waited_for() {
+    let place = Place::new();
+    for number in 0..400 {
+        fs::write(place.dir().join(format!("file-{number}")), "text\n").unwrap();
+    }
+    let path = place.path("result");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let pipe = File::options().read(true).write(true).open(&path).unwrap();
+    let mut command = place.iostrata("trace --no-save --backend ptrace -o ../result");
+    command.args(["--", "/bin/sh", "-c"]);
+    command.arg("for file in *; do read line < $file; done");
+    let running = Running::start(&place, "run", command);
+    until("the pipe is not full", || {
+        (ioctl_fionread(&pipe).unwrap() >= 1 << 16).then_some(())
+    });
+    running.signal(Signal::INT);
+    let outcome = running.finish().expect(130);
+    outcome.says(&["interrupted by SIGINT"]);
 }
 
 #[test]

@@ -44,6 +44,10 @@ impl Guard {
     ///
     /// Must be called before [`super::isolate`]: outside there are no mounts in the way.
     pub fn start(launcher: &Launcher, dir: &Path) -> io::Result<Self> {
+        // Signals are blocked until the child has entered it (posix_spawn(3)), and it may be on a server that does not
+        // answer. Opening it waits too, and there a signal ends this process.
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let answers = openat(CWD, dir, flags, Mode::empty())?;
         let mut child = launcher
             .command()
             .current_dir(dir)
@@ -53,6 +57,7 @@ impl Guard {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
+        drop(answers);
         let told = child.stdin.take();
         let is_needed = Arc::default();
         Ok(Self {

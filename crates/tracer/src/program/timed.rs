@@ -18,7 +18,7 @@ use super::{Blocked, StartError};
 use crate::signals::Held;
 
 /// How long a program may take to end after it was signalled.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(800);
 
 /// Memory that a process may touch between its measurement and its exec.
 const TOUCHED_BYTES: u64 = 256 << 10;

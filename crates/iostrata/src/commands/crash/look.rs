@@ -80,7 +80,10 @@ pub(super) fn checker(
     for path in &options.check_sees {
         let found = fs::canonicalize(path);
         sees.push(found.map_err(|error| {
-            Failure::Usage(format!("--check-sees {}: {error}", path.display()))
+            Failure::Usage(format!(
+                "--check-sees {}: {error}; name a file or directory that exists",
+                path.display()
+            ))
         })?);
     }
     sees.extend(env::current_dir().into_iter().chain(env::current_exe()));

@@ -35,8 +35,9 @@ enum Reader {
 }
 
 pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
-    let interrupt = signals::interrupt()?;
+    // Loading takes a moment and leaves nothing: until then a signal ends iostrata.
     let mut source = open("showing")?;
+    let interrupt = signals::interrupt()?;
     watch(options, &interrupt, source.as_mut())
 }
 

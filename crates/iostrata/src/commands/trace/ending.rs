@@ -8,15 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::gap::{Gap, Missing};
-use iostrata_lab::interrupt::{Interrupted, caught};
+use iostrata_lab::interrupt::{Interrupted, caught, undelivered};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::caller;
-use iostrata_tracer::signals::Held;
+use iostrata_tracer::signals::{Arrived, Held};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
-use signal_hook::iterator::exfiltrator::origin::Origin;
 
 use super::attaching::Attachment;
 use super::itself;
@@ -54,6 +53,8 @@ pub(super) struct Ending {
     pressed: Arc<Mutex<Pressed>>,
     /// Whether a signal ends this process at once.
     is_over: Arc<AtomicBool>,
+    /// Whether signals are also taken that no handler takes.
+    is_late: Arc<AtomicBool>,
     /// The error of the signal thread, if it failed.
     failed: Arc<OnceLock<Gap>>,
 }
@@ -76,6 +77,7 @@ impl Ending {
             program: Arc::new(AtomicU32::new(pid)),
             pressed: Arc::default(),
             is_over: Arc::default(),
+            is_late: Arc::default(),
             failed: Arc::new(OnceLock::new()),
         };
         let told = ending.clone();
@@ -93,7 +95,10 @@ impl Ending {
                 failure::stage("signals.begin");
                 for arrived in &mut *signals {
                     failure::stage("signals.arrived");
-                    self.take(&arrived);
+                    self.take(Arrived {
+                        signal: arrived.signal,
+                        is_sent: arrived.process.is_some(),
+                    });
                 }
             });
             match failed.pop() {
@@ -104,7 +109,7 @@ impl Ending {
         }
     }
 
-    fn take(&self, arrived: &Origin) {
+    fn take(&self, arrived: Arrived) {
         let to = self.program.load(Ordering::Acquire);
         let mut pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
         let last = pressed.last.replace(Instant::now());
@@ -116,8 +121,8 @@ impl Ending {
             self.asked.store(true, Ordering::Release);
             return;
         }
-        if arrived.process.is_some() {
-            // Sent by a process: only iostrata received it. Signals of the kernel come
+        if arrived.is_sent {
+            // Only iostrata received it. Signals of the kernel come
             // from the terminal, which sent them to the program as well.
             pass_on(to, arrived.signal);
         }
@@ -153,9 +158,14 @@ impl Ending {
         self.failed.get().cloned()
     }
 
-    /// From now on signals end the observation.
+    /// From now on signals end the observation, also while this process looks at a file whose server does not answer.
     pub(super) fn program_has_ended(&self) {
         self.program.store(0, Ordering::Release);
+        if !self.is_late.swap(true, Ordering::AcqRel) {
+            let late = self.clone();
+            // Without that thread such a signal waits.
+            drop(undelivered(move |arrived| late.take(arrived)));
+        }
     }
 
     pub(super) fn is_asked_for(&self) -> bool {

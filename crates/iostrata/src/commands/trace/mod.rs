@@ -93,10 +93,10 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     runs::check(options)?;
     // Other programs may want it.
     let mut target = attaching::target(options)?;
-    let held = Held::begin().map_err(|error| itself(&error))?;
+    // Loading takes a moment, starts no thread that stays, and leaves nothing: until then a signal ends iostrata.
     let watcher = choose(options)?;
     check_filter(&watcher)?;
-    let held = ending::unless_arrived(held)?;
+    let held = Held::begin().map_err(|error| itself(&error))?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(told)) => {
             // A later signal would change how the program ended.
@@ -338,7 +338,8 @@ fn observe(
             None,
         ),
         (Watcher::Kernel(mut observer), None) => {
-            if let Some(recording) = recording::begin(options)? {
+            let (recording, held) = recording::begin(options, held)?;
+            if let Some(recording) = recording {
                 observer.record(recording);
             }
             let started = kernel::start(options, streams, &mut observer, held);
@@ -354,7 +355,7 @@ fn observe(
             (stops::adopt(target, options.time, held)?, gap)
         }
         (Watcher::Stops(gap), None) => {
-            let recording = recording::begin(options)?;
+            let (recording, held) = recording::begin(options, held)?;
             let started = stops::start(options, streams, recording, held);
             (started.inspect_err(|_| recording::discard(options))?, gap)
         }

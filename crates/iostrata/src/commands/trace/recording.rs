@@ -10,8 +10,10 @@ use iostrata_core::trace::{RecordingRow, Seen, TraceResult};
 use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::Limits;
 use iostrata_tracer::record::{Before, Presser, Recording, Unfinished};
+use iostrata_tracer::signals::Held;
 
 use super::super::without;
+use super::ending::unless_arrived;
 use super::itself;
 use crate::cli::Trace;
 use crate::error::Failure;
@@ -36,10 +38,10 @@ pub(super) fn limits(options: &Trace) -> Limits {
     }
 }
 
-/// Creates the log, if requested, before the program is started.
-pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
+/// Creates the log, if requested, before the program is started. A signal ends the reading of what is there before.
+pub(super) fn begin(options: &Trace, held: Held) -> Result<(Option<Recording>, Held), Failure> {
     let Some(path) = &options.record else {
-        return Ok(None);
+        return Ok((None, held));
     };
     let words = options.command.iter();
     let directory = std::env::current_dir().map_err(|error| itself(&error))?;
@@ -53,14 +55,18 @@ pub(super) fn begin(options: &Trace) -> Result<Option<Recording>, Failure> {
         directories: options.record_before.clone(),
         limit_bytes: options.record_before_limit,
     };
-    let recording = Recording::with_before(path, &begin, &before);
-    let recording = recording.map_err(|error| itself(&error))?;
-    let recording = recording.with_stacks(options.stacks.is_some());
+    let recording = match Recording::with_before(path, &begin, &before) {
+        Ok(recording) => recording.with_stacks(options.stacks.is_some()),
+        Err(error) => {
+            unless_arrived(held)?;
+            return Err(itself(&error));
+        }
+    };
     let Some(press) = &options.press else {
-        return Ok(Some(recording));
+        return Ok((Some(recording), held));
     };
     let presser = Presser::open(press).map_err(|error| itself(&error))?;
-    Ok(Some(recording.pressed_by(presser)))
+    Ok((Some(recording.pressed_by(presser)), held))
 }
 
 /// Writes where the calls came from, for the one who reads the log. A back end that took no stacks leaves no file.

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::identity::generation;
+use crate::signals;
 
 /// `XATTR_LIST_MAX`, `XATTR_SIZE_MAX` (include/uapi/linux/limits.h).
 const LONGEST_ATTRIBUTE: usize = 1 << 16;
@@ -161,6 +162,7 @@ pub(super) fn store<W: Write>(
     let mut buffer = vec![0; READ_BYTES];
     let mut at = from;
     while at < to {
+        unless_asked_to_end()?;
         let left = usize::try_from(to - at).unwrap_or(READ_BYTES);
         let wanted = left.min(READ_BYTES);
         match file.read_at(&mut buffer[..wanted], at) {
@@ -173,4 +175,12 @@ pub(super) fn store<W: Write>(
         }
     }
     Ok(Some(payload))
+}
+
+/// Fails when a signal waits that this process has blocked.
+pub(super) fn unless_asked_to_end() -> io::Result<()> {
+    match signals::pending() {
+        Some(_) => Err(io::ErrorKind::Interrupted.into()),
+        None => Ok(()),
+    }
 }

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 
 use super::look::{
     Place, Version, extended, id_of, kind_of, look, mount_of, names_in, open_directory, open_file,
-    place_of, ranges, store, version_of,
+    place_of, ranges, store, unless_asked_to_end, version_of,
 };
 use crate::clock::now_ns;
 use crate::record::nodes::Nodes;
@@ -140,6 +140,7 @@ impl<'a, W: Write> Walk<'a, W> {
     }
 
     fn entry(&mut self, at: &At<'_>) -> io::Result<()> {
+        unless_asked_to_end()?;
         let is = match look(at.directory, at.name) {
             Ok(is) => is,
             Err(Errno::NOENT) => {
