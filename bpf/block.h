@@ -14,6 +14,7 @@ struct reason {
 	__u64 inode; /* its address */
 	__u64 file_offset;
 	__u8 cause;
+	__u8 pages;
 };
 
 /* The owner of the pages. Returns the inode, or 0 for memory outside the page cache. */
@@ -112,6 +113,7 @@ APART int explain(struct config *c, __u64 address, struct reason *reason)
 	type = inode ? BPF_CORE_READ(inode, i_mode) & S_IFMT : 0;
 	if (ends_in(c, end_io, END_IO_DIRECT)) {
 		reason->cause = CAUSE_DATA;
+		reason->pages = PAGES_DIRECT;
 		direct_file(first, reason);
 	} else if ((flags & OPF_LOG) == OPF_LOG || is_journal(c, end_io, first) ||
 		   ends_in(c, end_io, END_IO_XFS_LOG)) {
@@ -172,7 +174,7 @@ static __always_inline __u32 submitting(void)
 #ifdef TOP
 	return submitting_process();
 #else
-	return current_state() != 0;
+	return is_of_tree(bpf_get_current_task_btf());
 #endif
 }
 
@@ -274,6 +276,11 @@ int BPF_PROG(issued, struct request *rq)
 		flight.key.file = reason.file;
 		flight.file_offset = reason.file_offset;
 		flight.key.cause = operation == REQ_OP_READ ? CAUSE_READ : reason.cause;
+		if (flight.key.cause == CAUSE_DATA)
+			flight.key.pages = reason.pages;
+		if (HISTORY && flight.key.cause == CAUSE_DATA && !reason.pages &&
+		    bpf_map_lookup_elem(&lives, &reason.file))
+			flight.key.pages = PAGES_WRITTEN;
 		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
 	}
 #ifdef TOP

@@ -1,5 +1,6 @@
 /* System calls: thread, file, duration, blocked time. */
 #pragma once
+#include "lives.h"
 #include "moments.h"
 #include "sites.h"
 #include "payload.h"
@@ -336,6 +337,9 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 			slot->has_end = 0;
 			if (HISTORY && !(state->call & CALL_CLOSES))
 				name_once(state, open_file, file);
+			if (HISTORY && (state->call & CALL_WRITES) &&
+			    (state->mode & S_IFMT) == S_IFREG)
+				begin_written_life(file, open_file);
 		}
 	}
 	slot->used = state->calls;
@@ -455,6 +459,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	style = nr < SYSCALLS ? PATHS[nr] : 0;
 	if (is_step(state, style, result))
 		send_step(state, style, ANEW(state->result), now);
+	if (ANEW(state->call) & CALL_FD_FIFTH)
+		begin_mapped_life(state);
 	if (state->source.inode && ANEW(state->result) >= 0)
 		add_source(state, ANEW(state->result), took(state, now));
 }

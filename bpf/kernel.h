@@ -141,6 +141,7 @@ struct inode {
 	__u16 i_mode;
 	unsigned int i_flags;
 	struct super_block *i_sb;
+	struct address_space *i_mapping;
 	unsigned long i_ino;
 	__u32 i_generation;
 	__u32 i_rdev;
@@ -347,8 +348,13 @@ struct task_struct {
 	unsigned long min_flt;
 	unsigned long maj_flt;
 };
+struct xarray {
+	unsigned int xa_flags;
+};
 struct address_space {
 	struct inode *host;
+	struct xarray i_pages;
+	unsigned long nrpages;
 };
 struct iov_iter {
 	unsigned long count;

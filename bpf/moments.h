@@ -2,7 +2,7 @@
  * how they fold into a timeline. A task adds to its own sums, which are merged when the moment is
  * over: a call costs no lookup. */
 #pragma once
-#include "maps.h"
+#include "lives.h"
 #include "log2.h"
 #include "read.h"
 
@@ -150,7 +150,7 @@ static __always_inline void operation_at(__u32 purpose, __s64 result, __u64 took
 		__sync_fetch_and_add(&to->of[purpose].bytes, result);
 }
 
-/* A request for a file of the tree, or for none: one that is attributed to the run. */
+/* A request that may belong to the tree. */
 static __always_inline void request_at(struct config *c, struct block_key *of, __u64 bytes,
 				       __u64 now)
 {
@@ -160,7 +160,7 @@ static __always_inline void request_at(struct config *c, struct block_key *of, _
 
 	if (c->phase || !c->started_ns || now < c->started_ns)
 		return;
-	if (of->file.inode && !of->by_tree && !bpf_map_lookup_elem(&named, &of->file))
+	if (!is_for_tree(of))
 		return;
 	key.moment = moment_of(now - c->started_ns);
 	key.disk = of->disk;

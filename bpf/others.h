@@ -48,14 +48,13 @@ static __always_inline void note_bio(struct bio *bio)
 	struct gendisk *disk;
 	__u32 device;
 
-	if (!HISTORY || task->flags & PF_KTHREAD)
+	if (!HISTORY || task->flags & PF_KTHREAD || (bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ)
 		return;
 	disk = WALK(bio, bi_bdev, bd_disk);
 	if (!disk)
 		return;
 	device = (__u32)disk->major << 20 | (__u32)disk->first_minor;
-	note(device, (bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ ? USE_OTHERS_READ
-								: USE_OTHERS_WROTE);
+	note(device, USE_OTHERS_WROTE);
 }
 
 /* Raw tracepoints, found by name also in a module: their arguments are untyped. */

@@ -316,6 +316,48 @@ int BPF_PROG(filled, struct folio *folio)
 	return 0;
 }
 
+#ifdef TOP
+static __always_inline void by_task(struct task_state *state, struct inode *inode, __u64 bytes)
+{
+	cache_of(state, inode)->dirtied_bytes += bytes;
+}
+#else
+static __always_inline void by_task(struct task_state *state, struct inode *inode, __u64 bytes)
+{
+	struct cache_value *value = cache_of(state, inode);
+	struct cache_sum *sum = (void *)value - __builtin_offsetof(struct cache_sum, value);
+
+	if (HISTORY && !value->dirtied_bytes && !sum->key.metadata)
+		begin_life(&sum->key.file, number(inode), 0);
+	value->dirtied_bytes += bytes;
+}
+#endif
+
+/* A worker of io_uring has no state of its own, and that of its process is in use on another CPU. */
+APART int by_another(__u64 address, __u64 bytes)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct inode *inode = (struct inode *)address;
+	struct cache_value *value;
+	struct cache_key key = {};
+
+	/* Write-back dirties again what it cannot write yet (folio_redirty_for_writepage). */
+	if (task->flags & PF_WQ_WORKER)
+		return 0;
+	identify(inode, &key.file);
+	if (!(task->flags & PF_IO_WORKER) || !is_process_of_tree()) {
+		dirtied_by_others(&key.file, bytes);
+		return 0;
+	}
+	key.metadata = is_metadata(inode, key.file.inode);
+	if (!key.metadata)
+		begin_life(&key.file, address, 0);
+	value = cache_entry(&key);
+	if (value)
+		value->dirtied_bytes += bytes;
+	return 0;
+}
+
 /* Fires on the change from clean to dirty, in the context of the task that dirtied the page. */
 SEC("tp_btf/writeback_dirty_folio")
 int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
@@ -323,10 +365,14 @@ int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
 	struct task_state *state = current_state();
 	struct inode *inode;
 
-	if (!state || !folio || !mapping)
+	if (!folio || !mapping)
 		return 0;
 	inode = WALK(mapping, host);
-	if (inode)
-		cache_of(state, inode)->dirtied_bytes += folio_bytes(folio);
+	if (!inode)
+		return 0;
+	if (state)
+		by_task(state, inode, folio_bytes(folio));
+	else if (HISTORY)
+		by_another(number(inode), folio_bytes(folio));
 	return 0;
 }

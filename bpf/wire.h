@@ -179,15 +179,25 @@ struct cache_value {
 	__u64 dirtied_bytes;
 };
 
+#define PAGES_WRITTEN 1 /* of a file that the tree had written to by then */
+#define PAGES_DIRECT 2  /* not from the page cache */
+
 struct block_key {
 	struct file_key file;
 	__u32 disk;
 	__u32 cpu;
 	__u8 cause;
 	__u8 phase;
-	__u8 by_tree;
-	__u8 pad;
+	__u8 by_tree; /* a task of the tree submitted it */
+	__u8 pages;   /* PAGES_* of file contents that are written, else 0 */
 	__u32 process; /* that submitted it, when the whole machine is watched, else 0 */
+};
+
+/* What others did with the pages of a file that the tree writes to. */
+struct life {
+	__u64 before_bytes; /* all pages there, if one was dirty before the tree dirtied any, else 0 */
+	__u64 others_bytes; /* that others turned dirty since */
+	__u64 is_mapped;    /* the tree has a shared mapping that it may write to */
 };
 
 struct block_value {
@@ -248,7 +258,6 @@ enum use {
 	USE_TREE_CHANGED,   /* a file system was changed or synced by a task of the tree */
 	USE_OTHERS_CHANGED, /* ... by another task */
 	USE_OTHERS_WROTE,   /* another task sent a disk requests other than reads */
-	USE_OTHERS_READ,    /* ... reads */
 };
 
 /* Devices on a machine, four times. */

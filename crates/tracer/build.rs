@@ -10,7 +10,7 @@ const HEADER: &str = "src/ebpf/wire.h";
 
 /// Numbers whose names begin alike: the module that has them by the rest of their names, and their type. All others
 /// are counts.
-pub(crate) const GROUPS: [(&str, &str, &str); 15] = [
+pub(crate) const GROUPS: [(&str, &str, &str); 16] = [
     ("ADOPTION_", "adoption", "u32"),
     ("CALL_", "call", "u32"),
     ("CAUSE_", "cause", "u8"),
@@ -19,6 +19,7 @@ pub(crate) const GROUPS: [(&str, &str, &str); 15] = [
     ("JOINED_", "joined_by", "u32"),
     ("LANDED_", "landing", "u32"),
     ("LOSS_", "loss", "u32"),
+    ("PAGES_", "pages", "u8"),
     ("PATH_", "path", "u8"),
     ("PAYLOAD_", "form", "u32"),
     ("RUN_", "run", "u32"),

@@ -9,11 +9,13 @@ struct ring {
 	unsigned *submit_tail, *submit_mask, *submit_slots;
 	unsigned *complete_head, *complete_tail;
 	struct io_uring_sqe *entries;
+	unsigned flags; /* IOSQE_* */
 };
 
-static inline struct ring make_ring(void)
+/* `setup`: IORING_SETUP_*. */
+static inline struct ring make_ring_with(unsigned setup)
 {
-	struct io_uring_params p = {0};
+	struct io_uring_params p = {.flags = setup};
 	struct ring ring = {.fd = syscall(SYS_io_uring_setup, 64, &p)};
 
 	must(ring.fd >= 0 && p.features & IORING_FEAT_SINGLE_MMAP, "io_uring_setup");
@@ -33,6 +35,11 @@ static inline struct ring make_ring(void)
 	return ring;
 }
 
+static inline struct ring make_ring(void)
+{
+	return make_ring_with(0);
+}
+
 /* Writes `count` (at most 64) times `bytes` from `at` on, and waits for all with one call. */
 static inline void write_batch(struct ring *ring, int fd, const char *from, unsigned bytes,
 			       long at, unsigned count)
@@ -44,6 +51,7 @@ static inline void write_batch(struct ring *ring, int fd, const char *from, unsi
 
 		ring->entries[slot] = (struct io_uring_sqe){
 			.opcode = IORING_OP_WRITE,
+			.flags = ring->flags,
 			.fd = fd,
 			.addr = (unsigned long)from,
 			.len = bytes,
@@ -53,7 +61,8 @@ static inline void write_batch(struct ring *ring, int fd, const char *from, unsi
 		tail++;
 	}
 	__atomic_store_n(ring->submit_tail, tail, __ATOMIC_RELEASE);
-	must(syscall(SYS_io_uring_enter, ring->fd, count, count, IORING_ENTER_GETEVENTS, 0, 0) ==
+	must(syscall(SYS_io_uring_enter, ring->fd, count, count,
+		     IORING_ENTER_GETEVENTS | IORING_ENTER_SQ_WAKEUP, 0, 0) ==
 		     count,
 	     "io_uring_enter");
 	__atomic_store_n(ring->complete_head,

@@ -160,6 +160,7 @@ pub enum Missing {
     CallSites,
     CallsWithoutIo,
     EarlierPrivileges,
+    ExactData,
     ExactRequests,
     FileSystem {
         module: String,
@@ -425,6 +426,8 @@ pub enum Reason {
     ProgramNotRun,
     NotFullyObserved,
     OthersUseDisk,
+    /// Other programs dirtied pages of the same files.
+    OthersDirtyFiles,
     ReaderFailed,
     ThreadsSummed(Box<Others>),
     UsersUnknown,

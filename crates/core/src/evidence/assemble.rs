@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    BlockRow, Cache, CallCounts, Cause, DeviceCounts, DeviceRange, Evidence, Faults, Phase,
-    RawEvidence, RequestCount,
+    BlockRow, Cache, CallCounts, Cause, DeviceCounts, Evidence, Faults, Phase, RawEvidence,
+    RequestCount,
 };
 use crate::gap::Gap;
 use crate::op::FileId;
@@ -143,34 +143,8 @@ pub enum Claim {
     None,
 }
 
-/// The requests of a run on disks that it may share. For a disk, `claim` returns how much of a
-/// cause's requests without a file, submitted by others, belongs to the run.
-pub fn device_range(
-    raw: &RawEvidence,
-    charge: &Charge,
-    phase: Phase,
-    claim: impl Fn(u32, Cause) -> Claim,
-) -> Option<DeviceRange> {
-    let (mut at_least, mut at_most) = (DeviceCounts::default(), DeviceCounts::default());
-    let of_disks = raw.block.as_ref()?.iter();
-    for row in of_disks.filter(|row| row.phase == phase && charge.disks.contains(&row.disk)) {
-        let claim = match row.file {
-            Some(file) if charge.covers(file) => Claim::All,
-            Some(_) => Claim::None,
-            None if row.submitted_by_tree => Claim::All,
-            None => claim(row.disk, row.cause),
-        };
-        if claim == Claim::All {
-            add(&mut at_least, row);
-        }
-        if claim != Claim::None {
-            add(&mut at_most, row);
-        }
-    }
-    Some(DeviceRange { at_least, at_most })
-}
-
-fn add(counts: &mut DeviceCounts, row: &BlockRow) {
+/// Adds a row to the counts of its cause.
+pub(crate) fn add(counts: &mut DeviceCounts, row: &BlockRow) {
     let into: &mut RequestCount = match row.cause {
         Cause::Read => &mut counts.reads,
         Cause::Data => &mut counts.data,
@@ -220,7 +194,7 @@ fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{CacheRow, Losses, SyscallRow};
+    use crate::evidence::{CacheRow, Losses, Pages, SyscallRow};
     use crate::gap::{Countable, Missing};
 
     const FILE: FileId = FileId {
@@ -257,6 +231,7 @@ mod tests {
             cause,
             file,
             submitted_by_tree: false,
+            pages: Pages::default(),
             count,
             bytes: count * 4096,
             time_ns: 1_000,
@@ -320,31 +295,6 @@ mod tests {
         );
         assert_eq!(device.writes().count, 3);
         assert_eq!(foreign_requests(&raw, &charge()), Some(9));
-    }
-
-    #[test]
-    fn what_others_submitted_without_a_file_counts_as_it_is_claimed() {
-        let own = BlockRow {
-            submitted_by_tree: true,
-            ..request(7, Cause::Journal, None, 1)
-        };
-        let raw = RawEvidence {
-            block: Some(vec![
-                request(7, Cause::Data, Some(FILE), 2),
-                request(7, Cause::Data, Some(OTHER), 9),
-                own,
-                request(7, Cause::Journal, None, 4),
-                request(7, Cause::Flush, None, 3),
-            ]),
-            ..RawEvidence::default()
-        };
-        let counts = |claim: Claim| {
-            let range = device_range(&raw, &charge(), Phase::Running, |_, _| claim).unwrap();
-            range.of(|device| (device.data.count, device.journal.count, device.flushes))
-        };
-        assert_eq!(counts(Claim::All), ((2, 5, 3), (2, 5, 3)));
-        assert_eq!(counts(Claim::Some), ((2, 1, 0), (2, 5, 3)));
-        assert_eq!(counts(Claim::None), ((2, 1, 0), (2, 1, 0)));
     }
 
     #[test]

@@ -10,10 +10,12 @@ use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gap::Gap;
-pub use assemble::{Charge, Claim, assemble, device_range, foreign_requests};
+pub(crate) use assemble::add;
+pub use assemble::{Charge, Claim, assemble, foreign_requests};
 pub use range::DeviceRange;
 pub use raw::{
-    BlockRow, CacheRow, Cause, Losses, Phase, RawEvidence, Sharing, Summed, SyscallRow, Totals,
+    BlockRow, CacheRow, Cause, Life, Losses, Pages, Phase, RawEvidence, Sharing, Summed,
+    SyscallRow, Totals,
 };
 
 /// The kernel's work for one case, stratum by stratum.

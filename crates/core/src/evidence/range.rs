@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
+use super::{BlockRow, Cache, CallCount, Claim, DeviceCounts, Evidence, Faults, RequestCount, add};
 use crate::gap::Gap;
 
 /// Requests of a run on disks that other programs used meanwhile. Causes known exactly are equal in
 /// both.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct DeviceRange {
     /// The part that certainly belongs to the run.
@@ -25,6 +25,34 @@ impl DeviceRange {
         Self {
             at_least: counts,
             at_most: counts,
+        }
+    }
+
+    /// Adds a request that belongs to the run as far as it has this claim to it.
+    pub(crate) fn add(&mut self, row: &BlockRow, claim: Claim) {
+        if claim == Claim::All {
+            add(&mut self.at_least, row);
+        }
+        if claim != Claim::None {
+            add(&mut self.at_most, row);
+        }
+    }
+
+    /// Sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            at_least: self.at_least.plus(other.at_least),
+            at_most: self.at_most.plus(other.at_most),
+        }
+    }
+
+    /// As the evidence has it: exact counts, or else the range.
+    pub(crate) fn split(self) -> (Option<DeviceCounts>, Option<Box<Self>>) {
+        if self.at_least == self.at_most {
+            (Some(self.at_least), None)
+        } else {
+            (None, Some(Box::new(self)))
         }
     }
 

@@ -1,6 +1,6 @@
 //! An observer's output before attribution: rows as the kernel side counted them.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -94,12 +94,37 @@ pub struct BlockRow {
     pub cause: Cause,
     /// File the first page belongs to, if it is file contents.
     pub file: Option<FileId>,
-    /// Whether a task of the observed tree submitted it.
+    /// Whether a task of the observed tree submitted it, or a worker of io_uring for it.
     pub submitted_by_tree: bool,
+    /// Of file contents that are written.
+    pub pages: Pages,
     pub count: u64,
     pub bytes: u64,
     /// Time from issue to completion, summed.
     pub time_ns: u64,
+}
+
+/// Where written file contents come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Pages {
+    /// From the page cache, of a file that the run had not written to by then.
+    #[default]
+    Others,
+    /// From the page cache, of a file that the run had written to before.
+    WrittenByRun,
+    /// Not from the page cache.
+    Direct,
+}
+
+/// What others did with the pages of one file that the run writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Life {
+    /// All its pages, if one was dirty before the run dirtied any, else 0.
+    pub before_bytes: u64,
+    /// Turned dirty by others since, in folios.
+    pub dirtied_bytes: u64,
+    /// Whether the run has a shared mapping that it may write to.
+    pub is_mapped: bool,
 }
 
 /// Sums over the tasks of the tree.
@@ -192,8 +217,6 @@ pub struct Sharing {
     pub others_changed: BTreeSet<u32>,
     /// Disks to which another task sent requests other than reads.
     pub others_wrote: BTreeSet<u32>,
-    /// Disks that another task read.
-    pub others_read: BTreeSet<u32>,
 }
 
 /// Files beyond the number with rows of their own. Only the file is lost: their calls are in rows
@@ -214,6 +237,8 @@ pub struct RawEvidence {
     pub cache: Option<Vec<CacheRow>>,
     /// Block requests of the whole machine; `None` when not observed.
     pub block: Option<Vec<BlockRow>>,
+    /// Files that the run writes to.
+    pub lives: HashMap<FileId, Life>,
     /// Who used which device; `None` when that was not observed.
     pub sharing: Option<Sharing>,
     /// Task sums; `None` when not observed.

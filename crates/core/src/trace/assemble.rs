@@ -15,10 +15,12 @@ use super::{
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{
-    Charge, Evidence, RawEvidence, Summed, SyscallRow, assemble as charge, foreign_requests,
+    Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Summed, SyscallRow,
+    assemble as charge,
 };
 use crate::gap::{Countable, Gap, Missing, Reason};
 use crate::halves::at_once;
+use crate::ledger::{Ledger, Owner, owner};
 use crate::op::FileId;
 
 /// Facts about a run besides the observation.
@@ -55,15 +57,17 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         }
     }
     let disks = facts.storage.all_disks();
-    let (own, syscalls) = at_once(
-        || of_the_tree(&raw, &seen, &disks),
+    let claims = Claims::new(&raw, &seen, &facts.storage);
+    let (ledger, syscalls) = at_once(
+        || Ledger::new(&raw, &disks, |disk, cause| claims.of(disk, cause)),
         || call_rows(&raw, facts.started_ns),
     );
-    let claims = Claims::new(&raw, &seen, &facts.storage, &own);
-    let evidence = whole_run(&raw, &own, &claims);
+    let evidence = whole_run(&raw, ledger.as_ref());
+    let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
+    let other_requests = other_requests(&raw, &facts.storage);
     let histories = std::mem::take(&mut seen.followed.files);
     // The last step that needs the complete rows.
-    let files = file_rows(&mut raw, &seen, histories, &facts, &disks);
+    let files = file_rows(&mut raw, &seen, histories, &facts, ledger.as_ref());
     let mut missing = evidence.missing.clone();
     missing.extend(summed(&raw));
     missing.extend(without_order(&files));
@@ -89,8 +93,11 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         threads: seen.lived.threads,
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
-        timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| {
-            claims.of(disk, cause)
+        timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
+            Cause::Read => Claim::All,
+            Cause::Data if has_shared_pages => Claim::Some,
+            Cause::Data => Claim::All,
+            _ => claims.of(disk, cause),
         }),
         syscalls,
         other_calls: raw
@@ -98,7 +105,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
             .unattributed_calls
             .saturating_add(raw.summed.calls),
         summed_files: raw.summed.files.len() as u64,
-        other_requests: other_requests(&raw, &own, &facts.storage),
+        other_requests,
         tasks: task_rows(&seen.tasks, facts.started_ns, raw.blocked_seen),
         not_found: seen.followed.not_found.clone(),
         directories: seen.followed.directories.clone(),
@@ -122,36 +129,58 @@ fn summed(raw: &RawEvidence) -> Option<Gap> {
     (*calls > 0).then(|| Gap::new(what, Reason::CallsSummed { calls: *calls }))
 }
 
-/// Calls and pages of all files belong to the tree; requests belong to it by their file, and
-/// requests without a file (journal, metadata, flushes) as far as it has a claim to them.
-fn whole_run(raw: &RawEvidence, own: &Charge, claims: &Claims) -> Evidence {
+/// Calls and pages of all files belong to the tree; requests as far as the ledger says.
+fn whole_run(raw: &RawEvidence, ledger: Option<&Ledger>) -> Evidence {
     let all = Charge {
-        files: None,
-        ..own.clone()
+        unnamed_calls: true,
+        ..Charge::default()
     };
     let mut evidence = charge(raw, &all);
-    claims.count(raw, own, &mut evidence);
+    let requests = |phase| ledger.map(|ledger| ledger.total(phase));
+    requests_of(&mut evidence, requests);
+    let gaps = [
+        (
+            ledger.is_some_and(Ledger::has_shared_pages),
+            Gap::new(Missing::ExactData, Reason::OthersDirtyFiles),
+        ),
+        (
+            ledger.is_some_and(Ledger::has_shared_disks),
+            Gap::new(
+                Missing::ExactRequests,
+                match raw.sharing {
+                    Some(_) => Reason::OthersUseDisk,
+                    None => Reason::UsersUnknown,
+                },
+            ),
+        ),
+    ];
+    let gaps = gaps.into_iter().filter(|(is, _)| *is);
+    evidence.missing.extend(gaps.map(|(_, gap)| gap));
     evidence
 }
 
-fn of_the_tree(raw: &RawEvidence, seen: &Seen, disks: &[u32]) -> Charge {
-    let named = seen.names.iter().map(|named| named.file);
-    let called = raw.syscalls.iter().flatten().filter_map(|row| row.file);
-    let cached = raw.cache.iter().flatten().map(|row| row.file);
-    let files = named.chain(called).chain(cached);
-    Charge {
-        disks: disks.to_vec(),
-        files: Some(files.map(|file| (file.device, file.inode)).collect()),
-        unnamed_calls: true,
-    }
+/// Puts the requests of both phases into the evidence of a file, or of a run.
+pub(super) fn requests_of(
+    evidence: &mut Evidence,
+    requests: impl Fn(Phase) -> Option<DeviceRange>,
+) {
+    let split = |phase| requests(phase).map_or((None, None), DeviceRange::split);
+    (evidence.device, evidence.device_shared) = split(Phase::Running);
+    (
+        evidence.device_after_exit,
+        evidence.device_after_exit_shared,
+    ) = split(Phase::AfterExit);
 }
 
 /// Requests for other programs' files on the same disks. Requests for a loop device's image on the
 /// disk below repeat the run's own.
-fn other_requests(raw: &RawEvidence, own: &Charge, storage: &Storage) -> Option<u64> {
-    let mut own = own.clone();
-    own.disks.retain(|disk| !storage.below.contains(disk));
-    foreign_requests(raw, &own)
+fn other_requests(raw: &RawEvidence, storage: &Storage) -> Option<u64> {
+    let disks = storage.all_disks();
+    let rows = raw.block.as_ref()?.iter().filter(|row| {
+        disks.contains(&row.disk) && !storage.below.contains(&row.disk) && row.file.is_some()
+    });
+    let others = rows.filter(|row| owner(row) == Owner::Others);
+    Some(total(others.map(|row| row.count)))
 }
 
 fn call_rows(raw: &RawEvidence, started_ns: u64) -> Vec<CallRow> {

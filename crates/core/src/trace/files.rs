@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::assemble::{by_time, call_row, moved, seconds, total};
+use super::assemble::{by_time, call_row, moved, requests_of, seconds, total};
 use super::site::{by_file as sites_by_file, sites};
 use super::{
     Direction, Facts, FileCall, FileHistory, FileKind, FileRow, NamedFile, Residency, Seen, Shape,
     SiteRow, Synced, is_open, is_sync,
 };
 use crate::bytes;
-use crate::evidence::{BlockRow, CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
+use crate::evidence::{CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
+use crate::ledger::Ledger;
 use crate::op::FileId;
 
 /// The files of a run, most time first. Moves large data out of the rows of calls as it goes: the
@@ -19,7 +20,7 @@ pub(super) fn file_rows(
     seen: &Seen,
     mut histories: BTreeMap<FileId, Box<FileHistory>>,
     facts: &Facts,
-    disks: &[u32],
+    ledger: Option<&Ledger>,
 ) -> Vec<FileRow> {
     let names: HashMap<FileId, &NamedFile> =
         seen.names.iter().map(|named| (named.file, named)).collect();
@@ -31,14 +32,8 @@ pub(super) fn file_rows(
     let empty = RawEvidence {
         syscalls: raw.syscalls.as_ref().map(|_| Vec::new()),
         cache: raw.cache.as_ref().map(|_| Vec::new()),
-        block: raw.block.as_ref().map(|_| Vec::new()),
         blocked_seen: raw.blocked_seen,
         ..RawEvidence::default()
-    };
-    let charged = Charge {
-        disks: disks.to_vec(),
-        files: None,
-        unnamed_calls: false,
     };
     let files = by_file(raw).into_iter();
     let mut files: Vec<_> = files.map(|(file, own)| (own.time_s(), file, own)).collect();
@@ -47,7 +42,10 @@ pub(super) fn file_rows(
     let rows = files.into_iter().map(|(_, file, own)| {
         let evidence = own.evidence(&empty);
         let named = names.get(&file).copied();
-        let mut row = file_row(file, &evidence, named, seen, facts, &charged);
+        let mut row = file_row(file, &evidence, named, seen, facts);
+        requests_of(&mut row.evidence, |phase| {
+            ledger.map(|ledger| ledger.file(file, phase))
+        });
         if let Some(residency) = residencies.get(&file) {
             row.evidence.cache.resident_before_bytes = residency.before_bytes;
             row.evidence.cache.resident_after_bytes = residency.after_bytes;
@@ -65,7 +63,6 @@ pub(super) fn file_rows(
 struct Own<'a> {
     syscalls: Vec<&'a mut SyscallRow>,
     cache: Vec<CacheRow>,
-    block: Vec<BlockRow>,
 }
 
 impl Own<'_> {
@@ -83,7 +80,6 @@ impl Own<'_> {
         RawEvidence {
             syscalls: empty.syscalls.as_ref().map(|_| calls.collect()),
             cache: empty.cache.as_ref().map(|_| self.cache),
-            block: empty.block.as_ref().map(|_| self.block),
             ..empty.clone()
         }
     }
@@ -102,12 +98,6 @@ fn by_file(raw: &mut RawEvidence) -> BTreeMap<FileId, Own<'_>> {
     for row in raw.cache.iter().flatten().filter(kept) {
         files.entry(row.file).or_default().cache.push(*row);
     }
-    for row in raw.block.iter().flatten() {
-        // Only files that the tree used: the others belong to other programs.
-        if let Some(own) = row.file.and_then(|file| files.get_mut(&file)) {
-            own.block.push(*row);
-        }
-    }
     files
 }
 
@@ -117,7 +107,6 @@ fn file_row(
     named: Option<&NamedFile>,
     seen: &Seen,
     facts: &Facts,
-    charged: &Charge,
 ) -> FileRow {
     let calls: Vec<&SyscallRow> = own.syscalls.iter().flatten().collect();
     let (device, inode) = named.map_or((file.device, file.inode), |named| named.shown);
@@ -148,7 +137,7 @@ fn file_row(
             time_s: sum.time_s + seconds(row.time_ns),
         }),
         calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
-        evidence: charge(own, charged),
+        evidence: charge(own, &Charge::default()),
         dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
         residency: facts.residency.get(&file).cloned(),
         history: None,

@@ -9,12 +9,15 @@ mod cold;
 mod crowded;
 mod endings;
 mod failing;
+#[path = "../top/image.rs"]
+mod image;
 mod interrupted;
 mod killed;
 mod languages;
 mod marked;
 mod missed;
 mod narrow;
+mod owners;
 mod programs;
 mod residency;
 mod runs;

@@ -116,6 +116,7 @@ pub(crate) mod tests {
             cause,
             file,
             submitted_by_tree: false,
+            pages: iostrata_core::evidence::Pages::default(),
             count: 1,
             bytes: 4096,
             time_ns: 0,

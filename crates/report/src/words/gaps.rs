@@ -47,6 +47,7 @@ pub fn missing(what: &Missing) -> Words {
         Missing::CallSites => "call sites in the program",
         Missing::CallsWithoutIo => "calls that do no I/O",
         Missing::EarlierPrivileges => "the privileges of set-user-ID programs",
+        Missing::ExactData => "exact counts of written data",
         Missing::ExactRequests => "exact counts of requests without a file",
         Missing::History => "history of some files",
         Missing::InodeReuse => "reuse of inode numbers",
@@ -537,6 +538,10 @@ pub fn reason(why: &Reason) -> Words {
         Reason::OthersUseDisk => {
             "other programs used the same disk; `shared` has the least and the most that is the \
              run's"
+        }
+        Reason::OthersDirtyFiles => {
+            "other programs wrote to the same files, or had written to them before; `shared` has the least and the most \
+             that is the run's"
         }
         Reason::ReaderFailed => "their reader had failed",
         Reason::UsersUnknown => {

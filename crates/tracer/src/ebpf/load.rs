@@ -194,6 +194,7 @@ fn sizes(limits: &Limits) -> HashMap<&'static str, u32> {
         ("moments", moments::room(limits.history)),
         ("calls", limits.calls),
         ("cache", limits.files),
+        ("lives", limits.files),
         ("block", limits.files),
         ("in_flight", limits.in_flight),
         ("submitted", limits.bios),
@@ -201,7 +202,12 @@ fn sizes(limits: &Limits) -> HashMap<&'static str, u32> {
     ]);
     if limits.top {
         // Those of a process tree stay empty.
-        sizes.extend([("shares", limits.files), ("cache", 1), ("other_calls", 1)]);
+        sizes.extend([
+            ("shares", limits.files),
+            ("cache", 1),
+            ("lives", 1),
+            ("other_calls", 1),
+        ]);
     }
     sizes
 }

@@ -7,7 +7,8 @@ use std::hash::Hash;
 use aya::Pod;
 use aya::maps::{Array, HashMap as Table, Map, MapError, PerCpuArray, PerCpuValues};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Losses, RawEvidence, Sharing, Summed, SyscallRow, Totals as CoreTotals,
+    BlockRow, CacheRow, Life, Losses, Pages, RawEvidence, Sharing, Summed, SyscallRow,
+    Totals as CoreTotals,
 };
 use iostrata_core::gap::{Countable, Gap, Missing, Raised, Reason, Stratum};
 use iostrata_core::op::FileId;
@@ -20,13 +21,13 @@ use super::entries::each;
 use super::made::Ebpf;
 use super::object::{Object, absent};
 use super::stream::{cause, file_id, phase};
-use super::sums::{Called, Pages, Sums};
+use super::sums::{Cached, Called, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
     Forbidden, JoinedKey, LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals,
-    USES, UseKey, loss, using,
+    USES, UseKey, loss, pages, using,
 };
-use super::{adoption, aio, calls, moments, uring, wanted};
+use super::{adoption, aio, calls, moments, uring, wanted, wire};
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -50,6 +51,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             .then(|| cache_rows(ebpf, sums.cache))
             .transpose()?,
         block: requests(object)?,
+        lives: lives(ebpf)?,
         sharing: sharing(object)?,
         totals: totals(ebpf)?,
         blocked_seen: seen(Stratum::Blocked),
@@ -270,15 +272,15 @@ pub(super) fn known(ebpf: &Ebpf) -> Result<Observer, MapError> {
 
 fn cache_rows(
     ebpf: &Ebpf,
-    mut sums: HashMap<Pages, CacheValue>,
+    mut sums: HashMap<Cached, CacheValue>,
 ) -> Result<Vec<CacheRow>, MapError> {
     let key = |key: &CacheKey| (key.file, key.metadata != 0);
     add_table(ebpf, "cache", &mut sums, key, CacheValue::add)?;
     Ok(rows_of_pages(&Copies::read(ebpf)?.joined(sums)))
 }
 
-pub(super) fn rows_of_pages(sums: &HashMap<Pages, CacheValue>) -> Vec<CacheRow> {
-    let row = |((file, metadata), value): (&Pages, &CacheValue)| {
+pub(super) fn rows_of_pages(sums: &HashMap<Cached, CacheValue>) -> Vec<CacheRow> {
+    let row = |((file, metadata), value): (&Cached, &CacheValue)| {
         Some(CacheRow {
             file: file_id(file)?,
             metadata: *metadata,
@@ -306,11 +308,32 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
         cause: cause(key.cause),
         file: file_id(&key.file),
         submitted_by_tree: key.by_tree != 0,
+        pages: match key.pages {
+            pages::WRITTEN => Pages::WrittenByRun,
+            pages::DIRECT => Pages::Direct,
+            _ => Pages::Others,
+        },
         count: value.count,
         bytes: value.bytes,
         time_ns: value.time_ns,
     };
     Ok(sums.iter().map(row).collect())
+}
+
+/// What others did with the files that the tree writes to.
+fn lives(ebpf: &Ebpf) -> Result<HashMap<FileId, Life>, MapError> {
+    let copies = Copies::read(ebpf)?;
+    let mut lives: HashMap<FileId, Life> = HashMap::new();
+    each(map(ebpf, "lives")?, |key: &FileKey, value: &wire::Life| {
+        let Some(file) = file_id(&copies.original(*key)) else {
+            return;
+        };
+        let life = lives.entry(file).or_default();
+        life.before_bytes = life.before_bytes.saturating_add(value.before_bytes);
+        life.dirtied_bytes = life.dirtied_bytes.saturating_add(value.others_bytes);
+        life.is_mapped |= value.is_mapped != 0;
+    })?;
+    Ok(lives)
 }
 
 /// Who used which device. `None` where the use by others is unknown or incomplete.
@@ -331,7 +354,6 @@ fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
         tree_changed: devices(using::TREE_CHANGED),
         others_changed: devices(using::OTHERS_CHANGED),
         others_wrote: devices(using::OTHERS_WROTE),
-        others_read: devices(using::OTHERS_READ),
     }))
 }
 
@@ -372,6 +394,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     clear_hash::<SubmissionKey, Submission>(ebpf, "submissions")?;
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     clear_hash::<UseKey, u8>(ebpf, "uses")?;
+    clear_hash::<FileKey, wire::Life>(ebpf, "lives")?;
     clear_hash::<u64, u32>(ebpf, "submitted")?;
     clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
     clear_hash::<JoinedKey, Forbidden>(ebpf, "forbidden")?;

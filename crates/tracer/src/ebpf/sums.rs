@@ -17,7 +17,7 @@ use super::{Limits, calls};
 pub(super) type CallOnFile = (u32, FileKey);
 
 /// A file, and whether its pages are metadata of the file system.
-pub(super) type Pages = (FileKey, bool);
+pub(super) type Cached = (FileKey, bool);
 
 /// The number of files remembered as already summed: some 12 MB. Files beyond this number are
 /// summed without being remembered, and never get rows of their own.
@@ -28,7 +28,7 @@ const SUMMED: usize = 1 << 18;
 #[derive(Debug)]
 pub(super) struct Sums {
     calls: HashMap<CallOnFile, Sum>,
-    pub(super) cache: HashMap<Pages, CacheValue>,
+    pub(super) cache: HashMap<Cached, CacheValue>,
     most_calls: usize,
     most_pages: usize,
     most_kept: usize,

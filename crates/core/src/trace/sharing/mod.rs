@@ -7,11 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Seen, is_sync};
-use crate::evidence::{
-    BlockRow, Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Sharing,
-    device_range,
-};
-use crate::gap::{Gap, Missing, Reason};
+use crate::evidence::{BlockRow, Cause, Claim, RawEvidence, Sharing};
+use crate::ledger::{Owner, owner};
 
 /// The storage that a run used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,56 +42,27 @@ impl Storage {
 /// The run's claim to requests without a file, by disk.
 pub(super) struct Claims {
     by_disk: BTreeMap<u32, Claim>,
-    /// Disks that other programs read.
-    read_by_others: BTreeSet<u32>,
 }
 
 impl Claims {
-    pub(super) fn new(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge) -> Self {
+    pub(super) fn new(raw: &RawEvidence, seen: &Seen, storage: &Storage) -> Self {
         let disks = storage.all_disks();
-        let claim = |disk: &u32| (*disk, claim(raw, seen, storage, own, *disk));
+        let claim = |disk: &u32| (*disk, claim(raw, seen, storage, *disk));
         Self {
             by_disk: disks.iter().map(claim).collect(),
-            read_by_others: match &raw.sharing {
-                Some(sharing) => sharing.others_read.clone(),
-                None => disks.iter().copied().collect(),
-            },
         }
     }
 
     pub(super) fn of(&self, disk: u32, cause: Cause) -> Claim {
-        match self.by_disk.get(&disk).copied().unwrap_or(Claim::Some) {
-            Claim::All if cause == Cause::Read && self.read_by_others.contains(&disk) => {
-                Claim::Some
-            }
-            claim => claim,
-        }
-    }
-
-    /// Adds the requests of the run to its evidence, with a gap if they are not exact counts.
-    pub(super) fn count(&self, raw: &RawEvidence, own: &Charge, evidence: &mut Evidence) {
-        let range = |phase| device_range(raw, own, phase, |disk, cause| self.of(disk, cause));
-        let split = |range: Option<DeviceRange>| match range {
-            Some(range) if range.at_least == range.at_most => (Some(range.at_least), None),
-            range => (None, range.map(Box::new)),
-        };
-        (evidence.device, evidence.device_shared) = split(range(Phase::Running));
-        (
-            evidence.device_after_exit,
-            evidence.device_after_exit_shared,
-        ) = split(range(Phase::AfterExit));
-        if evidence.device_shared.is_some() || evidence.device_after_exit_shared.is_some() {
-            let why = if raw.sharing.is_some() {
-                Reason::OthersUseDisk
-            } else {
-                Reason::UsersUnknown
-            };
-            evidence.missing.push(Gap::new(Missing::ExactRequests, why));
+        match cause {
+            // A read is that of the task that submits it.
+            Cause::Read => Claim::None,
+            _ => self.by_disk.get(&disk).copied().unwrap_or(Claim::Some),
         }
     }
 }
 
-fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: u32) -> Claim {
+fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, disk: u32) -> Claim {
     let systems = storage.file_systems(disk);
     let by_rows = changed_by_rows(raw, seen, &systems);
     let is_below = storage.below.contains(&disk);
@@ -113,7 +81,7 @@ fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, own: &Charge, disk: 
     // requests twice.
     if !by_rows && (is_below || !touched) {
         Claim::None
-    } else if used_by_others(raw, storage, own, sharing, disk) {
+    } else if used_by_others(raw, storage, sharing, disk) {
         Claim::Some
     } else {
         Claim::All
@@ -146,17 +114,9 @@ fn changed_by_rows(raw: &RawEvidence, seen: &Seen, systems: &BTreeSet<u32>) -> b
     dirtied || called || renamed
 }
 
-fn used_by_others(
-    raw: &RawEvidence,
-    storage: &Storage,
-    own: &Charge,
-    sharing: &Sharing,
-    disk: u32,
-) -> bool {
+fn used_by_others(raw: &RawEvidence, storage: &Storage, sharing: &Sharing, disk: u32) -> bool {
     let is_others = |row: &&BlockRow| {
-        row.disk == disk
-            && row.cause != Cause::Read
-            && row.file.is_some_and(|file| !own.covers(file))
+        row.disk == disk && row.cause != Cause::Read && owner(row) == Owner::Others
     };
     let mut systems = storage.file_systems(disk).into_iter();
     sharing.others_wrote.contains(&disk)

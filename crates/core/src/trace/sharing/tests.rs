@@ -1,5 +1,6 @@
 use super::*;
-use crate::evidence::{CacheRow, SyscallRow};
+use crate::evidence::{CacheRow, Life, Pages, Phase, SyscallRow};
+use crate::ledger::Ledger;
 use crate::op::FileId;
 
 /// The run's file system, on a separate disk.
@@ -24,7 +25,11 @@ fn request(cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
         phase: Phase::Running,
         cause,
         file,
-        submitted_by_tree: false,
+        submitted_by_tree: cause == Cause::Read,
+        pages: match file {
+            Some(FILE) => Pages::WrittenByRun,
+            _ => Pages::Others,
+        },
         count,
         bytes: count * 4096,
         time_ns: 1_000,
@@ -58,6 +63,7 @@ fn raw() -> RawEvidence {
             request(Cause::Flush, None, 1),
             request(Cause::Read, None, 1),
         ]),
+        lives: [(FILE, Life::default())].into(),
         sharing: Some(Sharing {
             told: vec!["ext4"],
             tree_changed: [SYSTEM].into(),
@@ -81,19 +87,10 @@ type Counted = ([u64; 4], [u64; 4]);
 
 #[track_caller]
 fn counted(raw: &RawEvidence, storage: &Storage) -> Counted {
-    let own = Charge {
-        disks: storage.all_disks(),
-        files: Some([(SYSTEM, 12)].into()),
-        unnamed_calls: true,
-    };
-    let mut evidence = Evidence::default();
-    let claims = Claims::new(raw, &Seen::default(), storage, &own);
-    claims.count(raw, &own, &mut evidence);
-    assert_eq!(
-        evidence.device_shared.is_some(),
-        !evidence.missing.is_empty()
-    );
-    let range = evidence.device_range().unwrap();
+    let claims = Claims::new(raw, &Seen::default(), storage);
+    let disks = storage.all_disks();
+    let ledger = Ledger::new(raw, &disks, |disk, cause| claims.of(disk, cause)).unwrap();
+    let range = ledger.total(Phase::Running);
     range.of(|it| [it.data.count, it.journal.count, it.flushes, it.reads.count])
 }
 
@@ -104,7 +101,7 @@ fn shared_by(change: impl FnOnce(&mut Sharing)) -> Counted {
 }
 
 const ALL: [u64; 4] = [1, 2, 1, 1];
-const LEAST: [u64; 4] = [1, 0, 0, 0];
+const LEAST: [u64; 4] = [1, 0, 0, 1];
 
 #[test]
 fn a_disk_of_its_own_is_counted_exactly() {
@@ -131,9 +128,13 @@ fn whoever_else_changes_the_disk_makes_it_a_range() {
 }
 
 #[test]
-fn who_only_reads_shares_only_reads() {
-    let reads = shared_by(|it| it.others_read = [DISK].into());
-    assert_eq!(reads, ([1, 2, 1, 0], ALL));
+fn a_read_is_that_of_its_submitter() {
+    let mut raw = raw();
+    raw.block.as_mut().unwrap().push(BlockRow {
+        submitted_by_tree: false,
+        ..request(Cause::Read, Some(FILE), 9)
+    });
+    assert_eq!(counted(&raw, &storage()), (ALL, ALL));
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn what_the_run_submitted_is_its_own_in_any_case() {
         submitted_by_tree: true,
         ..request(Cause::Journal, None, 5)
     });
-    assert_eq!(counted(&raw, &storage()), ([1, 5, 0, 0], [1, 7, 1, 1]));
+    assert_eq!(counted(&raw, &storage()), ([1, 5, 0, 1], [1, 7, 1, 1]));
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub struct RequestMoment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moments {
     pub calls: Vec<CallMoment>,
-    /// Requests for the tree's files, and those without a file; `None` when not observed.
+    /// Those that may belong to the tree; `None` when not observed.
     pub requests: Option<Vec<RequestMoment>>,
     pub missing: Vec<Gap>,
 }
@@ -93,7 +93,7 @@ pub struct Timeline {
     pub requests: Option<Vec<RequestSeries>>,
     /// Flushes requested from the device; `null` when not observed.
     pub flushes: Option<Vec<u64>>,
-    /// Whether requests without a file (journal, commit, metadata, flushes) may belong to other
+    /// Whether some (journal, commit, metadata, flushes, or data of files that others write too) may belong to other
     /// programs.
     pub shared: bool,
 }
@@ -121,7 +121,7 @@ pub struct RequestSeries {
 }
 
 /// Folds the observation of a run of this many nanoseconds, with the requests to `disks`. `claim`
-/// returns the run's claim to requests without a file. `None` when no call on a file was made and
+/// returns the run's claim to requests of a cause. `None` when no call on a file was made and
 /// no request issued.
 pub fn timeline(
     seen: &Moments,
@@ -129,11 +129,7 @@ pub fn timeline(
     disks: &[u32],
     claim: impl Fn(u32, Cause) -> Claim,
 ) -> Option<Timeline> {
-    let claim_of = |one: &RequestMoment| match one.cause {
-        // Only files, without the file system's own trees.
-        Cause::Read | Cause::Data => Claim::All,
-        cause => claim(one.disk, cause),
-    };
+    let claim_of = |one: &RequestMoment| claim(one.disk, one.cause);
     let requests = seen.requests.as_ref().map(|requests| {
         let charged = requests.iter().filter(|one| disks.contains(&one.disk));
         let charged = charged.filter(|one| claim_of(one) != Claim::None);

@@ -163,7 +163,13 @@ fn requests_that_are_others_are_left_out_and_shared_ones_are_said() {
         requests: Some(vec![request(Cause::Data, 2), request(Cause::Flush, 3)]),
         ..Moments::default()
     };
-    let folded = |claim| timeline(&seen, 1000, &[DISK], |_, _| claim).unwrap();
+    let folded = |claim| {
+        let of = |_, cause| match cause {
+            Cause::Data => Claim::All,
+            _ => claim,
+        };
+        timeline(&seen, 1000, &[DISK], of).unwrap()
+    };
     for (claim, flushes, shared) in [
         (Claim::All, 3, false),
         (Claim::Some, 3, true),

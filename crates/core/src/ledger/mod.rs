@@ -1,0 +1,155 @@
+//! Whose device requests are: each belongs to one life of one file, or to none, and every total is the sum of these.
+//!
+//! A life of a file is its device, inode and generation. Reads and direct writes belong to the run if a task of it
+//! submitted them. Whose written-back pages are is not seen of a single request, and follows from four sums over a life
+//! ([`Written`]). Requests without a file belong to the run as far as it has a [`Claim`] to them.
+
+mod written;
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::evidence::{
+    BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, add,
+};
+use crate::op::FileId;
+use crate::trace::{Direction, direction};
+
+use written::Written;
+
+/// The device requests of a run.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    files: BTreeMap<FileId, ByPhase>,
+    without_file: ByPhase,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct ByPhase {
+    running: DeviceRange,
+    after_exit: DeviceRange,
+}
+
+impl ByPhase {
+    fn of(&mut self, phase: Phase) -> &mut DeviceRange {
+        match phase {
+            Phase::Running => &mut self.running,
+            Phase::AfterExit => &mut self.after_exit,
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        [self.running, self.after_exit]
+            .iter()
+            .any(|range| range.at_least != range.at_most)
+    }
+}
+
+impl Ledger {
+    /// Of the requests to these disks. For a disk, `claim` returns how much of a cause's requests without a file,
+    /// submitted by others, belongs to the run. `None` where requests were not observed.
+    pub fn new(
+        raw: &RawEvidence,
+        disks: &[u32],
+        claim: impl Fn(u32, Cause) -> Claim,
+    ) -> Option<Self> {
+        let mut ledger = Self::default();
+        let mut back: BTreeMap<(FileId, Phase), DeviceCounts> = BTreeMap::new();
+        let rows = raw.block.as_ref()?.iter();
+        for row in rows.filter(|row| disks.contains(&row.disk)) {
+            match (row.file, owner(row)) {
+                (Some(file), Owner::Run) => {
+                    let of = ledger.files.entry(file).or_default().of(row.phase);
+                    of.add(row, Claim::All);
+                }
+                (Some(file), Owner::Pages) => add(back.entry((file, row.phase)).or_default(), row),
+                (Some(_), Owner::Others) => {}
+                (None, Owner::Run) => ledger.without_file.of(row.phase).add(row, Claim::All),
+                (None, _) => {
+                    let claim = claim(row.disk, row.cause);
+                    ledger.without_file.of(row.phase).add(row, claim);
+                }
+            }
+        }
+        let written = written(raw, back.keys().map(|(file, _)| *file));
+        for ((file, phase), counts) in back {
+            let written = written.get(&file).copied().unwrap_or_default();
+            let range = written.of_written_back(counts);
+            let of = ledger.files.entry(file).or_default().of(phase);
+            *of = of.plus(range);
+        }
+        Some(ledger)
+    }
+
+    /// Those for one file.
+    pub fn file(&self, file: FileId, phase: Phase) -> DeviceRange {
+        let of = self.files.get(&file).copied();
+        *of.unwrap_or_default().of(phase)
+    }
+
+    /// Whether others have dirtied files that the run writes to, so that some figures are not exact.
+    pub fn has_shared_pages(&self) -> bool {
+        self.files.values().any(ByPhase::is_shared)
+    }
+
+    /// Whether others have used its disks, so that some figures of requests without a file are not exact.
+    pub fn has_shared_disks(&self) -> bool {
+        self.without_file.is_shared()
+    }
+
+    /// The sum of all.
+    pub fn total(&self, phase: Phase) -> DeviceRange {
+        let files = self.files.values().copied();
+        files.fold(*self.without_file.clone().of(phase), |sum, mut file| {
+            sum.plus(*file.of(phase))
+        })
+    }
+}
+
+/// Whose a request is, as far as it shows that itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Run,
+    /// That of the pages, which the request does not name; or, without a file, that of the disk.
+    Pages,
+    Others,
+}
+
+pub(crate) fn owner(row: &BlockRow) -> Owner {
+    let submitter = if row.submitted_by_tree {
+        Owner::Run
+    } else {
+        Owner::Others
+    };
+    match (row.cause, row.pages) {
+        (Cause::Read, _) | (_, Pages::Direct) => submitter,
+        (Cause::Data, Pages::WrittenByRun) => Owner::Pages,
+        (Cause::Data, Pages::Others) => Owner::Others,
+        // One request serves all that wait for a flush or a journal.
+        _ if row.submitted_by_tree => Owner::Run,
+        _ => Owner::Pages,
+    }
+}
+
+/// What happened to the pages of these files.
+fn written(raw: &RawEvidence, files: impl Iterator<Item = FileId>) -> HashMap<FileId, Written> {
+    let mut all: HashMap<FileId, Written> = files
+        .map(|file| (file, Written::beside(raw.lives.get(&file))))
+        .collect();
+    for row in raw.cache.iter().flatten().filter(|row| !row.metadata) {
+        if let Some(written) = all.get_mut(&row.file) {
+            written.dirtied(row.dirtied_bytes);
+        }
+    }
+    for row in raw.syscalls.iter().flatten().filter(|row| !row.is_source) {
+        let writes = direction(row.name) == Some(Direction::Write);
+        if let Some(written) = row.file.and_then(|file| all.get_mut(&file))
+            && writes
+        {
+            written.called(row.count, row.returned);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Whose the pages are that were written back for one life of a file.
+//!
+//! The kernel reports a folio as it turns from clean to dirty, not each write to it, and a request by its first page.
+//! So for one life there are four sums: what was written back, what the run turned dirty, what its calls wrote,
+//! which may have gone to pages that were dirty already, and what others turned dirty or was dirty before.
+
+use crate::evidence::{DeviceCounts, DeviceRange, Life, RequestCount};
+
+/// `PAGE_SIZE` of x86.
+const PAGE_BYTES: u64 = 4096;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Written {
+    /// The run turned dirty, in folios.
+    dirtied_bytes: u64,
+    /// Its calls wrote at most so much, in pages.
+    called_bytes: u64,
+    /// `None` where it is not known: anything may be theirs.
+    others: Option<Life>,
+}
+
+impl Written {
+    pub(super) fn beside(others: Option<&Life>) -> Self {
+        Self {
+            others: others.copied(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn dirtied(&mut self, bytes: u64) {
+        self.dirtied_bytes = self.dirtied_bytes.saturating_add(bytes);
+    }
+
+    /// So many calls wrote so many bytes, which begin and end within pages.
+    pub(super) fn called(&mut self, count: u64, bytes: u64) {
+        let most_pages = (bytes / PAGE_BYTES).saturating_add(count.saturating_mul(2));
+        let most_bytes = most_pages.saturating_mul(PAGE_BYTES);
+        self.called_bytes = self.called_bytes.saturating_add(most_bytes);
+    }
+
+    /// The least and the most of so many bytes written back that are the run's.
+    pub(super) fn bounds(&self, back_bytes: u64) -> (u64, u64) {
+        let Some(life) = self.others else {
+            return (0, back_bytes);
+        };
+        let others = life.before_bytes.saturating_add(life.dirtied_bytes);
+        if others == 0 {
+            return (back_bytes, back_bytes);
+        }
+        let own = self.dirtied_bytes.saturating_add(self.called_bytes);
+        let most = if life.is_mapped {
+            back_bytes
+        } else {
+            back_bytes.min(own)
+        };
+        (back_bytes.saturating_sub(others).min(most), most)
+    }
+
+    /// The share of requests that wrote pages back. They are not divided: where some bytes are the run's, at least one
+    /// request is, and all may be.
+    pub(super) fn of_written_back(&self, all: DeviceCounts) -> DeviceRange {
+        let (least, most) = self.bounds(all.data.bytes);
+        if least == all.data.bytes {
+            return DeviceRange::exactly(all);
+        }
+        let of = |data| DeviceCounts {
+            data,
+            ..DeviceCounts::default()
+        };
+        let at_least = RequestCount {
+            count: u64::from(least > 0),
+            bytes: least,
+            time_s: 0.0,
+        };
+        let at_most = RequestCount {
+            bytes: most,
+            ..all.data
+        };
+        DeviceRange {
+            at_least: of(at_least),
+            at_most: of(if most > 0 {
+                at_most
+            } else {
+                RequestCount::default()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(dirtied: u64, calls: (u64, u64), others: Life) -> Written {
+        let mut written = Written::beside(Some(&others));
+        written.dirtied(dirtied);
+        written.called(calls.0, calls.1);
+        written
+    }
+
+    fn life(before_bytes: u64, dirtied_bytes: u64) -> Life {
+        Life {
+            before_bytes,
+            dirtied_bytes,
+            is_mapped: false,
+        }
+    }
+
+    #[test]
+    fn without_others_all_is_the_runs() {
+        // Written back twice, or compressed: the bytes differ from those that turned dirty.
+        for back in [0, 512, 8192, 1 << 30] {
+            assert_eq!(written(4096, (1, 6), life(0, 0)).bounds(back), (back, back));
+        }
+    }
+
+    #[test]
+    fn what_others_dirtied_may_be_what_was_written() {
+        let of = written(8192, (0, 0), life(0, 4096));
+        assert_eq!(of.bounds(12_288), (8192, 8192));
+        assert_eq!(of.bounds(8192), (4096, 8192));
+        assert_eq!(of.bounds(4096), (0, 4096));
+        // A call may have written to a page that was dirty: one byte to each of two.
+        let of = written(0, (1, 2), life(1 << 20, 0));
+        assert_eq!(of.bounds(1 << 20), (0, 8192));
+    }
+
+    #[test]
+    fn a_mapping_may_have_written_anywhere() {
+        let mapped = Life {
+            is_mapped: true,
+            ..life(4096, 0)
+        };
+        assert_eq!(written(0, (0, 0), mapped).bounds(8192), (4096, 8192));
+    }
+
+    #[test]
+    fn of_an_unknown_life_nothing_is_certain() {
+        assert_eq!(Written::beside(None).bounds(4096), (0, 4096));
+    }
+
+    #[test]
+    fn requests_are_not_divided() {
+        let all = DeviceCounts {
+            data: RequestCount {
+                count: 3,
+                bytes: 12_288,
+                time_s: 0.5,
+            },
+            ..DeviceCounts::default()
+        };
+        let of = written(4096, (0, 0), life(0, 8192));
+        let range = of.of_written_back(all);
+        assert_eq!(range.of(|device| device.data.count), (1, 3));
+        assert_eq!(range.of(|device| device.data.bytes), (4096, 4096));
+        let none = written(0, (0, 0), life(0, 8192)).of_written_back(all);
+        assert_eq!(none.of(|device| device.data.count), (0, 0));
+    }
+}

@@ -1,0 +1,168 @@
+//! Whose bytes reach the disk, beside another program that uses the same names, files and inode numbers.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use iostrata_core::evidence::{DeviceRange, Evidence};
+use iostrata_core::trace::TraceResult;
+
+use crate::image::{Image, text};
+use crate::skip::skip;
+use crate::traced::{file, iostrata, workload};
+use crate::wait::until;
+
+const MIB: usize = 1 << 20;
+
+/// A shell in the image under eBPF, which waits for the test where it says `ready; wait`.
+struct Traced<'i> {
+    image: &'i Image,
+    child: Child,
+}
+
+impl<'i> Traced<'i> {
+    fn start(image: &'i Image, script: &str) -> Self {
+        let file = text(&image.file());
+        let [ready, go, result] = [".ready", ".go", ".json"].map(|end| format!("{file}{end}"));
+        for left in [&ready, &go, &result] {
+            drop(fs::remove_file(left));
+        }
+        let script = format!(
+            "wait() {{ : > {ready}; while [ ! -e {go} ]; do sleep 0.02; done; }}; {script}"
+        );
+        let options = [
+            "--backend",
+            "ebpf",
+            "--no-save",
+            "--no-measure",
+            "-o",
+            &result,
+        ];
+        let mut command = iostrata(&options, &["sh", "-c", &script]);
+        let command = command.current_dir(image.path("")).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        until(|| fs::metadata(&ready));
+        Self { image, child }
+    }
+
+    fn finish(mut self) -> TraceResult {
+        let file = text(&self.image.file());
+        File::create(format!("{file}.go")).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        let saved = fs::read_to_string(format!("{file}.json")).unwrap();
+        let result: TraceResult = serde_json::from_str(&saved).unwrap();
+        assert_eq!(result.lost_events, 0);
+        assert_sums(&result);
+        result
+    }
+}
+
+/// `None` where there can be none.
+fn image() -> Option<Image> {
+    if rustix::process::geteuid().is_root() {
+        return Some(Image::new());
+    }
+    skip("mounting images needs root");
+    None
+}
+
+fn data_bytes(evidence: &Evidence) -> (u64, u64) {
+    let range: DeviceRange = evidence.device_range().unwrap();
+    range.of(|device| device.data.bytes)
+}
+
+/// The total is the sum of the files.
+#[track_caller]
+fn assert_sums(result: &TraceResult) {
+    let files = result.files.iter().map(|file| data_bytes(&file.evidence));
+    let sum = files.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+    assert_eq!(sum, data_bytes(&result.evidence));
+}
+
+/// Writes and syncs; the bytes are in the sectors that the disk counts.
+fn written_by_another(image: &Image, path: &Path, mebibytes: usize) {
+    let sectors = || {
+        let stat = format!("/sys/block/{}/stat", image.disk());
+        let stat = fs::read_to_string(stat).unwrap();
+        let written = stat.split_whitespace().nth(6).unwrap();
+        written.parse::<u64>().unwrap()
+    };
+    let before = sectors();
+    fs::write(path, vec![1; mebibytes * MIB]).unwrap();
+    File::open(path).unwrap().sync_all().unwrap();
+    assert!((sectors() - before) * 512 >= (mebibytes * MIB) as u64);
+}
+
+#[test]
+fn a_file_that_gets_the_number_of_a_removed_one_is_another() {
+    let Some(image) = image() else { return };
+    let script = "echo hello > t; sync t; stat -c %i t > ../number; rm t; wait";
+    let traced = Traced::start(&image, script);
+    let big = image.path("big");
+    written_by_another(&image, &big, 16);
+    let number = fs::read_to_string(image.path("../number")).unwrap();
+    assert_eq!(fs::metadata(&big).unwrap().ino().to_string(), number.trim());
+    let result = traced.finish();
+    // Blocks of the image are of 1 KiB or 4.
+    let (least, most) = data_bytes(&file(&result, "t").evidence);
+    assert_eq!(least, most);
+    assert!((1..=4096).contains(&most), "{most}");
+}
+
+#[test]
+fn a_file_that_is_only_read_was_written_by_others() {
+    let Some(image) = image() else { return };
+    let big = image.path("big");
+    fs::write(&big, vec![1; 16 * MIB]).unwrap();
+    let traced = Traced::start(&image, "head -c 1 big > /dev/null; wait; sync");
+    File::open(&big).unwrap().sync_all().unwrap();
+    assert_eq!(data_bytes(&traced.finish().evidence), (0, 0));
+}
+
+#[test]
+fn where_both_write_to_a_file_the_truth_is_between() {
+    let Some(image) = image() else { return };
+    let traced = Traced::start(
+        &image,
+        "echo hello > log; sync log; wait; echo more >> log; sync log",
+    );
+    let log = image.path("log");
+    written_by_another(&image, &log, 16);
+    let result = traced.finish();
+    let (least, most) = data_bytes(&file(&result, "log").evidence);
+    // A block at each sync; the second may be in a page that the other has dirtied.
+    assert!(
+        least <= 2048 && (1024..=24_576).contains(&most),
+        "{least} to {most}"
+    );
+    let is_said =
+        |gap: &iostrata_core::Gap| matches!(gap.what, iostrata_core::gap::Missing::ExactData);
+    assert!(result.missing.iter().any(is_said), "{:?}", result.missing);
+}
+
+#[test]
+fn pages_that_were_dirty_before_may_be_others() {
+    let Some(image) = image() else { return };
+    let old = image.path("old");
+    fs::write(&old, vec![1; 4 * MIB]).unwrap();
+    let script = "dd if=/dev/zero of=old bs=1M count=4 conv=notrunc,fsync status=none; wait";
+    let result = Traced::start(&image, script).finish();
+    assert_eq!(data_bytes(&result.evidence), (0, 4 << 20));
+    // Now they are clean.
+    let result = Traced::start(&image, script).finish();
+    assert_eq!(data_bytes(&result.evidence), (4 << 20, 4 << 20));
+}
+
+#[test]
+fn workers_of_a_ring_dirty_pages_for_the_program() {
+    let Some(image) = image() else { return };
+    let program = workload("ring_writes");
+    for way in ["plain", "async", "polled"] {
+        let result =
+            Traced::start(&image, &format!("{program} {way} {way}; sync {way}; wait")).finish();
+        let row = file(&result, way);
+        assert_eq!(row.evidence.cache.dirtied_bytes, Some(1 << 20), "{way}");
+        assert_eq!(data_bytes(&row.evidence), (1 << 20, 1 << 20), "{way}");
+    }
+}
