@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
-use iostrata_core::evidence::{CacheRow, Sharing, SyscallRow};
+use iostrata_core::doctor::Stack;
+use iostrata_core::evidence::{CacheRow, RawEvidence, SyscallRow};
 use iostrata_core::halves;
+use iostrata_core::ledger::is_of_run;
 use iostrata_core::op::FileId;
 use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
@@ -19,9 +21,9 @@ use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
 use crate::stack::{self, Roots};
 
-/// The storage under the named files, and under the file systems that any program changed. File
-/// systems whose files cannot be reached from here are left out.
-pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
+/// The storage under the named files, under the file systems that any program changed, and below the disks that got
+/// requests of the run: file systems may be mounted elsewhere, or not any more, and a disk may be used without one.
+pub fn storage(names: &[NamedFile], raw: &RawEvidence) -> Storage {
     let mut storage = Storage::default();
     let roots = Roots::default();
     let stored = [FileKind::Regular, FileKind::Directory];
@@ -30,15 +32,33 @@ pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
         if storage.disks.contains_key(&device) {
             continue;
         }
-        let path = existing(&path_of(&named.path));
-        if let Ok(stack) = stack::inspect(&path, &roots) {
-            storage.disks.insert(device, stack.charged_disks());
-            storage.below.extend(stack.disks_below());
-            for (disk, kind) in stack.charged_file_systems() {
-                storage.kinds.entry(disk).or_default().insert(kind);
+        let Some(stack) = stack_of(named, &roots) else {
+            continue;
+        };
+        storage.below.extend(stack.disks_below());
+        let mounted = stack.charged_file_systems();
+        if mounted.is_empty() {
+            for disk in stack.charged_disks() {
+                let kinds = storage.kinds.entry(disk).or_default();
+                kinds.insert(named.filesystem.clone());
             }
         }
+        for (disk, kind) in mounted {
+            storage.kinds.entry(disk).or_default().insert(kind);
+        }
+        storage.disks.insert(device, stack.charged_disks());
     }
+    let of_run = raw.block.iter().flatten().filter(|row| is_of_run(row));
+    let requested: BTreeSet<u32> = of_run.map(|row| row.disk).collect();
+    for disk in requested {
+        let stack = stack::under(disk, &roots);
+        // A loop device that was detached meanwhile does not say which disk repeats its requests.
+        if let Some(stack) = stack.filter(|stack| !stack.is_detached()) {
+            storage.below.extend(stack.disks_below());
+            storage.requested.insert(disk);
+        }
+    }
+    let sharing = raw.sharing.as_ref();
     let changed = sharing.map(|sharing| sharing.tree_changed.union(&sharing.others_changed));
     for device in changed.into_iter().flatten() {
         if let Some(stack) = stack::under(*device, &roots) {
@@ -46,6 +66,18 @@ pub fn storage(names: &[NamedFile], sharing: Option<&Sharing>) -> Storage {
         }
     }
     storage
+}
+
+/// The storage under a file. That of a block device is found by its number, wherever it is mounted; that of others by the
+/// path, unless this leads to another file system from here.
+fn stack_of(named: &NamedFile, roots: &Roots) -> Option<Stack> {
+    let device = named.file.device;
+    if FileId::device_numbers(device).0 != 0 {
+        return stack::under(device, roots).filter(|stack| !stack.is_detached());
+    }
+    let path = existing(&path_of(&named.path));
+    let stack = stack::inspect(&path, roots).ok()?;
+    (stack.file_system()?.name == named.filesystem).then_some(stack)
 }
 
 /// Names of files that were used without a descriptor and that iostrata maps as well: the dynamic

@@ -162,6 +162,16 @@ impl Stack {
         })
     }
 
+    /// Whether it is a loop device without a file.
+    pub fn is_detached(&self) -> bool {
+        let is = |layer: &Layer| {
+            layer.charged
+                && layer.name.starts_with("loop")
+                && !matches!(layer.kind, LayerKind::Loop { .. })
+        };
+        self.layers.iter().any(is)
+    }
+
     /// The disks whose requests count, each with the type of the file system on it.
     pub fn charged_file_systems(&self) -> Vec<(u32, String)> {
         let mut above: Option<&str> = None;

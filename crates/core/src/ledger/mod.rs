@@ -130,6 +130,15 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
     }
 }
 
+/// Whether the run has sent the request, or has written to the file of its pages.
+pub fn is_of_run(row: &BlockRow) -> bool {
+    match owner(row) {
+        Owner::Run => true,
+        Owner::Pages => row.file.is_some(),
+        Owner::Others => false,
+    }
+}
+
 /// What happened to the pages of these files.
 fn written(raw: &RawEvidence, files: impl Iterator<Item = FileId>) -> HashMap<FileId, Written> {
     let mut all: HashMap<FileId, Written> = files

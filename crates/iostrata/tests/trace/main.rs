@@ -7,6 +7,7 @@ mod analytic;
 mod attached;
 mod cold;
 mod crowded;
+mod disks;
 mod endings;
 mod failing;
 #[path = "../top/image.rs"]

@@ -16,6 +16,8 @@ pub struct Storage {
     /// Disks (kernel `dev_t`) under each file system (`s_dev`) that contains a file of the run. One
     /// that is not listed has no known disk.
     pub disks: BTreeMap<u32, Vec<u32>>,
+    /// Other disks that the run sent requests to.
+    pub requested: BTreeSet<u32>,
     /// The same for file systems that any program changed meanwhile.
     pub changed: BTreeMap<u32, Vec<u32>>,
     /// Types of the file systems of the run on each disk.
@@ -27,7 +29,8 @@ pub struct Storage {
 
 impl Storage {
     pub(super) fn all_disks(&self) -> Vec<u32> {
-        let disks: BTreeSet<u32> = self.disks.values().flatten().copied().collect();
+        let mounted = self.disks.values().flatten();
+        let disks: BTreeSet<u32> = mounted.chain(&self.requested).copied().collect();
         disks.into_iter().collect()
     }
 
@@ -42,6 +45,8 @@ impl Storage {
 /// The run's claim to requests without a file, by disk.
 pub(super) struct Claims {
     by_disk: BTreeMap<u32, Claim>,
+    /// Disks without a file system.
+    bare: BTreeSet<u32>,
 }
 
 impl Claims {
@@ -50,6 +55,11 @@ impl Claims {
         let claim = |disk: &u32| (*disk, claim(raw, seen, storage, *disk));
         Self {
             by_disk: disks.iter().map(claim).collect(),
+            bare: disks
+                .iter()
+                .copied()
+                .filter(|disk| storage.file_systems(*disk).is_empty())
+                .collect(),
         }
     }
 
@@ -57,6 +67,8 @@ impl Claims {
         match cause {
             // A read is that of the task that submits it.
             Cause::Read => Claim::None,
+            // The kernel writes a device's own pages back for whoever dirtied them.
+            Cause::Metadata if self.bare.contains(&disk) => Claim::Some,
             _ => self.by_disk.get(&disk).copied().unwrap_or(Claim::Some),
         }
     }
@@ -64,6 +76,11 @@ impl Claims {
 
 fn claim(raw: &RawEvidence, seen: &Seen, storage: &Storage, disk: u32) -> Claim {
     let systems = storage.file_systems(disk);
+    if systems.is_empty() && !storage.below.contains(&disk) {
+        let sharing = raw.sharing.as_ref();
+        let is_alone = sharing.is_some_and(|sharing| !sharing.others_wrote.contains(&disk));
+        return if is_alone { Claim::All } else { Claim::Some };
+    }
     let by_rows = changed_by_rows(raw, seen, &systems);
     let is_below = storage.below.contains(&disk);
     let Some(sharing) = told(raw, storage, disk) else {

@@ -47,7 +47,7 @@ pub(super) fn assemble(
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
         wall_s: run.ended_ns.saturating_sub(run.started_ns) as f64 / 1e9,
-        storage: aftermath::storage(&seen.names, raw.sharing.as_ref()),
+        storage: aftermath::storage(&seen.names, &raw),
         dirty_bytes,
         residency,
         lower: run.lower,
