@@ -166,6 +166,10 @@ pub enum Missing {
         module: String,
     },
     History,
+    /// Requests to a device for files on this type of file system.
+    RequestsFor {
+        filesystem: String,
+    },
     InodeReuse,
     JournalFunctions,
     KernelEvidence,
@@ -429,6 +433,7 @@ pub enum Reason {
     /// Other programs dirtied pages of the same files.
     OthersDirtyFiles,
     ReaderFailed,
+    ServedUnseen,
     ThreadsSummed(Box<Others>),
     UsersUnknown,
     // An operation log.

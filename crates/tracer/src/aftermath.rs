@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iostrata_core::cache::{ResidencyMap, is_in_memory};
-use iostrata_core::doctor::Stack;
+use iostrata_core::doctor::{LayerKind, Stack};
 use iostrata_core::evidence::{CacheRow, RawEvidence, SyscallRow};
 use iostrata_core::halves;
 use iostrata_core::ledger::is_of_run;
@@ -32,9 +32,11 @@ pub fn storage(names: &[NamedFile], raw: &RawEvidence) -> Storage {
         if storage.disks.contains_key(&device) {
             continue;
         }
-        let Some(stack) = stack_of(named, &roots) else {
-            continue;
-        };
+        let stack = stack_of(named, &roots);
+        if is_unseen(named, stack.as_ref()) {
+            storage.unseen.insert(device, named.filesystem.clone());
+        }
+        let Some(stack) = stack else { continue };
         storage.below.extend(stack.disks_below());
         let mounted = stack.charged_file_systems();
         if mounted.is_empty() {
@@ -78,6 +80,23 @@ fn stack_of(named: &NamedFile, roots: &Roots) -> Option<Stack> {
     let path = existing(&path_of(&named.path));
     let stack = stack::inspect(&path, roots).ok()?;
     (stack.file_system()?.name == named.filesystem).then_some(stack)
+}
+
+/// Whether what is written there reaches a disk by requests that are not seen.
+fn is_unseen(named: &NamedFile, stack: Option<&Stack>) -> bool {
+    let served = |kind: &str| {
+        let network = [
+            "nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "lustre", "9p", "virtiofs", "zfs",
+        ];
+        kind.starts_with("fuse") || network.contains(&kind)
+    };
+    let is_served = stack.is_some_and(|stack| {
+        let mut layers = stack.layers.iter();
+        layers.any(|layer| layer.kind == LayerKind::FileSystem && served(&layer.name))
+    });
+    let has_device = FileId::device_numbers(named.file.device).0 != 0;
+    let has_disk = stack.is_some_and(|stack| !stack.charged_disks().is_empty());
+    is_served || served(&named.filesystem) || (has_device && !has_disk)
 }
 
 /// Names of files that were used without a descriptor and that iostrata maps as well: the dynamic
@@ -211,4 +230,34 @@ fn existing(path: &Path) -> PathBuf {
         .find(|above| above.exists())
         .unwrap_or(Path::new("/"))
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_served_elsewhere_reaches_no_disk_that_is_seen() {
+        let named = |filesystem: &str, major: u32| NamedFile {
+            file: FileId {
+                device: FileId::kernel_device(major, 40),
+                inode: 12,
+                generation: 0,
+            },
+            path: b"/mnt/file".to_vec(),
+            kind: FileKind::Regular,
+            filesystem: filesystem.to_owned(),
+            size_bytes: 0,
+            shown: (0, 12),
+        };
+        for served in ["fuse", "fuseblk", "nfs4", "9p", "virtiofs"] {
+            assert!(is_unseen(&named(served, 0), None), "{served}");
+        }
+        // In memory, and made up by the kernel.
+        for other in ["tmpfs", "proc", "btrfs"] {
+            assert!(!is_unseen(&named(other, 0), None), "{other}");
+        }
+        // A device that is gone.
+        assert!(is_unseen(&named("ext4", 7), None));
+    }
 }

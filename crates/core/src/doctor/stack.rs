@@ -143,6 +143,9 @@ pub struct Queue {
     pub discard_granularity_bytes: Option<u64>,
 }
 
+/// Documentation/admin-guide/devices.txt
+const LOOP_MAJOR: u32 = 7;
+
 impl Stack {
     pub fn file_system(&self) -> Option<&Layer> {
         self.layers.first()
@@ -165,11 +168,12 @@ impl Stack {
     /// Whether it is a loop device without a file.
     pub fn is_detached(&self) -> bool {
         let is = |layer: &Layer| {
-            layer.charged
-                && layer.name.starts_with("loop")
-                && !matches!(layer.kind, LayerKind::Loop { .. })
+            let is_loop = layer
+                .device
+                .is_some_and(|device| device.major == LOOP_MAJOR);
+            is_loop && !matches!(layer.kind, LayerKind::Loop { .. } | LayerKind::Partition)
         };
-        self.layers.iter().any(is)
+        self.layers.iter().filter(|layer| layer.charged).any(is)
     }
 
     /// The disks whose requests count, each with the type of the file system on it.

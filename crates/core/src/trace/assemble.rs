@@ -1,6 +1,6 @@
 //! Builds the result from a back end's observation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::calls::unfollowed;
@@ -62,11 +62,17 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         || Ledger::new(&raw, &disks, |disk, cause| claims.of(disk, cause)),
         || call_rows(&raw, facts.started_ns),
     );
-    let evidence = whole_run(&raw, ledger.as_ref());
+    let mut evidence = whole_run(&raw, ledger.as_ref());
     let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
     let other_requests = other_requests(&raw, &facts.storage);
     let histories = std::mem::take(&mut seen.followed.files);
     // The last step that needs the complete rows.
+    let unseen = unseen(&raw, &facts.storage);
+    if ledger.is_some() && !unseen.is_empty() {
+        requests_of(&mut evidence, |_| None);
+        seen.moments.requests = None;
+        evidence.missing.extend(unseen);
+    }
     let files = file_rows(&mut raw, &seen, histories, &facts, ledger.as_ref());
     let mut missing = evidence.missing.clone();
     missing.extend(summed(&raw));
@@ -94,9 +100,8 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         lost_events: raw.losses.total(),
         bytes: descent(&files, &evidence, &facts.dirty_bytes),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
-            Cause::Read => Claim::All,
             Cause::Data if has_shared_pages => Claim::Some,
-            Cause::Data => Claim::All,
+            Cause::Read | Cause::Data => Claim::All,
             _ => claims.of(disk, cause),
         }),
         syscalls,
@@ -157,6 +162,25 @@ fn whole_run(raw: &RawEvidence, ledger: Option<&Ledger>) -> Evidence {
     let gaps = gaps.into_iter().filter(|(is, _)| *is);
     evidence.missing.extend(gaps.map(|(_, gap)| gap));
     evidence
+}
+
+/// The file systems whose requests to a device are not seen, if the run moved bytes of a file there: then its
+/// total is unknown.
+fn unseen(raw: &RawEvidence, storage: &Storage) -> Vec<Gap> {
+    let moved = raw.syscalls.iter().flatten().filter(|row| {
+        let moves = row.is_source || direction(row.name).is_some();
+        moves && row.returned > 0
+    });
+    let cached = raw.cache.iter().flatten().map(|row| row.file);
+    let files = moved.filter_map(|row| row.file).chain(cached);
+    let kinds: BTreeSet<&String> = files
+        .filter_map(|file| storage.unseen.get(&file.device))
+        .collect();
+    let gap = |kind: &String| {
+        let filesystem = kind.clone();
+        Gap::new(Missing::RequestsFor { filesystem }, Reason::ServedUnseen)
+    };
+    kinds.into_iter().map(gap).collect()
 }
 
 /// Puts the requests of both phases into the evidence of a file, or of a run.

@@ -44,6 +44,8 @@ pub(super) fn file_rows(
         let named = names.get(&file).copied();
         let mut row = file_row(file, &evidence, named, seen, facts);
         requests_of(&mut row.evidence, |phase| {
+            let is_seen = !facts.storage.unseen.contains_key(&file.device);
+            let ledger = ledger.filter(|_| is_seen);
             ledger.map(|ledger| ledger.file(file, phase))
         });
         if let Some(residency) = residencies.get(&file) {

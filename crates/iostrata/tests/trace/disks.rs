@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use iostrata_core::evidence::DeviceRange;
+use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::trace::TraceResult;
 
 use crate::image::{Image, done, text};
@@ -154,4 +155,22 @@ fn below_an_overlay_with_relative_directories() {
     done("umount", &[&text(&disk.image.path("merged"))]);
     done("umount", &[&text(&disk.image.path(""))]);
     assert_written(&result, written);
+}
+
+/// Which disk repeats its requests is not known any more, and a figure that may be of half of them is none.
+#[test]
+fn a_loop_device_that_is_detached_in_the_run() {
+    let Some(disk) = Disk::new() else { return };
+    let image = disk.image.path("../second");
+    let script = format!(
+        "truncate -s 64M {0}; mkfs.ext4 -q {0}; mount -o loop {0} $M
+        dd if=/dev/zero of=$M/F bs=1M count=8 conv=fsync status=none; umount $M",
+        text(&image)
+    );
+    let (result, _) = disk.traced(&script);
+    assert_eq!(result.evidence.device_range(), None);
+    assert_eq!(file(&result, "F").evidence.device_range(), None);
+    let is_said = |gap: &Gap| gap.why == Reason::ServedUnseen;
+    assert!(result.missing.iter().any(is_said), "{:?}", result.missing);
+    fs::remove_file(image).unwrap();
 }

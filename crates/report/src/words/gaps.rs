@@ -38,6 +38,9 @@ pub fn missing(what: &Missing) -> Words {
         Missing::RowTime { experiment, row } => {
             return format!("{experiment}: time of {row}").into();
         }
+        Missing::RequestsFor { filesystem } => {
+            return format!("device requests for files on {filesystem}").into();
+        }
         Missing::RowsOf { machine } => return format!("rows of {machine}").into(),
         Missing::Targets { names } => return names.join(", ").into(),
         Missing::CacheAndDevice => "events of the page cache and the device",
@@ -542,6 +545,10 @@ pub fn reason(why: &Reason) -> Words {
         Reason::OthersDirtyFiles => {
             "other programs wrote to the same files, or had written to them before; `shared` has the least and the most \
              that is the run's"
+        }
+        Reason::ServedUnseen => {
+            "what serves them is not observed: a process, a server, a disk without requests, or a loop device that was \
+             detached"
         }
         Reason::ReaderFailed => "their reader had failed",
         Reason::UsersUnknown => {

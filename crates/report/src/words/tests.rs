@@ -55,6 +55,7 @@ fn what_is_missing() {
             "row_time",
             json!({"experiment": "copy", "row": "cp, 1 MiB"}),
         ),
+        ("requests_for", json!({"filesystem": "nfs4"})),
         ("rows_of", json!({"machine": "web1"})),
         ("targets", json!({"names": ["ext4", "xfs"]})),
     ];

@@ -16,6 +16,8 @@ pub struct Storage {
     /// Disks (kernel `dev_t`) under each file system (`s_dev`) that contains a file of the run. One
     /// that is not listed has no known disk.
     pub disks: BTreeMap<u32, Vec<u32>>,
+    /// File systems (`s_dev`), with their types, whose requests to a device are not seen.
+    pub unseen: BTreeMap<u32, String>,
     /// Other disks that the run sent requests to.
     pub requested: BTreeSet<u32>,
     /// The same for file systems that any program changed meanwhile.
@@ -67,7 +69,7 @@ impl Claims {
         match cause {
             // A read is that of the task that submits it.
             Cause::Read => Claim::None,
-            // The kernel writes a device's own pages back for whoever dirtied them.
+            // A worker of the kernel writes a device's own pages back, which any program may have dirtied.
             Cause::Metadata if self.bare.contains(&disk) => Claim::Some,
             _ => self.by_disk.get(&disk).copied().unwrap_or(Claim::Some),
         }

@@ -76,6 +76,7 @@ fn raw() -> RawEvidence {
 fn storage() -> Storage {
     Storage {
         disks: [(SYSTEM, vec![DISK])].into(),
+        unseen: BTreeMap::new(),
         requested: BTreeSet::new(),
         changed: [(SYSTEM, vec![DISK]), (BESIDE, vec![DISK])].into(),
         kinds: [(DISK, ["ext4".to_owned()].into())].into(),
