@@ -67,6 +67,7 @@ enum {
 
 /* include/uapi/linux/magic.h; fs/btrfs: BTRFS_BTREE_INODE_OBJECTID */
 #define BTRFS_SUPER_MAGIC 0x9123683E
+#define EXT4_SUPER_MAGIC 0xEF53
 #define BTRFS_TREES_INODE 1
 
 /* include/linux/fs.h: mounted where no path leads */
@@ -473,6 +474,7 @@ struct btrfs_fs_info {
 	struct super_block *sb;
 };
 struct journal_s {
+	struct task_struct *j_task;
 	__u32 j_commit_sequence;
 };
 struct ext4_sb_info {

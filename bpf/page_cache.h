@@ -333,6 +333,22 @@ static __always_inline void by_task(struct task_state *state, struct inode *inod
 }
 #endif
 
+/* Write-back dirties again what it cannot write yet (folio_redirty_for_writepage). Workers do so, and the thread that
+ * commits a journal of ext4 and writes ordered data before (fs/jbd2/commit.c). */
+static __always_inline bool dirties_again(struct task_struct *task, struct inode *inode)
+{
+	__u64 own, journal;
+
+	if (!(task->flags & PF_KTHREAD) || (task->flags & PF_WQ_WORKER) ||
+	    READ(inode, i_sb, s_magic) != EXT4_SUPER_MAGIC)
+		return task->flags & PF_WQ_WORKER;
+	if (!HAS(struct ext4_sb_info, s_journal) || !HAS(struct journal_s, j_task))
+		return 0;
+	own = (__u64)READ(inode, i_sb, s_fs_info);
+	journal = own ? WORD_OF(struct ext4_sb_info, own, s_journal) : 0;
+	return journal && WORD_OF(struct journal_s, journal, j_task) == number(task);
+}
+
 /* A worker of io_uring has no state of its own, and that of its process is in use on another CPU. */
 APART int by_another(__u64 address, __u64 bytes)
 {
@@ -341,8 +357,7 @@ APART int by_another(__u64 address, __u64 bytes)
 	struct cache_value *value;
 	struct cache_key key = {};
 
-	/* Write-back dirties again what it cannot write yet (folio_redirty_for_writepage). */
-	if (task->flags & PF_WQ_WORKER)
+	if (dirties_again(task, inode))
 		return 0;
 	identify(inode, &key.file);
 	if (!(task->flags & PF_IO_WORKER) || !is_process_of_tree()) {

@@ -2,7 +2,7 @@
 //!
 //! A life of a file is its device, inode and generation. Reads and direct writes belong to the run if a task of it
 //! submitted them. Whose written-back pages are is not seen of a single request, and follows from four sums over a life
-//! ([`Written`]). Requests without a file belong to the run as far as it has a [`Claim`] to them.
+//! (`written`). Requests without a file belong to the run as far as it has a [`Claim`] to them.
 
 mod written;
 

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use iostrata_core::evidence::{DeviceRange, Evidence};
 use iostrata_core::trace::TraceResult;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::image::{Image, text};
 use crate::skip::skip;
@@ -148,13 +150,20 @@ fn where_both_write_to_a_file_the_truth_is_between() {
 fn pages_that_were_dirty_before_may_be_others() {
     let Some(image) = image() else { return };
     let old = image.path("old");
-    fs::write(&old, vec![1; 4 * MIB]).unwrap();
-    let script = "dd if=/dev/zero of=old bs=1M count=4 conv=notrunc,fsync status=none; wait";
-    let result = Traced::start(&image, script).finish();
-    assert_eq!(data_bytes(&result.evidence), (0, 4 << 20));
-    // Now they are clean.
-    let result = Traced::start(&image, script).finish();
-    assert_eq!(data_bytes(&result.evidence), (4 << 20, 4 << 20));
+    let script = "wait; dd if=/dev/zero of=old bs=1M count=4 conv=notrunc,fsync status=none";
+    let data = |is_dirty: bool| {
+        let traced = Traced::start(&image, script);
+        // Not truncated: ext4 writes the new contents back at the close then (auto_da_alloc, ext4(5)).
+        drop(fs::remove_file(&old));
+        fs::write(&old, vec![1; 4 * MIB]).unwrap();
+        if !is_dirty {
+            File::open(&old).unwrap().sync_all().unwrap();
+        }
+        data_bytes(&traced.finish().evidence)
+    };
+    // Anybody's sync(2) may come in between.
+    assert!((0..5).any(|_| data(true) == (0, 4 << 20)));
+    assert_eq!(data(false), (4 << 20, 4 << 20));
 }
 
 #[test]
@@ -168,4 +177,56 @@ fn workers_of_a_ring_dirty_pages_for_the_program() {
         assert_eq!(row.evidence.cache.dirtied_bytes, Some(1 << 20), "{way}");
         assert_eq!(data_bytes(&row.evidence), (1 << 20, 1 << 20), "{way}");
     }
+}
+
+/// Makes, syncs and removes files in a directory until it is dropped.
+struct Neighbour {
+    shell: Child,
+}
+
+impl Neighbour {
+    fn of(directory: &Path) -> Self {
+        let script = "while :; do for name in 1 2 3 4 5 6 7 8; do
+            dd if=/dev/zero of=neighbour-$name bs=64k count=4 conv=fsync status=none
+            rm neighbour-$name; done; done";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(directory);
+        // Its dd ends with it.
+        let shell = command.process_group(0).spawn().unwrap();
+        Self { shell }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let group = Pid::from_child(&self.shell);
+        kill_process_group(group, Signal::KILL).unwrap();
+        self.shell.wait().unwrap();
+    }
+}
+
+/// The neighbour gets the inode numbers of files that the program has removed, and the other way round.
+#[test]
+fn random_programs_beside_one_that_uses_the_same_inodes() {
+    let Some(image) = image() else { return };
+    let program = workload("random/random");
+    let mut files = 0;
+    for seed in 1..=16 {
+        let neighbour = Neighbour::of(&image.path(""));
+        let script = format!(": > go; {program} . other {seed} 1 go 2>/dev/null; sync -f .; wait");
+        fs::create_dir_all(image.path("other")).unwrap();
+        let traced = Traced::start(&image, &script);
+        drop(neighbour);
+        let result = traced.finish();
+        for row in &result.files {
+            let (least, most) = data_bytes(&row.evidence);
+            assert_eq!(least, most, "seed {seed}: {}", row.path);
+            // No page is written back that was not dirtied, but what O_DIRECT writes.
+            let dirtied = row.evidence.cache.dirtied_bytes.unwrap();
+            let called = row.writes.bytes + 2 * 4096 * row.writes.count;
+            assert!(most <= dirtied + called, "seed {seed}: {row:?}");
+            files += u64::from(most > 0);
+        }
+    }
+    assert!(files > 30, "{files}");
 }

@@ -107,7 +107,7 @@ pub(crate) fn strace(dir: &Path, command: &[&str]) -> BTreeMap<String, (u64, u64
 pub(crate) fn workload(name: &str) -> String {
     static BUILT: OnceLock<tempfile::TempDir> = OnceLock::new();
     let built = BUILT.get_or_init(|| tempfile::tempdir().unwrap());
-    let program: PathBuf = built.path().join(name);
+    let program: PathBuf = built.path().join(name.replace('/', "-"));
     if !program.exists() {
         let source = format!("{}/../../workloads/{name}.c", env!("CARGO_MANIFEST_DIR"));
         // Under another name first: another test may be compiling it too.
