@@ -9,6 +9,9 @@
 #include "moments.h"
 #include "others.h"
 
+/* In `submitted`, in place of a process. */
+#define BY_WORKER 0xffffffff
+
 struct reason {
 	struct file_key file;
 	__u64 inode; /* its address */
@@ -138,7 +141,7 @@ APART int explain(struct config *c, __u64 address, struct reason *reason)
 	return 0;
 }
 
-static __always_inline void count(struct block_key *key, __u64 requests, __u64 bytes, __u64 time_ns)
+static __always_inline struct block_value *block_entry(struct block_key *key)
 {
 	struct block_value *value;
 
@@ -149,14 +152,27 @@ static __always_inline void count(struct block_key *key, __u64 requests, __u64 b
 
 		bpf_map_update_elem(&block, key, &zero, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(&block, key);
-		if (!value) {
+		if (!value)
 			lose(LOSS_BLOCK);
-			return;
-		}
 	}
-	value->count += requests;
-	value->bytes += bytes;
-	if (requests)
+	return value;
+}
+
+static __always_inline void begins(struct block_key *key, __u64 requests, __u64 bytes)
+{
+	struct block_value *value = block_entry(key);
+
+	if (value) {
+		value->count += requests;
+		value->bytes += bytes;
+	}
+}
+
+static __always_inline void ends(struct block_key *key, __u64 time_ns)
+{
+	struct block_value *value = block_entry(key);
+
+	if (!value)
 		return;
 	/* Another completion may interrupt this one. */
 	if (time_ns)
@@ -178,6 +194,28 @@ static __always_inline __u32 submitting(void)
 #endif
 }
 
+#ifdef TOP
+static __always_inline bool is_delayed(struct bio *bio)
+{
+	return 0;
+}
+#else
+/* A read or a direct write of a worker: of a control group with a limit, whose bios a worker queues when it is their turn
+ * (blk_throtl_dispatch_work_fn, block/blk-throttle.c). Whose it was is not known any more. */
+static __always_inline bool is_delayed(struct bio *bio)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct config *c;
+
+	if (!HISTORY || !(task->flags & PF_WQ_WORKER))
+		return 0;
+	if ((bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ)
+		return 1;
+	c = configuration();
+	return c && ends_in(c, (__u64)WALK(bio, bi_end_io), END_IO_DIRECT);
+}
+#endif
+
 /* Runs in the submitter's context, which is gone by the time the request is issued. */
 SEC("tp_btf/block_bio_queue")
 int BPF_PROG(queued, struct bio *bio)
@@ -185,6 +223,8 @@ int BPF_PROG(queued, struct bio *bio)
 	__u64 key = (__u64)bio;
 	__u32 process = submitting();
 
+	if (!process && is_delayed(bio))
+		process = BY_WORKER;
 	if (process) {
 		if (bpf_map_update_elem(&submitted, &key, &process, BPF_ANY))
 			lose(LOSS_BLOCK); /* its requests will seem to belong to others */
@@ -239,6 +279,68 @@ static __always_inline bool is_same(struct in_flight *flight, struct request *rq
 	       flight->bio == (__u64)WALK(rq, bio);
 }
 
+/* More bios than any request has. */
+#define MOST_BIOS 4096
+
+/* What a bio of the request is for: its file, and who submitted it. */
+static __always_inline void take_bio(struct config *c, struct block_key *key, struct bio *bio,
+				     struct reason *reason, bool reads)
+{
+	__u32 process = submitter(c, bio);
+
+	explain(c, (__u64)bio, reason);
+	key->by_tree = process == BY_WORKER ? SUBMITTED_BY_WORKER :
+		       process		   ? SUBMITTED_BY_RUN :
+					     0;
+	key->file = reason->file;
+	key->cause = reads ? CAUSE_READ : reason->cause;
+	key->pages = 0;
+	if (key->cause == CAUSE_DATA)
+		key->pages = reason->pages;
+	if (HISTORY && key->cause == CAUSE_DATA && !reason->pages &&
+	    bpf_map_lookup_elem(&lives, &reason->file))
+		key->pages = PAGES_WRITTEN;
+#ifdef TOP
+	key->process = reason->inode ? process : 0;
+	if (reason->inode)
+		name_requested(&reason->file, reason->inode);
+#endif
+}
+
+/* Bios of several files that lie next to each other on the disk are one request (blk_attempt_bio_merge). It is counted
+ * for the first, and the bytes of each for its own. */
+struct merged {
+	struct block_key of; /* of the first */
+	__u64 bio;
+	__u64 bytes; /* that are not the first's */
+	__u64 now;
+	__u64 has_own; /* one of them is in `submitted` */
+};
+
+static long split(__u32 index, struct merged *merged)
+{
+	struct config *c = configuration();
+	struct bio *bio = (struct bio *)merged->bio;
+	struct block_key key = merged->of;
+	struct reason reason = {};
+	__u64 bytes;
+
+	if (!bio || !c)
+		return 1;
+	merged->bio = (__u64)BPF_CORE_READ(bio, bi_next);
+	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	take_bio(c, &key, bio, &reason, key.cause == CAUSE_READ);
+	merged->has_own |= key.by_tree;
+	if (is_same_file(&key.file, &merged->of.file) && key.by_tree == merged->of.by_tree &&
+	    key.cause == merged->of.cause && key.pages == merged->of.pages)
+		return 0;
+	begins(&key, 0, bytes);
+	if (HISTORY)
+		request_at(c, &key, 0, bytes, merged->now);
+	merged->bytes += bytes;
+	return 0;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(issued, struct request *rq)
 {
@@ -246,7 +348,8 @@ int BPF_PROG(issued, struct request *rq)
 	struct reason reason = {};
 	struct config *c = configuration();
 	struct gendisk *disk = WALK(rq, q, disk);
-	__u32 operation = rq->cmd_flags & REQ_OP_MASK, process = 0;
+	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
+	struct merged merged = {};
 	__u64 key = (__u64)rq;
 	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number, as explain() requires */
 
@@ -266,33 +369,26 @@ int BPF_PROG(issued, struct request *rq)
 	flight.started_ns = rq->start_time_ns;
 	flight.sector = rq->__sector;
 	flight.bytes = rq->__data_len;
-	if (bio)
-		process = submitter(c, bio);
-	flight.key.by_tree = process != 0;
-	if (!cause_of_operation(operation, &flight.key)) {
+	flight.issued_ns = bpf_ktime_get_ns();
+	if (cause_of_operation(operation, &flight.key)) {
+		flight.key.by_tree = bio && submitter(c, bio);
+	} else {
 		if (!bio)
 			return 0;
-		explain(c, (__u64)bio, &reason);
-		flight.key.file = reason.file;
+		take_bio(c, &flight.key, bio, &reason, operation == REQ_OP_READ);
 		flight.file_offset = reason.file_offset;
-		flight.key.cause = operation == REQ_OP_READ ? CAUSE_READ : reason.cause;
-		if (flight.key.cause == CAUSE_DATA)
-			flight.key.pages = reason.pages;
-		if (HISTORY && flight.key.cause == CAUSE_DATA && !reason.pages &&
-		    bpf_map_lookup_elem(&lives, &reason.file))
-			flight.key.pages = PAGES_WRITTEN;
 		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
+		merged.bio = (__u64)BPF_CORE_READ(bio, bi_next);
 	}
-#ifdef TOP
-	if (reason.inode) {
-		flight.key.process = process;
-		name_requested(&reason.file, reason.inode);
+	if (merged.bio) {
+		merged.of = flight.key;
+		merged.now = flight.issued_ns;
+		bpf_loop(MOST_BIOS, split, &merged, 0);
 	}
-#endif
-	flight.issued_ns = bpf_ktime_get_ns();
-	count(&flight.key, 1, flight.bytes, 0);
+	flight.has_own = flight.key.by_tree || merged.has_own;
+	begins(&flight.key, 1, flight.bytes - merged.bytes);
 	if (HISTORY)
-		request_at(c, &flight.key, flight.bytes, flight.issued_ns);
+		request_at(c, &flight.key, 1, flight.bytes - merged.bytes, flight.issued_ns);
 	if (bpf_map_update_elem(&in_flight, &key, &flight, BPF_ANY))
 		lose(LOSS_BLOCK);
 	return 0;
@@ -322,9 +418,6 @@ static __always_inline void stream_request(struct in_flight *flight, __u64 now)
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
-/* More bios than any request has. */
-#define MOST_BIOS 4096
-
 /* Bios of a request end with it; the last part of a split bio also ends the bio that it was split
  * from, which has one remaining part then (bio_remaining_done, block/bio.c). */
 static long forget(__u32 index, __u64 *next)
@@ -351,7 +444,7 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 	__u64 now, bio;
 
 	/* A flush is not issued itself: one request serves all that wait (block/blk-flush.c). */
-	if (!flight || flight->key.by_tree) {
+	if (!flight || flight->has_own) {
 		bio = (__u64)BPF_CORE_READ(rq, bio);
 		bpf_loop(MOST_BIOS, forget, &bio, 0);
 	}
@@ -361,7 +454,7 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 #ifdef TOP
 	flight->key.phase = c->phase; /* it ends in this interval */
 #endif
-	count(&flight->key, 0, 0, now - flight->issued_ns);
+	ends(&flight->key, now - flight->issued_ns);
 	if (c->stream_requests && !error)
 		stream_request(flight, now);
 	bpf_map_delete_elem(&in_flight, &key);

@@ -337,7 +337,7 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 			slot->has_end = 0;
 			if (HISTORY && !(state->call & CALL_CLOSES))
 				name_once(state, open_file, file);
-			if (HISTORY && (state->call & CALL_WRITES) &&
+			if (HISTORY && (state->call & (CALL_WRITES | CALL_FD_RETURNED)) &&
 			    (state->mode & S_IFMT) == S_IFREG)
 				begin_written_life(file, open_file);
 		}

@@ -57,6 +57,7 @@ enum {
 
 /* include/linux/sched.h */
 #define PF_IO_WORKER 0x00000010
+#define PF_LOCAL_THROTTLE 0x00100000
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD 0x00200000
 

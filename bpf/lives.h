@@ -55,11 +55,14 @@ APART int begin_life(struct file_key *file, __u64 inode, __u32 is_mapped)
 	return 0;
 }
 
+/* It has opened it to write, or writes: what is synchronous is written back before the call ends. */
 APART int begin_written_life(struct file_key *file, __u64 open_file)
 {
 	struct file *opened = (struct file *)open_file;
 
-	return file && open_file ? begin_life(file, number(READ(opened, f_inode)), 0) : 0;
+	if (!file || !open_file || !(READ(opened, f_mode) & FMODE_WRITE))
+		return 0;
+	return begin_life(file, number(READ(opened, f_inode)), 0);
 }
 
 /* Pages of a shared mapping are written to without a call. */
@@ -88,6 +91,6 @@ static __always_inline void dirtied_by_others(struct file_key *file, __u64 bytes
 static __always_inline bool is_for_tree(const struct block_key *of)
 {
 	if (of->cause == CAUSE_READ || of->pages == PAGES_DIRECT)
-		return of->by_tree;
+		return of->by_tree == SUBMITTED_BY_RUN;
 	return of->cause != CAUSE_DATA || of->pages == PAGES_WRITTEN;
 }

@@ -281,7 +281,7 @@ struct in_flight {
 	__u64 bio;
 	__u64 started_ns; /* request.start_time_ns: when it was made, not issued */
 	__u32 forced_unit_access;
-	__u32 pad;
+	__u32 has_own; /* one of its bios is in `submitted` */
 };
 
 struct {

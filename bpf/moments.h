@@ -151,8 +151,8 @@ static __always_inline void operation_at(__u32 purpose, __s64 result, __u64 took
 }
 
 /* A request that may belong to the tree. */
-static __always_inline void request_at(struct config *c, struct block_key *of, __u64 bytes,
-				       __u64 now)
+static __always_inline void request_at(struct config *c, struct block_key *of, __u64 requests,
+				       __u64 bytes, __u64 now)
 {
 	struct request_moment_key key = {};
 	struct request_moment zero = {}, *to;
@@ -173,6 +173,6 @@ static __always_inline void request_at(struct config *c, struct block_key *of, _
 			return;
 		}
 	}
-	__sync_fetch_and_add(&to->count[cause], 1);
+	__sync_fetch_and_add(&to->count[cause], requests);
 	__sync_fetch_and_add(&to->bytes[cause], bytes);
 }

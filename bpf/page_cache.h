@@ -333,15 +333,17 @@ static __always_inline void by_task(struct task_state *state, struct inode *inod
 }
 #endif
 
-/* Write-back dirties again what it cannot write yet (folio_redirty_for_writepage). Workers do so, and the thread that
- * commits a journal of ext4 and writes ordered data before (fs/jbd2/commit.c). */
+/* Write-back dirties again what it cannot write yet (folio_redirty_for_writepage). Workers do so, but not those that
+ * write to the file of a loop device (loop_process_work), and the thread that commits a journal of ext4 and writes
+ * ordered data before (fs/jbd2/commit.c). */
 static __always_inline bool dirties_again(struct task_struct *task, struct inode *inode)
 {
 	__u64 own, journal;
 
-	if (!(task->flags & PF_KTHREAD) || (task->flags & PF_WQ_WORKER) ||
-	    READ(inode, i_sb, s_magic) != EXT4_SUPER_MAGIC)
-		return task->flags & PF_WQ_WORKER;
+	if (task->flags & PF_WQ_WORKER)
+		return !(task->flags & PF_LOCAL_THROTTLE);
+	if (!(task->flags & PF_KTHREAD) || READ(inode, i_sb, s_magic) != EXT4_SUPER_MAGIC)
+		return 0;
 	if (!HAS(struct ext4_sb_info, s_journal) || !HAS(struct journal_s, j_task))
 		return 0;
 	own = (__u64)READ(inode, i_sb, s_fs_info);

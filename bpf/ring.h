@@ -295,6 +295,8 @@ APART int ring_opened(struct operation *operation, struct ended *ended, __u64 of
 	ended->mode = identify_file(file, &ended->file);
 	name_file((__u64)file, &ended->file);
 	mode = READ(file, f_mode);
+	if ((ended->mode & S_IFMT) == S_IFREG)
+		begin_written_life(&ended->file, (__u64)file);
 	if ((ended->mode & S_IFMT) == S_IFREG && (mode & (FMODE_WRITE | FMODE_CREATED)))
 		ring_step(operation, ended, (__u64)file, (__u64)request);
 	return 0;
@@ -322,8 +324,11 @@ APART int finish(__u64 request, __s64 result)
 	file = BPF_CORE_READ(kiocb, file); /* a number for the verifier */
 	if (file) {
 		ended.mode = identify_file(file, &ended.file);
-		if (HISTORY)
+		if (HISTORY) {
 			name_file((__u64)file, &ended.file);
+			if ((ended.mode & S_IFMT) == S_IFREG)
+				begin_written_life(&ended.file, (__u64)file);
+		}
 	}
 	if (HISTORY) {
 		if (operation->opcode == IORING_OP_CLOSE)

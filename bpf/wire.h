@@ -182,13 +182,16 @@ struct cache_value {
 #define PAGES_WRITTEN 1 /* of a file that the tree had written to by then */
 #define PAGES_DIRECT 2  /* not from the page cache */
 
+#define SUBMITTED_BY_RUN 1    /* by a task of the tree */
+#define SUBMITTED_BY_WORKER 2 /* for nobody knows whom */
+
 struct block_key {
 	struct file_key file;
 	__u32 disk;
 	__u32 cpu;
 	__u8 cause;
 	__u8 phase;
-	__u8 by_tree; /* a task of the tree submitted it */
+	__u8 by_tree; /* SUBMITTED_BY_*, 0 for others */
 	__u8 pages;   /* PAGES_* of file contents that are written, else 0 */
 	__u32 process; /* that submitted it, when the whole machine is watched, else 0 */
 };

@@ -10,7 +10,7 @@ const HEADER: &str = "src/ebpf/wire.h";
 
 /// Numbers whose names begin alike: the module that has them by the rest of their names, and their type. All others
 /// are counts.
-pub(crate) const GROUPS: [(&str, &str, &str); 16] = [
+pub(crate) const GROUPS: [(&str, &str, &str); 17] = [
     ("ADOPTION_", "adoption", "u32"),
     ("CALL_", "call", "u32"),
     ("CAUSE_", "cause", "u8"),
@@ -23,6 +23,7 @@ pub(crate) const GROUPS: [(&str, &str, &str); 16] = [
     ("PATH_", "path", "u8"),
     ("PAYLOAD_", "form", "u32"),
     ("RUN_", "run", "u32"),
+    ("SUBMITTED_BY_", "submitted_by", "u8"),
     ("TOLD_BY_", "told_by", "u8"),
     ("TOUCHED_", "touched", "u32"),
     ("USE_", "using", "u32"),

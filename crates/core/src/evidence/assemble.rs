@@ -194,7 +194,7 @@ fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{CacheRow, Losses, Pages, SyscallRow};
+    use crate::evidence::{CacheRow, Losses, Pages, Submitter, SyscallRow};
     use crate::gap::{Countable, Missing};
 
     const FILE: FileId = FileId {
@@ -230,7 +230,7 @@ mod tests {
             phase: Phase::Running,
             cause,
             file,
-            submitted_by_tree: false,
+            submitter: Submitter::Others,
             pages: Pages::default(),
             count,
             bytes: count * 4096,

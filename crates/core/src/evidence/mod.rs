@@ -14,7 +14,7 @@ pub(crate) use assemble::add;
 pub use assemble::{Charge, Claim, assemble, foreign_requests};
 pub use range::DeviceRange;
 pub use raw::{
-    BlockRow, CacheRow, Cause, Life, Losses, Pages, Phase, RawEvidence, Sharing, Summed,
+    BlockRow, CacheRow, Cause, Life, Losses, Pages, Phase, RawEvidence, Sharing, Submitter, Summed,
     SyscallRow, Totals,
 };
 

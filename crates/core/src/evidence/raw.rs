@@ -94,14 +94,23 @@ pub struct BlockRow {
     pub cause: Cause,
     /// File the first page belongs to, if it is file contents.
     pub file: Option<FileId>,
-    /// Whether a task of the observed tree submitted it, or a worker of io_uring for it.
-    pub submitted_by_tree: bool,
+    pub submitter: Submitter,
     /// Of file contents that are written.
     pub pages: Pages,
     pub count: u64,
     pub bytes: u64,
     /// Time from issue to completion, summed.
     pub time_ns: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Submitter {
+    /// A task of the observed tree, or a worker of io_uring for it.
+    Run,
+    /// A worker that queued a read or a direct write which a limit of a control group had delayed; for whom is unknown.
+    Worker,
+    #[default]
+    Others,
 }
 
 /// Where written file contents come from.

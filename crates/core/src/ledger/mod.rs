@@ -6,10 +6,10 @@
 
 mod written;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::evidence::{
-    BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, add,
+    BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, Submitter, add,
 };
 use crate::op::FileId;
 use crate::trace::{Direction, direction};
@@ -53,7 +53,8 @@ impl Ledger {
         claim: impl Fn(u32, Cause) -> Claim,
     ) -> Option<Self> {
         let mut ledger = Self::default();
-        let mut back: BTreeMap<(FileId, Phase), DeviceCounts> = BTreeMap::new();
+        let mut back: BTreeMap<(FileId, Phase), Back> = BTreeMap::new();
+        let used = used(raw);
         let rows = raw.block.as_ref()?.iter();
         for row in rows.filter(|row| disks.contains(&row.disk)) {
             match (row.file, owner(row)) {
@@ -61,8 +62,16 @@ impl Ledger {
                     let of = ledger.files.entry(file).or_default().of(row.phase);
                     of.add(row, Claim::All);
                 }
-                (Some(file), Owner::Pages) => add(back.entry((file, row.phase)).or_default(), row),
-                (Some(_), Owner::Others) => {}
+                (Some(file), Owner::Pages) => {
+                    let back = back.entry((file, row.phase)).or_default();
+                    add(&mut back.counts, row);
+                    back.disks.insert(row.disk);
+                }
+                (Some(file), Owner::Unknown) if used.contains(&file) => {
+                    let of = ledger.files.entry(file).or_default().of(row.phase);
+                    of.add(row, Claim::Some);
+                }
+                (Some(_), Owner::Unknown | Owner::Others) => {}
                 (None, Owner::Run) => ledger.without_file.of(row.phase).add(row, Claim::All),
                 (None, _) => {
                     let claim = claim(row.disk, row.cause);
@@ -71,9 +80,11 @@ impl Ledger {
             }
         }
         let written = written(raw, back.keys().map(|(file, _)| *file));
-        for ((file, phase), counts) in back {
-            let written = written.get(&file).copied().unwrap_or_default();
-            let range = written.of_written_back(counts);
+        for ((file, phase), back) in back {
+            // Of a file with copies on several disks the sums of pages say less.
+            let known = written.get(&file).copied();
+            let written = known.filter(|known| back.disks.len() == 1 || known.is_alone());
+            let range = written.unwrap_or_default().of_written_back(back.counts);
             let of = ledger.files.entry(file).or_default().of(phase);
             *of = of.plus(range);
         }
@@ -111,21 +122,22 @@ pub(crate) enum Owner {
     Run,
     /// That of the pages, which the request does not name; or, without a file, that of the disk.
     Pages,
+    /// One of those that use the file.
+    Unknown,
     Others,
 }
 
 pub(crate) fn owner(row: &BlockRow) -> Owner {
-    let submitter = if row.submitted_by_tree {
-        Owner::Run
-    } else {
-        Owner::Others
-    };
     match (row.cause, row.pages) {
-        (Cause::Read, _) | (_, Pages::Direct) => submitter,
+        (Cause::Read, _) | (_, Pages::Direct) => match row.submitter {
+            Submitter::Run => Owner::Run,
+            Submitter::Worker => Owner::Unknown,
+            Submitter::Others => Owner::Others,
+        },
         (Cause::Data, Pages::WrittenByRun) => Owner::Pages,
         (Cause::Data, Pages::Others) => Owner::Others,
         // One request serves all that wait for a flush or a journal.
-        _ if row.submitted_by_tree => Owner::Run,
+        _ if row.submitter == Submitter::Run => Owner::Run,
         _ => Owner::Pages,
     }
 }
@@ -135,8 +147,26 @@ pub fn is_of_run(row: &BlockRow) -> bool {
     match owner(row) {
         Owner::Run => true,
         Owner::Pages => row.file.is_some(),
-        Owner::Others => false,
+        Owner::Unknown | Owner::Others => false,
     }
+}
+
+/// What was written back for one life.
+#[derive(Debug, Default)]
+struct Back {
+    counts: DeviceCounts,
+    disks: BTreeSet<u32>,
+}
+
+/// Files that the run has used, if a request may be for one of them.
+fn used(raw: &RawEvidence) -> HashSet<FileId> {
+    let mut rows = raw.block.iter().flatten();
+    if !rows.any(|row| owner(row) == Owner::Unknown) {
+        return HashSet::new();
+    }
+    let called = raw.syscalls.iter().flatten().filter_map(|row| row.file);
+    let cached = raw.cache.iter().flatten().map(|row| row.file);
+    called.chain(cached).collect()
 }
 
 /// What happened to the pages of these files.

@@ -19,7 +19,7 @@ fn request(cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
         phase: Phase::Running,
         cause,
         file,
-        submitted_by_tree: false,
+        submitter: Submitter::Others,
         pages: Pages::Others,
         count,
         bytes: count * 4096,
@@ -36,7 +36,7 @@ fn back(file: FileId, count: u64) -> BlockRow {
 
 fn by_tree(row: BlockRow) -> BlockRow {
     BlockRow {
-        submitted_by_tree: true,
+        submitter: Submitter::Run,
         ..row
     }
 }
@@ -98,6 +98,39 @@ fn a_read_and_a_direct_write_are_of_their_submitter() {
     let total = ledger(rows, &[], 0).total(Phase::Running);
     assert_eq!(total.exact(|device| device.data.count), Some(4));
     assert_eq!(total.exact(|device| device.reads.count), Some(8));
+}
+
+#[test]
+fn a_read_that_was_delayed_may_be_the_runs_if_it_uses_the_file() {
+    let delayed = |file| BlockRow {
+        submitter: Submitter::Worker,
+        ..request(Cause::Read, Some(file), 8)
+    };
+    let total = ledger(vec![delayed(FILE), delayed(AGAIN)], &[], 0).total(Phase::Running);
+    assert_eq!(total.of(|device| device.reads.count), (0, 8));
+}
+
+#[test]
+fn copies_on_several_disks_are_more_than_the_pages() {
+    let others = Life {
+        dirtied_bytes: 8192,
+        ..Life::default()
+    };
+    let copy = BlockRow {
+        disk: 8,
+        ..back(FILE, 3)
+    };
+    let raw = |life| RawEvidence {
+        block: Some(vec![back(FILE, 3), copy]),
+        lives: [(FILE, life)].into(),
+        ..RawEvidence::default()
+    };
+    let bytes = |life| {
+        let ledger = Ledger::new(&raw(life), &[DISK, 8], |_, _| Claim::Some).unwrap();
+        data_bytes(&ledger)
+    };
+    assert_eq!(bytes(others), (0, 24_576));
+    assert_eq!(bytes(Life::default()), (24_576, 24_576));
 }
 
 #[test]

@@ -27,6 +27,12 @@ impl Written {
         }
     }
 
+    /// Whether nobody else has dirtied pages.
+    pub(super) fn is_alone(&self) -> bool {
+        self.others
+            .is_some_and(|life| (life.before_bytes, life.dirtied_bytes) == (0, 0))
+    }
+
     pub(super) fn dirtied(&mut self, bytes: u64) {
         self.dirtied_bytes = self.dirtied_bytes.saturating_add(bytes);
     }

@@ -10,7 +10,7 @@ use iostrata_core::evidence::{DeviceRange, Evidence};
 use iostrata_core::trace::TraceResult;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::image::{Image, text};
+use crate::image::{Image, done, text};
 use crate::skip::skip;
 use crate::traced::{file, iostrata, workload};
 use crate::wait::until;
@@ -177,6 +177,75 @@ fn workers_of_a_ring_dirty_pages_for_the_program() {
         assert_eq!(row.evidence.cache.dirtied_bytes, Some(1 << 20), "{way}");
         assert_eq!(data_bytes(&row.evidence), (1 << 20, 1 << 20), "{way}");
     }
+}
+
+/// Blocks of small files lie next to each other, and are written by one request.
+#[test]
+fn bytes_of_a_merged_request_are_of_their_files() {
+    let Some(image) = image() else { return };
+    let script =
+        "for n in 0 1 2 3 4 5 6 7; do head -c 4096 /dev/zero > own-$n; done; wait; sync -f .";
+    let traced = Traced::start(&image, script);
+    for number in 0..8 {
+        fs::write(image.path(&format!("others-{number}")), vec![1; 4096]).unwrap();
+    }
+    let result = traced.finish();
+    for number in 0..8 {
+        let row = file(&result, &format!("own-{number}"));
+        assert_eq!(data_bytes(&row.evidence), (4096, 4096), "{number}");
+    }
+    assert_eq!(data_bytes(&result.evidence), (8 * 4096, 8 * 4096));
+}
+
+#[test]
+fn what_goes_to_dirty_pages_by_other_ways_than_write_may_be_the_runs() {
+    let Some(image) = image() else { return };
+    let ring = workload("ring_writes");
+    let dd = "dd if=/dev/zero of=old bs=1M count=1 conv=notrunc status=none oflag=dsync";
+    for way in [&format!("{ring} plain old; sync old"), dd] {
+        let most = |_| {
+            let traced = Traced::start(&image, &format!("wait; {way}"));
+            let old = image.path("old");
+            drop(fs::remove_file(&old));
+            fs::write(&old, vec![1; MIB]).unwrap();
+            data_bytes(&traced.finish().evidence)
+        };
+        assert!((0..5).map(most).any(|of| of == (0, 1 << 20)), "{way}");
+    }
+}
+
+/// A worker of the loop device writes to its file for whoever uses the device.
+#[test]
+fn what_others_write_through_a_loop_device_is_not_of_who_wrote_to_its_file() {
+    let Some(image) = image() else { return };
+    let inner = image.path("inner");
+    File::create(&inner).unwrap().set_len(32 << 20).unwrap();
+    let node = Command::new("losetup")
+        .args(["-f", "--show", &text(&inner)])
+        .output()
+        .unwrap();
+    let node = String::from_utf8(node.stdout).unwrap().trim().to_owned();
+    let script =
+        "dd if=/dev/zero of=inner bs=4k count=1 conv=notrunc,fsync status=none; wait; sync inner";
+    let traced = Traced::start(&image, script);
+    let to = format!("of={node}");
+    let through = [
+        "if=/dev/zero",
+        &to,
+        "bs=1M",
+        "seek=8",
+        "count=4",
+        "oflag=direct",
+        "status=none",
+    ];
+    done("dd", &through);
+    let result = traced.finish();
+    done("losetup", &["-d", &node]);
+    let (least, most) = data_bytes(&file(&result, "inner").evidence);
+    assert!(
+        least <= 4096 && (4096..1 << 20).contains(&most),
+        "{least} to {most}"
+    );
 }
 
 /// Makes, syncs and removes files in a directory until it is dropped.

@@ -115,7 +115,7 @@ pub(crate) mod tests {
             phase: Phase::Running,
             cause,
             file,
-            submitted_by_tree: false,
+            submitter: iostrata_core::evidence::Submitter::Others,
             pages: iostrata_core::evidence::Pages::default(),
             count: 1,
             bytes: 4096,

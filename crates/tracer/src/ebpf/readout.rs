@@ -7,7 +7,7 @@ use std::hash::Hash;
 use aya::Pod;
 use aya::maps::{Array, HashMap as Table, Map, MapError, PerCpuArray, PerCpuValues};
 use iostrata_core::evidence::{
-    BlockRow, CacheRow, Life, Losses, Pages, RawEvidence, Sharing, Summed, SyscallRow,
+    BlockRow, CacheRow, Life, Losses, Pages, RawEvidence, Sharing, Submitter, Summed, SyscallRow,
     Totals as CoreTotals,
 };
 use iostrata_core::gap::{Countable, Gap, Missing, Raised, Reason, Stratum};
@@ -25,7 +25,7 @@ use super::sums::{Cached, Called, Sums};
 use super::wire::{
     BlockKey, BlockValue, CacheKey, CacheValue, CallKey, CallValue, ClaimKey, Config, FileKey,
     Forbidden, JoinedKey, LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals,
-    USES, UseKey, loss, pages, using,
+    USES, UseKey, loss, pages, submitted_by, using,
 };
 use super::{adoption, aio, calls, moments, uring, wanted, wire};
 
@@ -307,7 +307,11 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
         phase: phase(key.phase),
         cause: cause(key.cause),
         file: file_id(&key.file),
-        submitted_by_tree: key.by_tree != 0,
+        submitter: match key.by_tree {
+            submitted_by::RUN => Submitter::Run,
+            submitted_by::WORKER => Submitter::Worker,
+            _ => Submitter::Others,
+        },
         pages: match key.pages {
             pages::WRITTEN => Pages::WrittenByRun,
             pages::DIRECT => Pages::Direct,

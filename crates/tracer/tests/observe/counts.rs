@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::evidence::SyscallRow;
+use iostrata_core::evidence::{Submitter, SyscallRow};
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
@@ -256,7 +256,7 @@ fn charges_write_back_that_comes_after_the_end_to_the_file() {
         |rows: &[&iostrata_core::evidence::BlockRow]| -> u64 { rows.iter().map(|r| r.bytes).sum() };
     assert_eq!(bytes(&during) + bytes(&after), 256 * 4096);
     assert_eq!(bytes(&during), 0, "nothing asked for it to be written");
-    assert!(after.iter().all(|row| !row.submitted_by_tree));
+    assert!(after.iter().all(|row| row.submitter != Submitter::Run));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use iostrata_core::evidence::{BlockRow, Cause, RawEvidence, SyscallRow};
+use iostrata_core::evidence::{BlockRow, Cause, RawEvidence, Submitter, SyscallRow};
 use iostrata_core::observe::{Observer as _, Stream};
 use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 
@@ -125,7 +125,10 @@ fn whose_requests_they_are_is_known_of_more_than_have_room() {
     let (raw, rows) = synced_records(64);
     assert_eq!(raw.losses.block, 0);
     assert_eq!(rows.iter().map(|row| row.count).sum::<u64>(), 300);
-    assert!(rows.iter().all(|row| row.submitted_by_tree), "{rows:?}");
+    assert!(
+        rows.iter().all(|row| row.submitter == Submitter::Run),
+        "{rows:?}"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::evidence::{CacheRow, Life, Pages, Phase, SyscallRow};
+use crate::evidence::{CacheRow, Life, Pages, Phase, Submitter, SyscallRow};
 use crate::ledger::Ledger;
 use crate::op::FileId;
 
@@ -25,7 +25,10 @@ fn request(cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
         phase: Phase::Running,
         cause,
         file,
-        submitted_by_tree: cause == Cause::Read,
+        submitter: match cause {
+            Cause::Read => Submitter::Run,
+            _ => Submitter::Others,
+        },
         pages: match file {
             Some(FILE) => Pages::WrittenByRun,
             _ => Pages::Others,
@@ -133,7 +136,7 @@ fn whoever_else_changes_the_disk_makes_it_a_range() {
 fn a_read_is_that_of_its_submitter() {
     let mut raw = raw();
     raw.block.as_mut().unwrap().push(BlockRow {
-        submitted_by_tree: false,
+        submitter: Submitter::Others,
         ..request(Cause::Read, Some(FILE), 9)
     });
     assert_eq!(counted(&raw, &storage()), (ALL, ALL));
@@ -154,7 +157,7 @@ fn what_the_run_submitted_is_its_own_in_any_case() {
     let mut raw = raw();
     raw.sharing.as_mut().unwrap().others_changed = [SYSTEM].into();
     raw.block.as_mut().unwrap().push(BlockRow {
-        submitted_by_tree: true,
+        submitter: Submitter::Run,
         ..request(Cause::Journal, None, 5)
     });
     assert_eq!(counted(&raw, &storage()), ([1, 5, 0, 1], [1, 7, 1, 1]));

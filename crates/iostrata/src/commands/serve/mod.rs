@@ -21,6 +21,7 @@ use crate::ui;
 
 /// Serves what all processes do with files, until a signal ends it, which is how it is meant to end.
 pub(crate) fn run(options: &Serve) -> Result<(), Failure> {
+    let interrupt = signals::interrupt()?;
     let cannot = |error| {
         Failure::Cannot(format!(
             "cannot listen on {}: {error}; choose another address with --listen",
@@ -28,9 +29,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failure> {
         ))
     };
     let mut server = Server::bind(options.listen).map_err(cannot)?;
-    // Loading takes a moment and leaves nothing: until then a signal ends iostrata.
     let mut source = open("serving")?;
-    let interrupt = signals::interrupt()?;
     if let Err(error) = keep_only(source.needs()) {
         ui::say(&format!(
             "warning: serving with all privileges, as they cannot be given up: {error}; allow capset(2) and prctl(2) in \

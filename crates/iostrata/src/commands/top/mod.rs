@@ -35,9 +35,8 @@ enum Reader {
 }
 
 pub(crate) fn run(options: &Top) -> Result<ExitCode, Failure> {
-    // Loading takes a moment and leaves nothing: until then a signal ends iostrata.
-    let mut source = open("showing")?;
     let interrupt = signals::interrupt()?;
+    let mut source = open("showing")?;
     watch(options, &interrupt, source.as_mut())
 }
 

@@ -93,10 +93,10 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     runs::check(options)?;
     // Other programs may want it.
     let mut target = attaching::target(options)?;
-    // Loading takes a moment, starts no thread that stays, and leaves nothing: until then a signal ends iostrata.
+    let held = Held::begin().map_err(|error| itself(&error))?;
     let watcher = choose(options)?;
     check_filter(&watcher)?;
-    let held = Held::begin().map_err(|error| itself(&error))?;
+    let held = ending::unless_arrived(held)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(told)) => {
             // A later signal would change how the program ended.
