@@ -44,6 +44,9 @@ const LEAST_NS: u64 = 50_000_000;
 /// program's end.
 const MOST_NS: u64 = 700_000_000;
 
+/// Syncs of each way, in all its runs, below which a trial decides nothing.
+const NEEDED_SYNCS: u64 = 20;
+
 /// Reserved for removing the scratch file and directory.
 const REMOVAL_NS: u64 = 5_000_000;
 
@@ -175,7 +178,29 @@ fn in_scratch(
     let given_s = given_ns as f64 / SECOND_NS as f64;
     let report =
         report.map_err(|error| NotReplayed::from_engine(&error, &directory, stop(), given_s))?;
-    scaled(&report, directory).ok_or(NotReplayed::TooSlow { given_s })
+    let measured = scaled(&report, directory).ok_or(NotReplayed::TooSlow { given_s })?;
+    check_decided(&report, given_s)?;
+    Ok(measured)
+}
+
+/// Whether the two ways can be told apart: a sync takes now 0.1 and now 10 ms, and a few of them decide nothing.
+fn check_decided(report: &ReplayReport, given_s: f64) -> Result<(), NotReplayed> {
+    let ways = [&report.now, &report.better];
+    let syncs = ways.map(|way| way.syncs.saturating_mul(way.samples_s.len() as u64));
+    let fewest = syncs[0].min(syncs[1]);
+    if syncs != [0, 0] && fewest < NEEDED_SYNCS {
+        return Err(NotReplayed::FewSyncs {
+            syncs: fewest,
+            needed: NEEDED_SYNCS,
+            given_s,
+        });
+    }
+    match ways.map(|way| stats::median_interval(&way.samples_s)) {
+        [Some(one), Some(other)] if one.low <= other.high && other.low <= one.high => {
+            Err(NotReplayed::Overlap)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn perform(
@@ -254,6 +279,29 @@ mod tests {
             whole.to_string(),
             "replayed 1 time per variant in /x: current 2.0000 s, improved 0.5000 s"
         );
+    }
+
+    #[test]
+    fn a_few_syncs_and_times_that_overlap_decide_nothing() {
+        let decided = |syncs: [u64; 2], now: &[f64], better: &[f64]| {
+            let mut report = report(250, now, better);
+            (report.now.syncs, report.better.syncs) = (syncs[0], syncs[1]);
+            check_decided(&report, 0.2)
+        };
+        let (slow, fast) = ([2.0, 2.5], [0.5, 0.75]);
+        assert_eq!(decided([100, 10], &slow, &fast), Ok(()));
+        assert_eq!(decided([0, 0], &slow, &fast), Ok(()));
+        assert_eq!(
+            decided([0, 0], &slow, &[0.5, 2.25]),
+            Err(NotReplayed::Overlap)
+        );
+        let few = NotReplayed::FewSyncs {
+            syncs: 18,
+            needed: 20,
+            given_s: 0.2,
+        };
+        assert_eq!(decided([9, 100], &slow, &fast), Err(few.clone()));
+        assert_eq!(decided([100, 9], &slow, &fast), Err(few));
     }
 
     #[test]

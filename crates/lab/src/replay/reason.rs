@@ -22,6 +22,18 @@ pub enum NotReplayed {
         /// For this one, seconds.
         given_s: f64,
     },
+    #[error(
+        "one of the two ways had {syncs} syncs in the {given_s:.2} s available for it, and {needed} are needed to tell \
+         them apart"
+    )]
+    FewSyncs {
+        /// Of the way with fewer, in all its runs.
+        syncs: u64,
+        needed: u64,
+        given_s: f64,
+    },
+    #[error("the times of the two ways overlap")]
+    Overlap,
     /// The directory was removed, and so were all above it on that file system.
     #[error("the directory {0} is gone")]
     Gone(String),
@@ -50,7 +62,10 @@ pub enum NotReplayed {
 impl NotReplayed {
     /// Whether only time was missing.
     pub fn wants_time(&self) -> bool {
-        matches!(self, Self::NoTimeLeft { .. } | Self::TooSlow { .. })
+        matches!(
+            self,
+            Self::NoTimeLeft { .. } | Self::TooSlow { .. } | Self::FewSyncs { .. }
+        )
     }
 
     /// The text of a scratch directory's error without its hints about options of `lab`.
