@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use iostrata_core::evidence::{Cause, Phase};
+use iostrata_core::ledger::is_of_run;
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::op::FileId;
 use iostrata_core::trace::FileKind;
@@ -98,12 +99,9 @@ fn calls_have_their_spans(observation: &Observation) {
 
 fn requests_have_their_moments(observation: &Observation) {
     let seen = observation.seen.as_ref().unwrap();
-    let own: BTreeSet<FileId> = seen.names.iter().map(|named| named.file).collect();
     let mut rows: BTreeMap<Cause, (u64, u64)> = BTreeMap::new();
     for row in observation.raw.block.iter().flatten() {
-        let charged = row
-            .file
-            .is_none_or(|file| own.contains(&file) || row.submitted_by_tree);
+        let charged = is_of_run(row) || (row.file.is_none() && row.cause != Cause::Read);
         if charged && row.phase == Phase::Running {
             let sum = rows.entry(row.cause).or_default();
             *sum = (sum.0 + row.count, sum.1 + row.bytes);
