@@ -141,6 +141,8 @@ APART int explain(struct config *c, __u64 address, struct reason *reason)
 	return 0;
 }
 
+static const volatile struct block_value NO_BLOCKS = {};
+
 static __always_inline struct block_value *block_entry(struct block_key *key)
 {
 	struct block_value *value;
@@ -148,9 +150,7 @@ static __always_inline struct block_value *block_entry(struct block_key *key)
 	key->cpu = bpf_get_smp_processor_id();
 	value = bpf_map_lookup_elem(&block, key);
 	if (!value) {
-		struct block_value zero = {};
-
-		bpf_map_update_elem(&block, key, &zero, BPF_NOEXIST);
+		bpf_map_update_elem(&block, key, (void *)&NO_BLOCKS, BPF_NOEXIST);
 		value = bpf_map_lookup_elem(&block, key);
 		if (!value)
 			lose(LOSS_BLOCK);
@@ -308,36 +308,29 @@ static __always_inline void take_bio(struct config *c, struct block_key *key, st
 }
 
 /* Bios of several files that lie next to each other on the disk are one request (blk_attempt_bio_merge). It is counted
- * for the first, and the bytes of each for its own. */
-struct merged {
-	struct block_key of; /* of the first */
-	__u64 bio;
-	__u64 bytes; /* that are not the first's */
-	__u64 now;
-	__u64 has_own; /* one of them is in `submitted` */
-};
-
-static long split(__u32 index, struct merged *merged)
+ * for the first, and the bytes of each for its own. Meanwhile flight->bio is the next bio, and flight->bytes what is left
+ * to the first: the stack has no room for more. */
+static long split(__u32 index, struct in_flight *flight)
 {
 	struct config *c = configuration();
-	struct bio *bio = (struct bio *)merged->bio;
-	struct block_key key = merged->of;
+	struct bio *bio = (struct bio *)flight->bio;
+	struct block_key key = flight->key;
 	struct reason reason = {};
 	__u64 bytes;
 
 	if (!bio || !c)
 		return 1;
-	merged->bio = (__u64)BPF_CORE_READ(bio, bi_next);
+	flight->bio = (__u64)BPF_CORE_READ(bio, bi_next);
 	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 	take_bio(c, &key, bio, &reason, key.cause == CAUSE_READ);
-	merged->has_own |= key.by_tree;
-	if (is_same_file(&key.file, &merged->of.file) && key.by_tree == merged->of.by_tree &&
-	    key.cause == merged->of.cause && key.pages == merged->of.pages)
+	flight->has_own |= key.by_tree;
+	if (is_same_file(&key.file, &flight->key.file) && key.by_tree == flight->key.by_tree &&
+	    key.cause == flight->key.cause && key.pages == flight->key.pages)
 		return 0;
+	flight->bytes -= bytes;
 	begins(&key, 0, bytes);
 	if (HISTORY)
-		request_at(c, &key, 0, bytes, merged->now);
-	merged->bytes += bytes;
+		request_at(c, &key, 0, bytes, flight->issued_ns);
 	return 0;
 }
 
@@ -349,7 +342,6 @@ int BPF_PROG(issued, struct request *rq)
 	struct config *c = configuration();
 	struct gendisk *disk = WALK(rq, q, disk);
 	__u32 operation = rq->cmd_flags & REQ_OP_MASK;
-	struct merged merged = {};
 	__u64 key = (__u64)rq;
 	struct bio *bio = BPF_CORE_READ(rq, bio); /* a number, as explain() requires */
 
@@ -372,23 +364,23 @@ int BPF_PROG(issued, struct request *rq)
 	flight.issued_ns = bpf_ktime_get_ns();
 	if (cause_of_operation(operation, &flight.key)) {
 		flight.key.by_tree = bio && submitter(c, bio);
+		flight.has_own = flight.key.by_tree;
 	} else {
 		if (!bio)
 			return 0;
 		take_bio(c, &flight.key, bio, &reason, operation == REQ_OP_READ);
 		flight.file_offset = reason.file_offset;
 		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
-		merged.bio = (__u64)BPF_CORE_READ(bio, bi_next);
+		flight.has_own = flight.key.by_tree;
+		flight.bio = (__u64)BPF_CORE_READ(bio, bi_next);
+		if (flight.bio)
+			bpf_loop(MOST_BIOS, split, &flight, 0);
+		flight.bio = (__u64)bio;
 	}
-	if (merged.bio) {
-		merged.of = flight.key;
-		merged.now = flight.issued_ns;
-		bpf_loop(MOST_BIOS, split, &merged, 0);
-	}
-	flight.has_own = flight.key.by_tree || merged.has_own;
-	begins(&flight.key, 1, flight.bytes - merged.bytes);
+	begins(&flight.key, 1, flight.bytes);
 	if (HISTORY)
-		request_at(c, &flight.key, 1, flight.bytes - merged.bytes, flight.issued_ns);
+		request_at(c, &flight.key, 1, flight.bytes, flight.issued_ns);
+	flight.bytes = rq->__data_len;
 	if (bpf_map_update_elem(&in_flight, &key, &flight, BPF_ANY))
 		lose(LOSS_BLOCK);
 	return 0;

@@ -28,6 +28,9 @@ struct {
 	__type(value, struct request_moment);
 } request_moments SEC(".maps");
 
+/* Not on the stack, which has no room for them: see KEYS in maps.h. */
+static const volatile struct request_moment NO_REQUESTS = {};
+
 static __always_inline __u32 moment_of(__u64 since_start_ns)
 {
 	__u32 power = log2_of(since_start_ns), doublings, moment;
@@ -155,7 +158,7 @@ static __always_inline void request_at(struct config *c, struct block_key *of, _
 				       __u64 bytes, __u64 now)
 {
 	struct request_moment_key key = {};
-	struct request_moment zero = {}, *to;
+	struct request_moment *to;
 	__u32 cause = of->cause & (CAUSES - 1);
 
 	if (c->phase || !c->started_ns || now < c->started_ns)
@@ -166,7 +169,7 @@ static __always_inline void request_at(struct config *c, struct block_key *of, _
 	key.disk = of->disk;
 	to = bpf_map_lookup_elem(&request_moments, &key);
 	if (!to) {
-		bpf_map_update_elem(&request_moments, &key, &zero, BPF_NOEXIST);
+		bpf_map_update_elem(&request_moments, &key, (void *)&NO_REQUESTS, BPF_NOEXIST);
 		to = bpf_map_lookup_elem(&request_moments, &key);
 		if (!to) {
 			lose(LOSS_MOMENTS);
