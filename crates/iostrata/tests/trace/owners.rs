@@ -214,7 +214,7 @@ fn what_goes_to_dirty_pages_by_other_ways_than_write_may_be_the_runs() {
     }
 }
 
-/// A worker of the loop device writes to its file for whoever uses the device.
+/// A worker of the loop device writes to its file for the users of the device.
 #[test]
 fn what_others_write_through_a_loop_device_is_not_of_who_wrote_to_its_file() {
     let Some(image) = image() else { return };

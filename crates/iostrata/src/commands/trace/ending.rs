@@ -168,6 +168,12 @@ impl Ending {
         }
     }
 
+    /// Whether the user wants an end: of the observation, or by a Ctrl-C that the program got.
+    pub(super) fn is_wanted(&self) -> bool {
+        let pressed = self.pressed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_asked_for() || pressed.at.is_some()
+    }
+
     pub(super) fn is_asked_for(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }

@@ -37,10 +37,10 @@ pub(super) fn start(
     let prepared = streams.around(|| Blocked::prepare(&options.command, held.before()));
     let blocked = prepared.map_err(|error| itself(&error))??;
     let ending = Ending::of_program(blocked.pid()).map_err(|error| itself(&error))?;
-    observer
-        .start(blocked.pid(), Stream::default())
-        .map_err(|error| itself(&error))?;
+    let observed = observer.start(blocked.pid(), Stream::default());
+    // The terminal's signal has ended the program too, which is no reason of its own.
     let held = ending::unless_arrived(held)?;
+    observed.map_err(|error| itself(&error))?;
     let started_ns = now_ns();
     let mut child = blocked.go()?;
     // From now on signals go to the program.

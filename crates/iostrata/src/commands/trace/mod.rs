@@ -222,7 +222,7 @@ fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut
     if failed.is_empty() {
         survive(Missing::Findings, failed, || {
             failure::stage("main.findings");
-            let stop = || ending.is_asked_for();
+            let stop = || ending.is_wanted();
             findings::find(
                 result,
                 &options.checks.ignore,
