@@ -71,11 +71,13 @@ fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
     measured
 }
 
-/// The same on a machine that may be busy: a measurement may run out of time, and reports that.
+/// The same on a machine that may be busy: a measurement may run out of time, or decide nothing, and reports that.
 fn one_at_last(remedy: Remedy, directory: &Path) -> Measurement {
     for _ in 0..50 {
         match one(remedy, directory) {
-            Err(NotReplayed::TooSlow { .. }) => {}
+            Err(
+                NotReplayed::TooSlow { .. } | NotReplayed::FewSyncs { .. } | NotReplayed::Overlap,
+            ) => {}
             measured => return measured.unwrap(),
         }
     }
@@ -138,7 +140,7 @@ fn sharing_a_sync_is_timed_on_a_file_system_with_a_journal() {
     };
     let prepared = prepare(&plan, None, &Interrupt::never()).unwrap();
     for image in prepared.images() {
-        let measured = one_at_last(fsync_each(50), image.path());
+        let measured = one_at_last(fsync_each(200), image.path());
         assert!(measured.replayed.now_s > 0.0 && measured.replayed.better_s > 0.0);
         assert_eq!(measured.directory, image.path());
     }
