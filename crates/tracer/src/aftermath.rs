@@ -84,12 +84,7 @@ fn stack_of(named: &NamedFile, roots: &Roots) -> Option<Stack> {
 
 /// Whether what is written there reaches a disk by requests that are not seen.
 fn is_unseen(named: &NamedFile, stack: Option<&Stack>) -> bool {
-    let served = |kind: &str| {
-        let network = [
-            "nfs", "nfs4", "cifs", "smb3", "ceph", "afs", "lustre", "9p", "virtiofs", "zfs",
-        ];
-        kind.starts_with("fuse") || network.contains(&kind)
-    };
+    let served = |kind: &str| stack::served(kind).is_some();
     let is_served = stack.is_some_and(|stack| {
         let mut layers = stack.layers.iter();
         layers.any(|layer| layer.kind == LayerKind::FileSystem && served(&layer.name))

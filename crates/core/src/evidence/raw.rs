@@ -116,10 +116,10 @@ pub enum Submitter {
 /// Where written file contents come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Pages {
-    /// From the page cache, of a file that the run had not written to by then.
+    /// From the page cache, of a file that the run had not opened to write by then.
     #[default]
     Others,
-    /// From the page cache, of a file that the run had written to before.
+    /// From the page cache, of a file that the run had opened to write, or written to.
     WrittenByRun,
     /// Not from the page cache.
     Direct,
@@ -128,7 +128,7 @@ pub enum Pages {
 /// What others did with the pages of one file that the run writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Life {
-    /// All its pages, if one was dirty before the run dirtied any, else 0.
+    /// All its pages, if one was dirty when the run opened it to write, or wrote, else 0.
     pub before_bytes: u64,
     /// Turned dirty by others since, in folios.
     pub dirtied_bytes: u64,

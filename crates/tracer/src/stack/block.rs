@@ -93,23 +93,30 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// Why there is no block device, by file-system type.
-pub(super) fn no_device(kind: &str) -> &'static str {
-    match kind {
-        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
-            "no block device: its contents are in memory, tmpfs also in swap"
-        }
-        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "lustre" | "gfs2" => {
+/// What serves the files of this type of file system, in place of a block device whose requests are theirs.
+pub(crate) fn served(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" | "lustre" => {
             "no block device here: the storage is on a server"
         }
         "9p" | "virtiofs" => "no block device here: the storage is on the host",
         "zfs" => "iostrata cannot identify the devices of the pool",
-        fuse if fuse == "fuse" || fuse.starts_with("fuse.") => {
+        fuse if fuse.starts_with("fuse") => {
             "no block device here: a user-space program serves the files"
+        }
+        _ => return None,
+    })
+}
+
+/// Why there is no block device, by file-system type.
+pub(super) fn no_device(kind: &str) -> &'static str {
+    served(kind).unwrap_or(match kind {
+        "tmpfs" | "ramfs" | "devtmpfs" | "hugetlbfs" => {
+            "no block device: its contents are in memory, tmpfs also in swap"
         }
         "btrfs" | "bcachefs" => "its devices are not in sysfs",
         _ => "no block device: the kernel generates the contents",
-    }
+    })
 }
 
 impl Block {

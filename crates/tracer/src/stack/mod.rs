@@ -20,6 +20,7 @@ use iostrata_core::FileId;
 use iostrata_core::doctor::{DeviceNumber, Stack};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
+pub(crate) use block::served;
 pub(crate) use mounted::{Mounted, mounted};
 use mountinfo::Mounts;
 use walk::Walk;
