@@ -5,6 +5,7 @@
  * moment. A claim decides: whichever program makes it first marks the task, and a task that ends
  * before it is marked never is. */
 #pragma once
+#include "alone.h"
 #include "permits.h"
 #include "wanted.h"
 
@@ -167,12 +168,14 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	state->major_base = task->maj_flt;
 	state->parent = parent_of(task);
 	begin(state, task);
+	begin_moving(state, task);
 	change_alive(1);
 	/* Once more: it may have executed a program before its state was there to be seen. */
 	if (__sync_val_compare_and_swap(claim, CLAIM_TAKEN, CLAIM_MARKED) == CLAIM_TAKEN &&
 	    !is_shut_out(task))
 		return state;
 	if (take_over(state, (__u64)task)) {
+		end_moving(state);
 		change_alive(-1);
 		give_up(state, task);
 	}
@@ -258,6 +261,7 @@ int adopt(struct bpf_iter__task *ctx)
 	if (c->adoption == ADOPTION_PREPARES && !ctx->meta->seq_num) {
 		/* A task created while the last session ended may have ended unseen. */
 		bpf_loop(PLACES, vacate, 0, 0);
+		forget_movements();
 		know_observer();
 		known->adopted = 0;
 		known->executed = 0;

@@ -1,5 +1,6 @@
 /* System calls: thread, file, duration, blocked time. */
 #pragma once
+#include "alone.h"
 #include "lives.h"
 #include "moments.h"
 #include "sites.h"
@@ -43,6 +44,7 @@ APART int add_value(struct call_value *to, const struct call_value *from)
 	to->returned += from->returned;
 	to->time_ns += from->time_ns;
 	to->blocked_ns += from->blocked_ns;
+	to->alone_ns += from->alone_ns;
 	to->pairs += from->pairs;
 	to->sequential += from->sequential;
 	to->backward += from->backward;
@@ -70,6 +72,7 @@ static __always_inline bool hand_over(const struct call_slot *slot)
 	event->returned = slot->value.returned;
 	event->time_ns = slot->value.time_ns;
 	event->blocked_ns = slot->value.blocked_ns;
+	event->alone_ns = slot->value.alone_ns;
 	event->furthest = slot->value.furthest;
 	event->first_ns = slot->value.first_ns;
 	event->last_ns = slot->value.last_ns;
@@ -243,6 +246,8 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 		return 0;
 #endif
 	state->entered_ns = bpf_ktime_get_ns();
+	if (HISTORY)
+		state->alone_ns = -moved_ns(ONE_MOVES, state->entered_ns);
 	return 0;
 }
 
@@ -360,6 +365,7 @@ static __always_inline void add_call(struct task_state *state, struct call_slot 
 		slot->value.returned += result;
 	slot->value.time_ns += took_ns;
 	slot->value.blocked_ns += state->blocked_ns;
+	slot->value.alone_ns += state->alone_ns;
 	bucket = bucket_of(took_ns, HISTOGRAM_BUCKETS);
 	slot->value.histogram[bucket]++;
 	slot->buckets[at] = bucket;
@@ -481,6 +487,8 @@ static __always_inline int leave_inline(struct task_state *state)
 #ifdef TOP
 	return add_to_shares(state, result, now - state->entered_ns);
 #endif
+	if (HISTORY)
+		state->alone_ns = alone_ns(state, took(state, now), now);
 	slot = slot_for(state, state->nr, &state->file, state->open_file);
 	add_call(state, slot, ANEW(state->result), took(state, now));
 	state->calls++;
@@ -553,8 +561,12 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 
 	if (!preempt && prev_state) {
 		state = state_of(prev);
+		if (state && (HISTORY || state->entered_ns))
+			now = bpf_ktime_get_ns();
 		if (state && state->entered_ns)
-			state->switched_ns = now = bpf_ktime_get_ns();
+			state->switched_ns = now;
+		if (state && HISTORY)
+			rest(state, now);
 	}
 	state = state_of(next);
 	if (!state)
@@ -563,8 +575,10 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 		now = bpf_ktime_get_ns();
 	/* set_next_entity has just set exec_start (kernel/sched/fair.c): to now, or to when an idle CPU
 	 * was told to wake up (rq_clock_skip_update), which the scheduler counts as time of the task. */
-	if (HISTORY)
+	if (HISTORY) {
 		state->run_queue_ns = now - next->se.exec_start;
+		rouse(state, now); /* where nobody saw it wake up */
+	}
 	if (state->switched_ns) {
 		/* A call that was under way when the task was attached is not counted. */
 		if (state->entered_ns)
@@ -573,3 +587,16 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	}
 	return 0;
 }
+
+#ifndef TOP
+/* It is after the task has left its CPU, and before it gets one again (try_to_wake_up, kernel/sched/core.c). */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	struct task_state *state = state_of(task);
+
+	if (HISTORY && state && state->rests)
+		rouse(state, bpf_ktime_get_ns());
+	return 0;
+}
+#endif

@@ -326,6 +326,7 @@ struct task_struct {
 	unsigned long stack_canary;
 	struct bpf_local_storage *bpf_storage;
 	unsigned int flags;
+	unsigned int __state;
 	int exit_state;
 	int pid;
 	int tgid;

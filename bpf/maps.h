@@ -107,6 +107,7 @@ struct task_state {
 	__u64 entered_ns;   /* 0 outside a call */
 	__u64 blocked_ns;   /* in the current call */
 	__u64 switched_ns;  /* when it left the CPU blocked, else 0 */
+	__s64 alone_ns;     /* of the current call, see alone.h */
 	__u64 argument[5];
 	__s64 result;       /* of the call that ends */
 	__u32 told_by;      /* TOLD_BY_* of a call with CALL_TOLD */
@@ -162,6 +163,8 @@ struct task_state {
 	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* the moment of moment_sums */
+	__u32 rests;  /* it does not move, see alone.h */
+	__u32 rests_pad;
 	__u32 found_to_map; /* a fault has found pages to map */
 	struct moment_sum moment_sums[PURPOSES];
 #ifdef TOP /* commits.h */

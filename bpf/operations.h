@@ -55,6 +55,7 @@ APART int count_operation(struct ended *ended)
 	else if (purpose == PURPOSE_READ || purpose == PURPOSE_WRITE)
 		value->returned += ended->result;
 	value->time_ns += took_ns;
+	value->alone_ns += took_ns; /* not known: at most */
 	value->histogram[bucket_of(took_ns, HISTOGRAM_BUCKETS)]++;
 	return 0;
 }

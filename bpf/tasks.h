@@ -70,6 +70,7 @@ static __always_inline bool settle(struct task_state *state, __u64 owner, struct
 
 	if (!take_over(state, owner))
 		return 0;
+	end_moving(state);
 	change_alive(-1);
 	ran_ns = task ? on_cpu_ns(state, task) : 0;
 	if (HISTORY) {
@@ -124,6 +125,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	}
 	state->parent = process_of(parent);
 	begin(state, child);
+	begin_moving(state, child);
 	change_alive(1);
 	return 0;
 }

@@ -155,6 +155,7 @@ struct call_value {
 	__u64 returned; /* bytes; 0 for calls that return something else */
 	__u64 time_ns;
 	__u64 blocked_ns;
+	__u64 alone_ns;   /* part in which no other task of the tree moved (alone.h) */
 	__u64 pairs;      /* transfers with a known predecessor; of these: */
 	__u64 sequential; /* start where it ended */
 	__u64 backward;   /* start before its end */
@@ -194,6 +195,12 @@ struct block_key {
 	__u8 by_tree; /* SUBMITTED_BY_*, 0 for others */
 	__u8 pages;   /* PAGES_* of file contents that are written, else 0 */
 	__u32 process; /* that submitted it, when the whole machine is watched, else 0 */
+};
+
+/* Tasks of the tree that move (alone.h). */
+struct moving {
+	__u64 word;      /* their number, and when it changed */
+	__u64 for_ns[2]; /* for how long nobody has moved, and one */
 };
 
 /* What others did with the pages of a file that the tree writes to. */
@@ -670,6 +677,7 @@ struct few_event {
 	__u64 returned;
 	__u64 time_ns;
 	__u64 blocked_ns;
+	__u64 alone_ns;
 	__u64 furthest;
 	__u64 first_ns;
 	__u64 last_ns;

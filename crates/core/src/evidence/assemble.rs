@@ -217,6 +217,7 @@ mod tests {
             returned,
             time_ns: 2_000,
             blocked_ns: 500,
+            alone_ns: 400,
             histogram: vec![],
             shape: None,
             span_ns: None,

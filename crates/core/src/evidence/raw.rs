@@ -56,6 +56,9 @@ pub struct SyscallRow {
     pub time_ns: u64,
     /// Part of the time the thread was blocked (not runnable).
     pub blocked_ns: u64,
+    /// Part of the time in which no other thread of the tree ran, waited for a CPU, or slept for a
+    /// time that it had set. At most, where the call is an operation of io_uring.
+    pub alone_ns: u64,
     /// Number of calls by the power of two of their nanoseconds.
     pub histogram: Vec<u64>,
     /// Position of the transfers in the file; `None` without history, and for calls that move no

@@ -67,6 +67,7 @@ fn row() -> impl Strategy<Value = CallRow> {
             bytes,
             time_s,
             blocked_s,
+            alone_s: blocked_s,
             p50_s: blocked_s,
             p99_s: None,
             took: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::draft::said;
 use crate::figures::duration;
-use crate::trace::{Finding, TaskRow, TraceResult};
+use crate::trace::{Basis, CallGroup, CallRow, Finding, TaskRow, TraceResult, worth_s};
 
 /// Rules whose time is not, or not only, spent in calls on files: it is spent in faults, in the
 /// device, or in calls without a file. Threads have no figures for these.
@@ -16,8 +16,9 @@ const OUTSIDE: [&str; 4] = [
 ];
 
 /// How much of the threads' time can have lengthened the run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
+#[derive(Debug, Clone, Copy)]
+pub struct Bound<'a> {
+    run: &'a TraceResult,
     wall_s: f64,
     /// The run, or the duration of the program without an observer.
     least_s: f64,
@@ -27,11 +28,12 @@ pub struct Bound {
     threads: u64,
 }
 
-impl Bound {
-    pub fn of(run: &TraceResult) -> Self {
+impl<'a> Bound<'a> {
+    pub fn of(run: &'a TraceResult) -> Self {
         let busy = run.tasks.iter().filter(|task| task.time_s > 0.0);
         let wall_s = run.wall_s.max(0.0);
         Self {
+            run,
             wall_s,
             least_s: run.least_s().clamp(0.0, wall_s),
             // Without figures of all threads only the run itself is known.
@@ -56,6 +58,15 @@ impl Bound {
         }
     }
 
+    /// Whether the run would hardly get shorter without the finding's calls, since other threads went
+    /// on meanwhile.
+    pub fn is_hidden(&self, finding: &Finding) -> bool {
+        let alone_s = alone_s(self.run, finding);
+        let least_s = worth_s(self.wall_s);
+        finding.cost_s.is_some_and(|cost| cost >= least_s)
+            && alone_s.is_some_and(|alone| alone < least_s)
+    }
+
     /// Limits a saving to what can have lengthened the run, and reports over how many threads a
     /// cost is summed if one alone cannot have spent it.
     pub(super) fn apply(&self, finding: &mut Finding) {
@@ -67,6 +78,20 @@ impl Bound {
                 // Operations of one thread that were under way concurrently.
                 finding.cost_s = Some(cost_s.min(self.wall_s));
             }
+        }
+        finding.alone_s = alone_s(self.run, finding);
+        if let Some((cost_s, worth_s)) = finding.cost_s.zip(finding.worth_s())
+            && worth_s < finding.saving_s.unwrap_or(cost_s)
+        {
+            finding.saving_s = Some(worth_s);
+            finding.saving_basis = Some(Basis::Computed);
+            finding.evidence.push(said(format!(
+                "during {} of it another thread of the run was running, waiting for a CPU, or \
+                 sleeping for a time that it had set: without these calls the run is at most {} \
+                 shorter",
+                duration(cost_s - worth_s),
+                duration(worth_s)
+            )));
         }
         if let Some(saving_s) = finding.saving_s.filter(|saving| *saving > most_s) {
             finding.saving_s = Some(most_s);
@@ -87,6 +112,35 @@ impl Bound {
             )));
         }
     }
+}
+
+/// Time of the finding's calls in which no other thread of the run moved, seconds. `None` when that
+/// was not observed, and for a finding whose cost is not time in calls.
+fn alone_s(run: &TraceResult, finding: &Finding) -> Option<f64> {
+    let cited = finding.evidence.iter().find_map(|it| it.call.as_deref())?;
+    let group = CallGroup::of(cited).filter(|_| !OUTSIDE.contains(&finding.rule.as_str()));
+    let of_file = run
+        .files
+        .iter()
+        .filter(|file| Some(&file.path) == finding.file.as_ref());
+    let rows: Vec<&CallRow> = match finding.file {
+        Some(_) => of_file
+            .flat_map(|file| &file.calls)
+            .map(|call| &call.row)
+            .collect(),
+        None => run.syscalls.iter().collect(),
+    };
+    let alike = rows
+        .iter()
+        .copied()
+        .filter(|row| CallGroup::of(&row.name) == group);
+    let alike: Vec<&CallRow> = alike.collect();
+    // The cost may be that of several kinds of calls.
+    [alike, rows].into_iter().find_map(|rows| {
+        let time_s: f64 = rows.iter().map(|row| row.time_s).sum();
+        let alone: Option<f64> = rows.iter().map(|row| row.alone_s).sum();
+        alone.filter(|_| Some(time_s) >= finding.cost_s)
+    })
 }
 
 /// With very many threads, not all have a row.
@@ -182,7 +236,7 @@ mod tests {
     use super::super::fixture::{file, in_order, run, the_only, with_calls};
     use super::super::{look, settle};
     use super::*;
-    use crate::trace::{Replayed, TimedRun, TimedRuns};
+    use crate::trace::{Replayed, Severity, TimedRun, TimedRuns};
 
     fn task(process: u32, thread: u32, parent: u32, lived: (f64, f64), time_s: f64) -> TaskRow {
         TaskRow {
@@ -283,6 +337,44 @@ mod tests {
         let said = &finding.evidence.last().unwrap().what;
         assert!(
             said.contains("without tracing the program takes 250 ms"),
+            "{said}"
+        );
+    }
+
+    /// 1.5 s of writes in a run of 3 s, in `alone_s` of which no other thread moved.
+    fn beside_others(alone_s: Option<f64>) -> Finding {
+        let mut writes = in_order("write", 100_000, 1, 1.5);
+        writes.row.alone_s = alone_s;
+        let run = TraceResult {
+            wall_s: 3.0,
+            ..run(vec![with_calls(file("/data/log"), vec![writes])])
+        };
+        let replayed = Replayed {
+            now_s: 1.0,
+            better_s: 0.1,
+        };
+        settle(the_only(look(&run, &[])), Some(replayed), &Bound::of(&run)).unwrap()
+    }
+
+    #[test]
+    fn a_saving_is_no_more_than_the_time_in_which_nobody_else_moved() {
+        let most = |alone_s| {
+            let finding = beside_others(alone_s);
+            assert_eq!((finding.cost_s, finding.alone_s), (Some(1.5), alone_s));
+            (finding.saving_s.unwrap(), finding.severity)
+        };
+        let (saving_s, severity) = most(Some(1.4));
+        assert!(close(saving_s, 1.35), "the trial saves less");
+        assert_eq!(severity, Severity::Medium);
+        assert_eq!(most(None), (saving_s, severity), "not observed");
+        assert_eq!(most(Some(0.25)), (0.25, Severity::Low));
+        // Nobody waits for it: worth knowing, no more.
+        assert_eq!(most(Some(0.01)), (0.01, Severity::Info));
+        let bounded = beside_others(Some(0.25));
+        assert_eq!(bounded.saving_basis, Some(Basis::Computed));
+        let said = &bounded.evidence.last().unwrap().what;
+        assert!(
+            said.starts_with("during 1.25 s of it another thread"),
             "{said}"
         );
     }

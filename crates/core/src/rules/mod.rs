@@ -60,7 +60,7 @@ mod waits_for_lock;
 mod write_amplification;
 
 use crate::halves;
-use crate::trace::{Basis, Draft, Finding, Replayed, TraceResult, worth_s};
+use crate::trace::{Basis, Draft, Finding, Replayed, Severity, TraceResult, worth_s};
 pub use bound::Bound;
 pub use proof::prove;
 pub use rule::Rule;
@@ -143,8 +143,9 @@ const MANY_FILES: usize = 1000;
 ///
 /// `replayed` has the measured times of both variants; the share that the improved one saved is
 /// applied to the cost, and determines the severity. If neither was measured the saving is
-/// computed, and if that is impossible the finding has only its cost. No saving exceeds its bound.
-pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Option<Finding> {
+/// computed, and if that is impossible the finding has only its cost. No saving exceeds its bound; what
+/// nobody is known to have waited for is worth knowing, and no more.
+pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound<'_>) -> Option<Finding> {
     let wall_s = bound.wall_s();
     let replayed = replayed.filter(|measured| measured.now_s > 0.0);
     let is_open = draft.finding.saving_s.is_none() && !draft.is_fault;
@@ -163,20 +164,30 @@ pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound) -> Op
         finding.saving_s = finding.cost_s.map(|cost| cost * share);
         finding.saving_basis = Some(basis);
     }
+    let weigh = |finding: &Finding| finding.saving_s.or(finding.cost_s.filter(|_| unmeasured));
+    let is_worth = |weight_s: f64| weight_s >= worth_s(wall_s);
+    let seemed_s = weigh(finding);
     bound.apply(finding);
-    if let Some(saving_s) = finding.saving_s.filter(|_| !draft.is_fault) {
-        finding.severity = draft::severity(saving_s, wall_s);
+    let is_hidden = bound.is_hidden(finding) && seemed_s.is_some_and(is_worth);
+    if !draft.is_fault {
+        finding.severity = match finding
+            .saving_s
+            .or(finding.worth_s().filter(|_| unmeasured))
+        {
+            _ if is_hidden => Severity::Info,
+            Some(weight_s) => draft::severity(weight_s, wall_s),
+            None => finding.severity,
+        };
     }
-    if unmeasured {
+    if unmeasured && !is_hidden {
         let text = match share {
             Some(_) => "the saving is an upper bound, computed as if all calls cost the same",
             None => "the saving was neither measured nor estimated",
         };
         finding.evidence.push(draft::said(text.to_owned()));
     }
-    let weighed_s = finding.saving_s.or(finding.cost_s.filter(|_| unmeasured));
-    let worthy = weighed_s.is_some_and(|weighed_s| weighed_s >= worth_s(wall_s));
-    (worthy || draft.is_fault).then_some(draft.finding)
+    let is_worthy = is_hidden || weigh(finding).is_some_and(is_worth);
+    (is_worthy || draft.is_fault).then_some(draft.finding)
 }
 
 /// Ordered by severity, then by saving.
@@ -196,7 +207,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::trace::{Remedy, Severity};
+    use crate::trace::Remedy;
 
     #[test]
     fn every_rule_has_a_name_of_its_own() {
@@ -223,7 +234,8 @@ mod tests {
         let log = fixture::with_calls(fixture::file("/data/log"), calls);
         let draft = fixture::the_only(look(&fixture::run(vec![log]), &[]));
         assert_eq!(draft.finding.severity, Severity::High);
-        let bound = Bound::of(&fixture::run(vec![]));
+        let run = fixture::run(vec![]);
+        let bound = Bound::of(&run);
         settle(draft, Some(Replayed { now_s, better_s }), &bound)
     }
 

@@ -106,6 +106,7 @@ impl Rule {
             evidence: Vec::new(),
             cost_s: None,
             cost_threads: None,
+            alone_s: None,
             saving_s: None,
             saving_basis: None,
             advice: self.advice.to_owned(),

@@ -74,6 +74,10 @@ pub struct Finding {
     pub cost_s: Option<f64>,
     /// Number of threads over which that is summed, if one thread alone cannot have spent it.
     pub cost_threads: Option<u64>,
+    /// Time of such calls in which no other thread of the run ran, waited for a CPU, or slept for a
+    /// time that it had set, seconds; `null` when not observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone_s: Option<f64>,
     /// Saving of the advice, seconds; `null` for a fault that costs no time.
     pub saving_s: Option<f64>,
     /// The source of the saving.
@@ -85,6 +89,15 @@ pub struct Finding {
     /// Why no command shows a finding about a crash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_crash_command_because: Option<String>,
+}
+
+impl Finding {
+    /// Its cost, as far as no other thread moved meanwhile, seconds; all of it where that was not
+    /// observed.
+    pub fn worth_s(&self) -> Option<f64> {
+        let cost_s = self.cost_s?;
+        Some(self.alone_s.map_or(cost_s, |alone| alone.min(cost_s)))
+    }
 }
 
 /// The improved variant, which can be tried to measure a saving.

@@ -103,8 +103,11 @@ pub fn headline(run: &TraceResult) -> Headline<'_> {
 
 fn costs<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Costs<'a> {
     let is_of_one = finding.cost_threads.is_none() && cost_s <= run.wall_s;
-    let share = (is_of_one && in_series(run, cost_s, |task| task.time_s))
-        .then(|| cost_s / run.wall_s.max(f64::MIN_POSITIVE));
+    let is_of_run = finding.alone_s.map_or_else(
+        || in_series(run, cost_s, |task| task.time_s),
+        |alone| alone >= (1.0 - SAME) * cost_s,
+    );
+    let share = (is_of_one && is_of_run).then(|| cost_s / run.wall_s.max(f64::MIN_POSITIVE));
     Costs {
         finding,
         cost_s,
@@ -234,6 +237,7 @@ mod tests {
             evidence: Vec::new(),
             cost_s,
             cost_threads: None,
+            alone_s: None,
             saving_s,
             saving_basis: saving_s.map(|_| Basis::Measured),
             advice: "sync less".to_owned(),

@@ -199,6 +199,11 @@ pub struct CallRow {
     pub time_s: f64,
     /// Part of it blocked, seconds; `null` when not observed.
     pub blocked_s: Option<f64>,
+    /// Part of it in which no other thread of the run ran, waited for a CPU, or slept for a time that
+    /// it had set, seconds: without these calls the run is shorter by no more. `null` when not
+    /// observed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone_s: Option<f64>,
     /// Median time of one call, seconds, from a histogram in powers of two.
     pub p50_s: Option<f64>,
     /// 99th percentile, same source.
@@ -224,6 +229,8 @@ impl CallRow {
         self.time_s += more.time_s;
         let blocked = self.blocked_s.zip(more.blocked_s);
         self.blocked_s = blocked.map(|(one, other)| one + other);
+        let alone = self.alone_s.zip(more.alone_s);
+        self.alone_s = alone.map(|(one, other)| one + other);
         (self.p50_s, self.p99_s) = (None, None);
         self.took.clear();
         let firsts = self.first_s.zip(more.first_s);

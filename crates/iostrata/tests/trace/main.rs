@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
 mod adopted;
+mod alone;
 mod analytic;
 mod attached;
 mod cold;

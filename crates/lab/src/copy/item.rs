@@ -276,6 +276,7 @@ mod tests {
             returned: 30,
             time_ns: 0,
             blocked_ns: 0,
+            alone_ns: 0,
             histogram: Vec::new(),
             shape: None,
             span_ns: None,

@@ -132,6 +132,7 @@ pub(crate) mod tests {
             returned: 10,
             time_ns: 0,
             blocked_ns: 0,
+            alone_ns: 0,
             histogram: vec![],
             shape: None,
             span_ns: None,

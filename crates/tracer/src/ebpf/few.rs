@@ -100,6 +100,7 @@ impl FewEvent {
             returned: many.returned,
             time_ns: many.time_ns,
             blocked_ns: many.blocked_ns,
+            alone_ns: many.alone_ns,
             furthest: many.furthest,
             first_ns: many.first_ns,
             last_ns: many.last_ns,
@@ -134,6 +135,7 @@ impl FewEvent {
             (&mut both.returned, other.returned),
             (&mut both.time_ns, other.time_ns),
             (&mut both.blocked_ns, other.blocked_ns),
+            (&mut both.alone_ns, other.alone_ns),
         ] {
             add(sum, more);
         }
@@ -166,6 +168,7 @@ impl CallValue {
         add(&mut self.returned, few.returned);
         add(&mut self.time_ns, few.time_ns);
         add(&mut self.blocked_ns, few.blocked_ns);
+        add(&mut self.alone_ns, few.alone_ns);
         add(&mut self.pairs, u64::from(few.pairs));
         add(&mut self.sequential, u64::from(few.sequential));
         add(&mut self.backward, u64::from(few.backward));
@@ -212,6 +215,7 @@ mod tests {
             returned: 100 * u64::from(seed),
             time_ns: 7 + u64::from(seed),
             blocked_ns: 3,
+            alone_ns: 2,
             furthest: 1000 - u64::from(seed),
             first_ns: 50 - u64::from(seed),
             last_ns: 60 + u64::from(seed % 3),

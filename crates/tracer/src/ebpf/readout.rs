@@ -227,6 +227,7 @@ fn call_row(nr: u32, file: Option<FileId>, value: &CallValue) -> SyscallRow {
         returned: value.returned,
         time_ns: value.time_ns,
         blocked_ns: value.blocked_ns,
+        alone_ns: value.alone_ns,
         histogram: without_last_zeros(&value.histogram),
         shape: shape(nr, value),
         span_ns: (value.first_ns > 0).then_some((value.first_ns, value.last_ns)),

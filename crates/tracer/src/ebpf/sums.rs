@@ -243,6 +243,7 @@ mod tests {
             returned: 100,
             time_ns: 2_000,
             blocked_ns: 500,
+            alone_ns: 400,
             furthest: 100 * inode,
             first_ns: 1,
             last_ns: 2,

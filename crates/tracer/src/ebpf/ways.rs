@@ -102,7 +102,7 @@ macro_rules! always {
 }
 
 /// The list. Programs are attached in this order, and the programs at the entry of calls come last.
-pub(super) const EVENTS: [Event; 23] = [
+pub(super) const EVENTS: [Event; 24] = [
     // What is submitted is seen to end.
     always!(Device, "bio_ended", "block_bio_complete"),
     always!(Device, "queued", "block_bio_queue"),
@@ -195,6 +195,7 @@ pub(super) const EVENTS: [Event; 23] = [
     always!(PageCache, "filled", "mm_filemap_add_to_page_cache"),
     always!(PageCache, "dirtied", "writeback_dirty_folio"),
     always!(Blocked, "switched", "sched_switch"),
+    always!(Blocked, "woken", "sched_wakeup"),
     // A task marked since its fork is also seen to end.
     always!(Tasks, "exited", "sched_process_exit"),
     // Who joins by becoming another program is known before that is named, ...

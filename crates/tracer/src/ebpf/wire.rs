@@ -73,6 +73,7 @@ impl CallValue {
         add(&mut self.returned, other.returned);
         add(&mut self.time_ns, other.time_ns);
         add(&mut self.blocked_ns, other.blocked_ns);
+        add(&mut self.alone_ns, other.alone_ns);
         add(&mut self.pairs, other.pairs);
         add(&mut self.sequential, other.sequential);
         add(&mut self.backward, other.backward);

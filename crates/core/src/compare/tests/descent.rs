@@ -148,6 +148,7 @@ fn finding(rule: &str, file: &str, cost_s: f64) -> Finding {
         evidence: Vec::new(),
         cost_s: Some(cost_s),
         cost_threads: None,
+        alone_s: None,
         saving_s: None,
         saving_basis: None,
         advice: String::new(),

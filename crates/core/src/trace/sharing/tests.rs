@@ -48,6 +48,7 @@ fn synced() -> SyscallRow {
         returned: 0,
         time_ns: 1,
         blocked_ns: 0,
+        alone_ns: 0,
         histogram: vec![],
         shape: None,
         span_ns: None,

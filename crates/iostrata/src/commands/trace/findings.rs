@@ -66,6 +66,7 @@ pub(super) fn find(
                 .is_none_or(|cost| cost >= worth_s(wall_s))
     };
     let mut drafts: Vec<Draft> = drafts.into_iter().filter(is_worth).collect();
+    let bound = Bound::of(result);
     let directories: Vec<(usize, PathBuf)> = drafts
         .iter()
         .enumerate()
@@ -73,7 +74,7 @@ pub(super) fn find(
             let (_, directory) = draft
                 .remedy
                 .as_ref()
-                .filter(|_| measuring != Measuring::No)?;
+                .filter(|_| measuring != Measuring::No && !bound.is_hidden(&draft.finding))?;
             Some((number, PathBuf::from(OsStr::from_bytes(directory))))
         })
         .collect();
@@ -123,7 +124,8 @@ pub(super) fn find(
     let settled = drafts.into_iter().zip(measured);
     let bound = Bound::of(result);
     let settled = settled.filter_map(|(draft, measured)| rules::settle(draft, measured, &bound));
-    result.findings = settled.collect();
+    let findings: Vec<_> = settled.collect();
+    result.findings = findings;
     rules::sort(&mut result.findings);
     let home = std::env::var("HOME").ok();
     rules::prove(result, home.as_deref());

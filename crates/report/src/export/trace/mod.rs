@@ -97,7 +97,7 @@ fn finding<'a>() -> Fields<'a, &'a Finding> {
     columns!(
         Fields::<&'a Finding>::new();
         text: rule severity confidence title file;
-        values: cost_s cost_threads saving_s;
+        values: cost_s cost_threads alone_s saving_s;
         text: saving_basis advice crash_command no_crash_command_because;
     )
 }

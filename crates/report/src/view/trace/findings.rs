@@ -183,6 +183,10 @@ fn sentence(finding: &Finding) -> String {
         };
         format!("would save {bound}{}{basis}", time(saving))
     }));
+    let alone = finding.cost_s.zip(finding.alone_s);
+    if alone.is_some_and(|(cost, alone)| alone < cost / 2.0) {
+        words.push("other threads went on meanwhile".to_owned());
+    }
     words.join(SEPARATOR)
 }
 
