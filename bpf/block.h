@@ -334,6 +334,29 @@ static long split(__u32 index, struct in_flight *flight)
 	return 0;
 }
 
+/* include/uapi/linux/major.h */
+#define LOOP_MAJOR 7
+
+/* Loop devices that got requests, by number, and which attachment of the number that was; 0 for several. */
+struct {
+	__uint(type, MAP_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} attachments SEC(".maps");
+
+static __always_inline void note_attachment(struct gendisk *disk, __u32 number)
+{
+	__u64 *known, now = READ(disk, diskseq);
+
+	known = bpf_map_lookup_elem(&attachments, &number);
+	if (!known)
+		bpf_map_update_elem(&attachments, &number, &now, BPF_NOEXIST);
+	else if (*known != now)
+		*known = 0;
+}
+
 SEC("tp_btf/block_rq_issue")
 int BPF_PROG(issued, struct request *rq)
 {
@@ -381,6 +404,8 @@ int BPF_PROG(issued, struct request *rq)
 	if (HISTORY)
 		request_at(c, &flight.key, 1, flight.bytes, flight.issued_ns);
 	flight.bytes = rq->__data_len;
+	if (disk->major == LOOP_MAJOR)
+		note_attachment(disk, flight.key.disk);
 	if (bpf_map_update_elem(&in_flight, &key, &flight, BPF_ANY))
 		lose(LOSS_BLOCK);
 	return 0;

@@ -407,6 +407,7 @@ struct bvec_iter {
 struct gendisk {
 	int major;
 	int first_minor;
+	__u64 diskseq;
 };
 struct block_device {
 	struct gendisk *bd_disk;

@@ -32,7 +32,7 @@ pub fn storage(names: &[NamedFile], raw: &RawEvidence) -> Storage {
         if storage.disks.contains_key(&device) {
             continue;
         }
-        let stack = stack_of(named, &roots);
+        let stack = stack_of(named, raw, &roots);
         if is_unseen(named, stack.as_ref()) {
             storage.unseen.insert(device, named.filesystem.clone());
         }
@@ -53,9 +53,7 @@ pub fn storage(names: &[NamedFile], raw: &RawEvidence) -> Storage {
     let of_run = raw.block.iter().flatten().filter(|row| is_of_run(row));
     let requested: BTreeSet<u32> = of_run.map(|row| row.disk).collect();
     for disk in requested {
-        let stack = stack::under(disk, &roots);
-        // A loop device that was detached meanwhile does not say which disk repeats its requests.
-        if let Some(stack) = stack.filter(|stack| !stack.is_detached()) {
+        if let Some(stack) = attached(disk, raw, &roots) {
             storage.below.extend(stack.disks_below());
             storage.requested.insert(disk);
         }
@@ -72,14 +70,25 @@ pub fn storage(names: &[NamedFile], raw: &RawEvidence) -> Storage {
 
 /// The storage under a file. That of a block device is found by its number, wherever it is mounted; that of others by the
 /// path, unless this leads to another file system from here.
-fn stack_of(named: &NamedFile, roots: &Roots) -> Option<Stack> {
+fn stack_of(named: &NamedFile, raw: &RawEvidence, roots: &Roots) -> Option<Stack> {
     let device = named.file.device;
     if FileId::device_numbers(device).0 != 0 {
-        return stack::under(device, roots).filter(|stack| !stack.is_detached());
+        return attached(device, raw, roots);
     }
     let path = existing(&path_of(&named.path));
     let stack = stack::inspect(&path, roots).ok()?;
     (stack.file_system()?.name == named.filesystem).then_some(stack)
+}
+
+/// The storage under a block device. That of a loop device that was detached meanwhile, and may have another file by now,
+/// does not say which disk repeats its requests.
+fn attached(device: u32, raw: &RawEvidence, roots: &Roots) -> Option<Stack> {
+    let stack = stack::under(device, roots).filter(|stack| !stack.is_detached())?;
+    let is_as_before = |(disk, attachment): (&u32, &u64)| {
+        !stack.charged_disks().contains(disk)
+            || stack::attachment(*disk, roots) == Some(*attachment)
+    };
+    raw.attachments.iter().all(is_as_before).then_some(stack)
 }
 
 /// Whether what is written there reaches a disk by requests that are not seen.

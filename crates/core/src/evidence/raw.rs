@@ -1,6 +1,6 @@
 //! An observer's output before attribution: rows as the kernel side counted them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -251,6 +251,9 @@ pub struct RawEvidence {
     pub block: Option<Vec<BlockRow>>,
     /// Files that the run writes to.
     pub lives: HashMap<FileId, Life>,
+    /// Loop devices that got requests, and which attachment of their number that was (`diskseq`); 0
+    /// for several.
+    pub attachments: BTreeMap<u32, u64>,
     /// Who used which device; `None` when that was not observed.
     pub sharing: Option<Sharing>,
     /// Task sums; `None` when not observed.

@@ -1,7 +1,7 @@
 //! Reading and clearing the kernel-side tables.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use aya::Pod;
@@ -52,6 +52,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             .transpose()?,
         block: requests(object)?,
         lives: lives(ebpf)?,
+        attachments: attachments(ebpf)?,
         sharing: sharing(object)?,
         totals: totals(ebpf)?,
         blocked_seen: seen(Stratum::Blocked),
@@ -341,6 +342,14 @@ fn lives(ebpf: &Ebpf) -> Result<HashMap<FileId, Life>, MapError> {
     Ok(lives)
 }
 
+fn attachments(ebpf: &Ebpf) -> Result<BTreeMap<u32, u64>, MapError> {
+    let mut attachments = BTreeMap::new();
+    each(map(ebpf, "attachments")?, |disk: &u32, attachment: &u64| {
+        attachments.insert(*disk, *attachment);
+    })?;
+    Ok(attachments)
+}
+
 /// Who used which device. `None` where the use by others is unknown or incomplete.
 fn sharing(object: &Object) -> Result<Option<Sharing>, MapError> {
     let mut keys = Vec::new();
@@ -400,6 +409,7 @@ pub(super) fn clear(ebpf: &mut Ebpf, last: &Config) -> Result<(), MapError> {
     Array::<_, u64>::try_from(map_mut(ebpf, "shared_maps")?)?.set(0, 0, 0)?;
     clear_hash::<UseKey, u8>(ebpf, "uses")?;
     clear_hash::<FileKey, wire::Life>(ebpf, "lives")?;
+    clear_hash::<u32, u64>(ebpf, "attachments")?;
     clear_hash::<u64, u32>(ebpf, "submitted")?;
     clear_hash::<ClaimKey, u64>(ebpf, "claims")?;
     clear_hash::<JoinedKey, Forbidden>(ebpf, "forbidden")?;

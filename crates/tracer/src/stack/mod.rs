@@ -112,6 +112,14 @@ pub fn under(device: u32, roots: &Roots) -> Option<Stack> {
     }
 }
 
+/// Which attachment of a disk's number this is (`diskseq`, since Linux 5.15); `None` for a disk that is
+/// not there.
+pub fn attachment(disk: u32, roots: &Roots) -> Option<u64> {
+    let (major, minor) = FileId::device_numbers(disk);
+    let path = roots.sys.join(format!("dev/block/{major}:{minor}/diskseq"));
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
 /// Id of the mount that holds `path`, as `mountinfo` shows it; `None` before Linux 5.8, or when
 /// `path` does not exist. Two paths with the same prefix can be on different mounts when one is
 /// mounted over the other: only the id shows this.

@@ -71,6 +71,7 @@ pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64, blocked_s: f
         bytes,
         time_s,
         blocked_s: Some(blocked_s),
+        alone_s: Some(time_s),
         p50_s: Some(time_s / count as f64),
         p99_s: Some(3.0 * time_s / count as f64),
         took: Vec::new(),
