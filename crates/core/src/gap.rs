@@ -3,6 +3,7 @@
 
 use std::sync::OnceLock;
 
+use crate::law::Law;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
@@ -159,6 +160,8 @@ pub enum Missing {
     CacheFigures,
     CallSites,
     CallsWithoutIo,
+    /// Figures that contradict each other.
+    Contradicted(Stratum),
     EarlierPrivileges,
     ExactData,
     ExactRequests,
@@ -347,6 +350,8 @@ pub enum Reason {
     Defect(String),
     /// Not installed: no such program in `PATH`.
     NotInstalled(String),
+    /// Figures that were counted in two ways differ.
+    BrokenLaw(Law),
     // Tables and rings that were full.
     ActiveTableFull,
     CommitTableFull,

@@ -32,6 +32,7 @@ pub mod gap;
 pub mod halves;
 mod judge;
 pub mod lab;
+pub mod law;
 pub mod ledger;
 pub mod noun;
 pub mod observe;

@@ -47,7 +47,7 @@ pub(crate) fn is_silenced(program: &str) -> bool {
 }
 
 #[cfg(debug_assertions)]
-pub use injected::inject;
+pub use injected::{inject, planted};
 
 #[cfg(debug_assertions)]
 mod injected {
@@ -76,6 +76,11 @@ mod injected {
     pub(super) fn is_silenced(program: &str) -> bool {
         let stage = WANTED.get().map(|wanted| wanted.stage.as_str());
         stage.and_then(|stage| stage.strip_prefix("kernel.")) == Some(program)
+    }
+
+    /// The fault that a test wants in what was observed (`planted.NAME`).
+    pub fn planted() -> Option<&'static str> {
+        WANTED.get()?.stage.strip_prefix("planted.")
     }
 
     pub(super) fn fail_at(name: &str) {

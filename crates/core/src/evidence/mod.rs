@@ -241,6 +241,18 @@ impl DeviceCounts {
         },
     ];
 
+    /// Requests with data.
+    pub fn by_cause(&self) -> [(Cause, RequestCount); 6] {
+        [
+            (Cause::Read, self.reads),
+            (Cause::Data, self.data),
+            (Cause::Journal, self.journal),
+            (Cause::Commit, self.commit),
+            (Cause::Metadata, self.metadata),
+            (Cause::Unknown, self.unknown),
+        ]
+    }
+
     /// Writes of every cause.
     pub fn writes(&self) -> RequestCount {
         let causes = Self::WRITES.iter().map(|(_, of)| of(self));

@@ -38,6 +38,7 @@ pub(super) fn run(files: Vec<FileRow>) -> TraceResult {
         syscalls: Vec::new(),
         files,
         other_calls: 0,
+        audit: Vec::new(),
         summed_files: 0,
         other_requests: None,
         tasks: Vec::new(),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::audit::{audit, withdraw};
 use super::calls::unfollowed;
 use super::files::file_rows;
 use super::shape::without_order;
@@ -84,7 +85,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
     missing.extend(seen.moments.missing.iter().cloned());
     let wall_ns = Duration::try_from_secs_f64(facts.wall_s).unwrap_or_default();
     let wall_ns = u64::try_from(wall_ns.as_nanos()).unwrap_or(u64::MAX);
-    TraceResult {
+    let mut result = TraceResult {
         schema: SCHEMA.to_owned(),
         backend: facts.environment.backend,
         environment: facts.environment,
@@ -120,8 +121,12 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         accounts: facts.lower.and_then(|lower| lower.io),
         files,
         evidence,
+        audit: Vec::new(),
         missing,
-    }
+    };
+    result.audit = audit(&result, &raw);
+    withdraw(&mut result);
+    result
 }
 
 /// Files without a row of their own in the result.

@@ -50,6 +50,7 @@ pub(crate) fn result() -> TraceResult {
         syscalls: Vec::new(),
         files: Vec::new(),
         other_calls: 0,
+        audit: Vec::new(),
         summed_files: 0,
         other_requests: None,
         tasks: Vec::new(),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::gap::Stratum;
+
 use super::{Basis, Finding, Severity, TaskRow, TraceResult, is_sync, spent};
 
 /// The share of a run above which one part is most of it.
@@ -26,6 +28,8 @@ pub enum Headline<'a> {
     Time(Split<'a>),
     /// Calls were not observed: the result is unknown.
     Unseen,
+    /// Two counts of the calls contradict each other.
+    Contradicted,
 }
 
 /// A finding that costs time.
@@ -90,6 +94,9 @@ pub enum Part {
 /// The first statement about a run: its worst finding if that is at least of medium severity,
 /// otherwise where the time went.
 pub fn headline(run: &TraceResult) -> Headline<'_> {
+    if run.broken_law(Stratum::Syscalls).is_some() {
+        return Headline::Contradicted;
+    }
     // Findings are ordered by severity.
     let worst = run.findings.first();
     match worst.filter(|finding| finding.severity >= Severity::Medium) {

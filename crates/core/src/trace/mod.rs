@@ -2,6 +2,7 @@
 
 mod assemble;
 mod attached;
+mod audit;
 pub mod budget;
 pub mod calls;
 mod event;
@@ -32,11 +33,13 @@ use serde::{Deserialize, Serialize};
 use crate::cache::ResidencyMap;
 use crate::environment::{Backend, Environment};
 use crate::evidence::Evidence;
-use crate::gap::Gap;
+use crate::gap::{Gap, Stratum};
+use crate::law::Law;
 
 pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble, percentile_s};
 pub use attached::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
+pub use audit::Judged;
 pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
 pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
 pub use follow::{Followed, Follower, LeftOut};
@@ -46,6 +49,7 @@ pub(crate) use history::Span;
 pub use history::{FileHistory, Happened, MOMENTS, NameHolder, Naming};
 pub use lower::{Lower, ProcessIo, Residency};
 pub use purpose::{CallGroup, Direction, direction, is_open, is_sync};
+pub(crate) use purpose::{is_operation, is_resize};
 pub use runs::{Cold, Doubt, Spread, Stayed, TimedRun, TimedRuns};
 pub use seen::{Lived, NamedFile, Seen, Task, answers};
 pub use select::{Selection, Sort};
@@ -95,6 +99,8 @@ pub struct TraceResult {
     pub lost_events: u64,
     /// The whole run.
     pub evidence: Evidence,
+    /// The laws that could be judged: figures that were counted in two ways.
+    pub audit: Vec<Judged>,
     /// The kernel's accounting for the processes, when the events of the lower strata were not
     /// observed: figures of whole processes, not of files.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -396,6 +402,14 @@ pub struct DirectoryRow {
 }
 
 impl TraceResult {
+    /// The first law about this that does not hold.
+    pub fn broken_law(&self, about: Stratum) -> Option<Law> {
+        let mut broken = self.audit.iter().filter(|judged| !judged.holds);
+        broken
+            .find(|judged| audit::covers(judged.law) == about)
+            .map(|judged| judged.law)
+    }
+
     /// Bytes that the device wrote per byte that calls wrote. `None` unless both concern the same
     /// bytes: the device's writes are known exactly, most of what the run dirtied was written while
     /// it ran, and nothing else was written as file contents.

@@ -81,6 +81,16 @@ pub fn is_sync(call: &str) -> bool {
     effect(call) == Some(Effect::Syncs)
 }
 
+/// Whether the call changes a file's length or its blocks.
+pub(crate) fn is_resize(call: &str) -> bool {
+    effect(call) == Some(Effect::Resizes)
+}
+
+/// Whether it is an operation of io_uring or libaio, which no thread makes by a call of its own.
+pub(crate) fn is_operation(name: &str) -> bool {
+    name.starts_with("io_uring.") || name.starts_with("aio.")
+}
+
 pub fn is_open(call: &str) -> bool {
     effect(call) == Some(Effect::Opens)
 }

@@ -9,7 +9,7 @@ use iostrata_core::trace::TraceResult;
 
 use crate::image::{Image, done, text};
 use crate::skip::skip;
-use crate::traced::{file, iostrata};
+use crate::traced::{assert_audited, file, iostrata};
 
 const WRITTEN: u64 = 8 << 20;
 
@@ -69,6 +69,7 @@ impl Disk {
         assert!(output.status.success(), "{output:?}");
         let after = self.counted();
         let result = serde_json::from_str(&fs::read_to_string(&saved).unwrap()).unwrap();
+        assert_audited(&result);
         (result, [after[0] - before[0], after[1] - before[1]])
     }
 }

@@ -6,6 +6,7 @@ mod adopted;
 mod alone;
 mod analytic;
 mod attached;
+mod audit;
 mod cold;
 mod crowded;
 mod disks;

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::image::{Image, done, text};
 use crate::skip::skip;
-use crate::traced::{file, iostrata, workload};
+use crate::traced::{assert_audited, file, iostrata, workload};
 use crate::wait::until;
 
 const MIB: usize = 1 << 20;
@@ -56,6 +56,7 @@ impl<'i> Traced<'i> {
         let result: TraceResult = serde_json::from_str(&saved).unwrap();
         assert_eq!(result.lost_events, 0);
         assert_sums(&result);
+        assert_audited(&result);
         result
     }
 }

@@ -44,7 +44,15 @@ pub(crate) fn trace_any(dir: &Path, command: &[&str]) -> (Output, TraceResult) {
     let result: TraceResult =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {output:?}"));
     assert_eq!(result.lost_events, 0);
+    assert_audited(&result);
     (output, result)
+}
+
+/// No figure contradicts another.
+#[track_caller]
+pub(crate) fn assert_audited(result: &TraceResult) {
+    let mut broken = result.audit.iter().filter(|judged| !judged.holds);
+    assert_eq!(broken.next(), None, "{result:#?}");
 }
 
 /// The row of a file by the end of its path.

@@ -7,7 +7,7 @@ use iostrata_core::gap::{
 };
 use iostrata_core::noun::counted;
 
-use super::Words;
+use super::{Words, laws};
 
 pub fn missing(what: &Missing) -> Words {
     Words::fixed(match what {
@@ -49,6 +49,9 @@ pub fn missing(what: &Missing) -> Words {
         Missing::CacheFigures => "pages looked up, missed, prefetched and dirtied",
         Missing::CallSites => "call sites in the program",
         Missing::CallsWithoutIo => "calls that do no I/O",
+        Missing::Contradicted(stratum) => {
+            return format!("{} that agree with each other", stratum.as_str()).into();
+        }
         Missing::EarlierPrivileges => "the privileges of set-user-ID programs",
         Missing::ExactData => "exact counts of written data",
         Missing::ExactRequests => "exact counts of requests without a file",
@@ -538,6 +541,7 @@ pub fn reason(why: &Reason) -> Words {
         Reason::Overtaken => "one arrived while another of the same kind was being counted",
         Reason::ProgramNotRun => "the kernel did not run the eBPF program that counts them",
         Reason::NotFullyObserved => "the run was not fully observed",
+        Reason::BrokenLaw(law) => laws::reason(*law),
         Reason::OthersUseDisk => {
             "other programs used the same disk; `shared` has the least and the most that is the \
              run's"

@@ -1,6 +1,7 @@
 //! What `core` has as values, in words: a file for each family.
 
 mod gaps;
+mod laws;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use std::fmt;
 use iostrata_core::gap::{self, Gap, Wording};
 
 pub use gaps::{missing, reason};
+pub use laws::broken;
 
 /// Text for people. It may become part of a longer one, and only renderers open it: no code looks
 /// into a sentence.

@@ -1,4 +1,6 @@
 use iostrata_core::gap::{Countable, Listed, Missing, Reason};
+use iostrata_core::law::Law;
+use iostrata_core::trace::Judged;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -39,6 +41,7 @@ fn lines(words: impl Iterator<Item = Words>) -> String {
 fn what_is_missing() {
     let mut samples = vec![
         ("stratum", json!("ring")),
+        ("contradicted", json!("device")),
         ("file_system", json!({"module": "xfs"})),
         ("privileges", json!({"path": "/bin/su"})),
         ("calls", json!({"count": 2, "name": "swapon"})),
@@ -83,11 +86,26 @@ fn what_is_missing() {
 }
 
 #[test]
+fn what_contradicts() {
+    let laws = each::<Law>(&[]);
+    let judged = laws.iter().map(|law| Judged {
+        law: *law,
+        ours: 3.0,
+        witness: 1204.0,
+        holds: false,
+    });
+    insta::assert_snapshot!(lines(judged.map(|judged| broken(&judged))));
+    let reasons = laws.iter().map(|law| reason(&Reason::BrokenLaw(*law)));
+    insta::assert_snapshot!(lines(reasons));
+}
+
+#[test]
 fn why_it_is_missing() {
     let mut samples = vec![
         ("error", json!("EPERM")),
         ("defect", json!("an index")),
         ("not_installed", json!("ruby")),
+        ("broken_law", json!("calls")),
         (
             "history_full",
             json!({"files": 1204, "names": 2, "name_changes": 3}),

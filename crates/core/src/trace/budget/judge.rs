@@ -3,6 +3,7 @@
 use super::{Amount, Budget, Measure, Of};
 use crate::environment::Backend;
 use crate::evidence::{DeviceCounts, RequestCount};
+use crate::gap::Stratum;
 use crate::noun::counted;
 use crate::trace::{CallGroup, CallRow, TraceResult};
 
@@ -43,6 +44,7 @@ pub fn judge<'a>(
 ) -> Vec<Judged<'a>> {
     let judged = budgets.iter().map(|budget| {
         let used = match &budget.of {
+            of if let Some(why) = contradicted(result, of) => Err(why),
             Of::Call(name) if !(sight.sees)(name) => Err(not_seen(result, "such calls")),
             _ => used(result, budget),
         };
@@ -59,6 +61,20 @@ pub fn judge<'a>(
         }
     });
     judged.collect()
+}
+
+/// Why the figure is not to be believed, if the audit says so.
+fn contradicted(result: &TraceResult, of: &Of) -> Option<String> {
+    let about = match of {
+        Of::Wall | Of::DirtyAtExit => return None,
+        Of::DeviceReads | Of::DeviceWrites | Of::Flushes => Stratum::Device,
+        Of::Call(_) | Of::Reads | Of::Writes | Of::Syncs | Of::Opens => Stratum::Syscalls,
+    };
+    result.broken_law(about)?;
+    let about = about.as_str();
+    Some(format!(
+        "two counts of {about} contradict each other, as the line `audit` says"
+    ))
 }
 
 fn outcome(

@@ -5,6 +5,8 @@ mod ending;
 mod failed;
 mod findings;
 mod kernel;
+#[cfg(debug_assertions)]
+mod planted;
 mod recording;
 mod result;
 mod runs;
@@ -16,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
 
 use iostrata_core::environment::{Backend, Way};
-use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::observe::Observation;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
@@ -219,7 +221,10 @@ fn held_back(options: &Trace, backend: Backend) -> Option<Gap> {
 
 /// Findings of the whole run, or none: those of a part of it could be wrong.
 fn look(options: &Trace, result: &mut TraceResult, ending: &Ending, failed: &mut Vec<Gap>) {
-    if failed.is_empty() {
+    if let Some(law) = result.broken_law(Stratum::Syscalls) {
+        let gap = Gap::new(Missing::Findings, Reason::BrokenLaw(law));
+        result.missing.push(gap);
+    } else if failed.is_empty() {
         survive(Missing::Findings, failed, || {
             failure::stage("main.findings");
             let stop = || ending.is_wanted();

@@ -24,7 +24,7 @@ pub(super) fn assemble(
     failed: &mut Vec<Gap>,
 ) -> Result<TraceResult, Failure> {
     recording::stacks(options, run.observation.seen.as_ref())?;
-    let raw = run.observation.raw;
+    let mut raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
     let cache = raw.cache.as_deref().unwrap_or(&[]);
     let asked = survive(Missing::CacheAtEnd, failed, || {
@@ -38,6 +38,9 @@ pub(super) fn assemble(
     let (dirty_bytes, residency) = asked.unwrap_or_default();
     let mut environment = machine::environment(Path::new("."), run.backend)?;
     environment.ways = run.ways;
+    let mut storage = aftermath::storage(&seen.names, &raw);
+    #[cfg(debug_assertions)]
+    super::planted::plant(&mut raw, &mut seen, &mut storage);
     let facts = Facts {
         environment,
         command: command(options, target),
@@ -47,7 +50,7 @@ pub(super) fn assemble(
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
         wall_s: run.ended_ns.saturating_sub(run.started_ns) as f64 / 1e9,
-        storage: aftermath::storage(&seen.names, &raw),
+        storage,
         dirty_bytes,
         residency,
         lower: run.lower,

@@ -10,6 +10,7 @@ use super::wall::COLUMN;
 use crate::format::{between, number, size};
 use crate::view::page::{Page, Tone};
 use crate::view::table::Cell;
+use crate::words;
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let bytes = &view.result.bytes;
@@ -29,6 +30,25 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     page.entry("  at exit", Tone::Plain, COLUMN, at_exit(view));
     if let Some(text) = others(view.result) {
         page.entry("  others", Tone::Plain, COLUMN, &text);
+    }
+    audit(page, view.result);
+}
+
+/// How many laws hold, and what is wrong with the others.
+fn audit(page: &mut Page, result: &TraceResult) {
+    let (hold, broken): (Vec<_>, Vec<_>) = result.audit.iter().partition(|judged| judged.holds);
+    if result.audit.is_empty() {
+        return;
+    }
+    let text = format!("{} of {} judged laws hold", hold.len(), result.audit.len());
+    let tone = if broken.is_empty() {
+        Tone::Quiet
+    } else {
+        Tone::Bad
+    };
+    page.entry("  audit", tone, COLUMN, &text);
+    for judged in broken {
+        page.entry("", Tone::Bad, COLUMN, words::broken(judged));
     }
 }
 

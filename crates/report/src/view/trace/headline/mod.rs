@@ -37,6 +37,11 @@ pub(crate) fn summed(result: &TraceResult) -> Summed {
                 Headline::Costs(found) => costs(&view, &found),
                 Headline::Fault(finding) => fault(&view, finding),
                 Headline::Time(split) => spent(result, &split),
+                Headline::Contradicted => format!(
+                    "In a run of {}, two counts of its calls contradict each other: no figure of calls is to be \
+                     relied on.",
+                    wall(result)
+                ),
                 Headline::Unseen => format!(
                     "Its calls were not observed in {}: its file I/O is unknown.",
                     wall(result)

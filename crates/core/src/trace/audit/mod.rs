@@ -1,0 +1,370 @@
+//! The audit: what the kernel side counts in two ways must agree, and what was written must have gone somewhere.
+//!
+//! Each law compares figures that reach the result by different ways: sums of threads, tables of calls and files,
+//! moments, steps of histories, pages and requests. One that is broken makes the figures it covers unknown.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::purpose::Purpose;
+use super::{
+    CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
+    is_operation, is_resize, is_sync,
+};
+use crate::cache::is_in_memory;
+use crate::evidence::{Cause, Pages, RawEvidence};
+use crate::gap::{Gap, Missing, Reason, Stratum};
+use crate::law::Law;
+use crate::ledger::{Owner, owner};
+use crate::op::FileId;
+
+/// A law held against a result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct Judged {
+    pub law: Law,
+    /// The figure of the result: calls, bytes, seconds, or files that obey.
+    pub ours: f64,
+    /// The same, as it was counted by other means.
+    pub witness: f64,
+    pub holds: bool,
+}
+
+impl Judged {
+    fn equal(law: Law, ours: u64, witness: u64) -> Self {
+        Self {
+            law,
+            ours: ours as f64,
+            witness: witness as f64,
+            holds: ours == witness,
+        }
+    }
+
+    /// Of sums in nanoseconds that have become seconds.
+    fn seconds(law: Law, ours: f64, witness: f64) -> Self {
+        Self {
+            law,
+            ours,
+            witness,
+            holds: (ours - witness).abs() <= ROUNDED * (1.0 + ours.abs()),
+        }
+    }
+
+    fn each(law: Law, all: usize, obey: usize) -> Self {
+        Self::equal(law, obey as u64, all as u64)
+    }
+}
+
+/// Seconds are rounded in their last digits when they are added up.
+const ROUNDED: f64 = 1e-6;
+
+pub(super) fn audit(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
+    let mut judged = Vec::new();
+    if result.lost_events == 0 && is_whole(result) {
+        judged.extend(of_calls(result));
+    }
+    judged.extend(bounds(result));
+    if result.lost_events == 0 {
+        judged.extend(timeline_requests(result, raw));
+        judged.extend(of_files(result, raw));
+    }
+    judged
+}
+
+/// Whether all threads and files have a row, and none goes on while its sums are read.
+fn is_whole(result: &TraceResult) -> bool {
+    result.evidence.syscalls.is_some()
+        && result.threads == result.tasks.len() as u64
+        && result.tasks.iter().all(|task| task.ended_s.is_some())
+        && result.other_calls == 0
+        && result.summed_files == 0
+}
+
+fn of_calls(result: &TraceResult) -> Vec<Judged> {
+    let tasks = &result.tasks;
+    let made = || {
+        result
+            .syscalls
+            .iter()
+            .filter(|row| !is_operation(&row.name))
+    };
+    let on_files = || {
+        let calls = result.files.iter().flat_map(|file| &file.calls);
+        calls.filter(|call| !is_operation(&call.row.name))
+    };
+    let own = || {
+        on_files()
+            .filter(|call| !call.is_source)
+            .map(|call| &call.row)
+    };
+    let moved = || on_files().filter(|call| direction(&call.row.name).is_some());
+    let mut judged = vec![
+        Judged::equal(
+            Law::Calls,
+            total(made(), |row| row.count),
+            total(tasks, |task| task.calls),
+        ),
+        Judged::seconds(
+            Law::Time,
+            own().map(|row| row.time_s).sum(),
+            tasks.iter().map(|task| task.time_s).sum(),
+        ),
+        Judged::equal(
+            Law::Bytes,
+            total(moved(), |call| call.row.bytes),
+            total(tasks, |task| {
+                task.read_bytes.saturating_add(task.written_bytes)
+            }),
+        ),
+        histogram(&result.syscalls),
+    ];
+    let blocked: Option<f64> = own().map(|row| row.blocked_s).sum();
+    let of_tasks: Option<f64> = tasks.iter().map(|task| task.blocked_s).sum();
+    let blocked = blocked.zip(of_tasks);
+    judged.extend(blocked.map(|(ours, witness)| Judged::seconds(Law::Blocked, ours, witness)));
+    judged.extend(timeline_calls(result));
+    judged
+}
+
+/// A call in bucket n took 2^n to 2^(n + 1) - 1 ns.
+fn histogram(rows: &[CallRow]) -> Judged {
+    let obeys = |row: &&CallRow| {
+        let bounds = (0..)
+            .zip(&row.took)
+            .fold((0.0, 0.0), |(least, most), (power, count)| {
+                let count = *count as f64;
+                let shortest = if power == 0 { 0.0 } else { 2_f64.powi(power) };
+                (
+                    least + count * shortest,
+                    most + count * 2_f64.powi(power + 1),
+                )
+            });
+        let within = bounds.0 / 1e9 - ROUNDED..=bounds.1 / 1e9 + ROUNDED;
+        row.took.iter().sum::<u64>() == row.count && within.contains(&row.time_s)
+    };
+    Judged::each(
+        Law::Histogram,
+        rows.len(),
+        rows.iter().filter(obeys).count(),
+    )
+}
+
+/// Reads of files that the kernel makes up are not in it.
+fn timeline_calls(result: &TraceResult) -> Option<Judged> {
+    let timeline = result.timeline.as_ref()?;
+    let kept = [Purpose::Write, Purpose::Sync];
+    let series = timeline
+        .calls
+        .iter()
+        .filter(|series| kept.contains(&series.group));
+    let stored = [FileKind::Regular, FileKind::BlockDevice];
+    let calls = result.files.iter().flat_map(|file| {
+        let is_stored = stored.contains(&file.kind);
+        let own = file.calls.iter().filter(|call| !call.is_source);
+        own.filter(move |call| match Purpose::of(&call.row.name) {
+            Some(Purpose::Write) => is_stored,
+            purpose => purpose == Some(Purpose::Sync),
+        })
+    });
+    let ours = total(calls, |call| call.row.count);
+    let witness = series.flat_map(|series| &series.counts).sum();
+    // Syncs of all file systems are on no file.
+    let on_none = result.syscalls.iter().filter(|row| is_sync(&row.name));
+    let syncs = total(on_none, |row| row.count);
+    let on_files = result.files.iter().flat_map(|file| &file.calls);
+    let on_files = on_files.filter(|call| is_sync(&call.row.name));
+    let without_file = syncs.saturating_sub(total(on_files, |call| call.row.count));
+    Some(Judged::equal(
+        Law::TimelineCalls,
+        ours.saturating_add(without_file),
+        witness,
+    ))
+}
+
+/// All that may be the run's. Of data that others may have dirtied, and of what is submitted for nobody knows whom, the
+/// timeline has more.
+fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
+    let series = result.timeline.as_ref()?.requests.as_ref()?;
+    let range = result.evidence.device_range()?;
+    let mut rows = raw.block.iter().flatten();
+    if rows.any(|row| owner(row) == Owner::Unknown) {
+        return None;
+    }
+    let is_exact = range.exact(|device| device.data).is_some();
+    let is_judged = |cause: Cause| cause != Cause::Data || is_exact;
+    let causes = range.at_most.by_cause().into_iter();
+    let ours: Vec<_> = causes.filter(|(cause, _)| is_judged(*cause)).collect();
+    let witness: Vec<_> = series
+        .iter()
+        .filter(|series| is_judged(series.cause))
+        .collect();
+    let counts: (u64, u64) = (
+        total(&ours, |(_, of)| of.count),
+        witness.iter().flat_map(|series| &series.counts).sum(),
+    );
+    let judged = Judged::equal(
+        Law::TimelineRequests,
+        total(&ours, |(_, of)| of.bytes),
+        witness.iter().flat_map(|series| &series.bytes).sum(),
+    );
+    Some(Judged {
+        holds: judged.holds && counts.0 == counts.1,
+        ..judged
+    })
+}
+
+fn of_files(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
+    let regular = || {
+        let files = result.files.iter();
+        files.filter(|file| file.kind == FileKind::Regular && !is_in_memory(&file.filesystem))
+    };
+    let judge = |law, obeys: &dyn Fn(&FileRow) -> Option<bool>| {
+        let outcomes: Vec<bool> = regular().filter_map(obeys).collect();
+        let obey = outcomes.iter().filter(|obeys| **obeys).count();
+        (!outcomes.is_empty()).then(|| Judged::each(law, outcomes.len(), obey))
+    };
+    let direct = raw
+        .block
+        .iter()
+        .flatten()
+        .filter(|row| row.pages == Pages::Direct);
+    let past_cache: HashSet<FileId> = direct.filter_map(|row| row.file).collect();
+    let judged = [
+        judge(Law::History, &history),
+        judge(Law::Dirtied, &|file| dirtied(file, raw, &past_cache)),
+        judge(Law::Synced, &synced),
+    ];
+    judged.into_iter().flatten().collect()
+}
+
+fn written_bytes(file: &FileRow) -> u64 {
+    let writes = file.calls.iter().filter(|call| !call.is_source);
+    let writes = writes.filter(|call| direction(&call.row.name) == Some(Direction::Write));
+    total(writes, |call| call.row.bytes)
+}
+
+fn history(file: &FileRow) -> Option<bool> {
+    let history = file.history.as_ref().filter(|history| !history.uncertain)?;
+    Some(history.written_bytes == written_bytes(file))
+}
+
+/// Where nobody else has dirtied pages that the run's writes could have found dirty, and no bytes went past the page
+/// cache: copies inside the kernel may share blocks.
+fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> Option<bool> {
+    let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
+    file.evidence.device_range()?;
+    let id = id_of(file)?;
+    let life = raw.lives.get(&id)?;
+    let is_alone = (life.before_bytes, life.dirtied_bytes) == (0, 0);
+    // On btrfs the requests of direct writes name no file (btrfs_submit_direct, fs/btrfs/direct-io.c).
+    let mut calls = file.calls.iter().filter(|call| !call.is_source);
+    let is_copied = calls.any(|call| CallGroup::of(&call.row.name) == Some(CallGroup::Copies));
+    let is_cached = !past_cache.contains(&id) && !is_copied && file.filesystem != "btrfs";
+    (is_alone && is_cached && written_bytes(file) > 0).then_some(dirtied_bytes > 0)
+}
+
+/// As the kernel side knows it; on overlayfs and btrfs it is shown as another.
+fn id_of(file: &FileRow) -> Option<FileId> {
+    let (major, minor) = file.device.split_once(':')?;
+    Some(FileId {
+        device: FileId::kernel_device(major.parse().ok()?, minor.parse().ok()?),
+        inode: file.inode,
+        generation: file.generation,
+    })
+}
+
+/// Small files may be part of their inode.
+const MAY_BE_INLINE: u64 = 4096;
+
+/// A file that was not changed after its sync, and of which no page is dirty.
+fn synced(file: &FileRow) -> Option<bool> {
+    let history = file.history.as_ref().filter(|history| !history.uncertain)?;
+    let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
+    let device = file.evidence.device_range()?;
+    let resizes = file.calls.iter().any(|call| is_resize(&call.row.name));
+    let is_judged = history.syncs.count > history.syncs_of_nothing.count
+        && history.unsynced_bytes == 0
+        && !history.emptied.is_any()
+        && !resizes
+        && file.dirty_at_exit_bytes == Some(0)
+        && dirtied_bytes > 0
+        && history.written_bytes > MAY_BE_INLINE;
+    // With data=journal they are in the journal first, which is no file's.
+    is_judged.then_some(device.at_most.data.bytes > 0)
+}
+
+fn bounds(result: &TraceResult) -> Option<Judged> {
+    let lived_s = |task: &TaskRow| task.ended_s.unwrap_or(result.wall_s) - task.started_s;
+    let obeys = |task: &&TaskRow| {
+        let blocked_s = task.blocked_s.unwrap_or(0.0);
+        let used_s = task.on_cpu_s.unwrap_or(0.0) + blocked_s;
+        blocked_s <= task.time_s + ROUNDED && used_s <= lived_s(task) * (1.0 + CLOCKS) + CLOCKS_S
+    };
+    let tasks = &result.tasks;
+    (!tasks.is_empty())
+        .then(|| Judged::each(Law::Bounds, tasks.len(), tasks.iter().filter(obeys).count()))
+}
+
+/// The scheduler's clock and that of events differ, and a thread runs before its begin is reported.
+const CLOCKS: f64 = 0.01;
+const CLOCKS_S: f64 = 0.005;
+
+/// What is unknown without it.
+pub(super) fn covers(law: Law) -> Stratum {
+    match law {
+        Law::TimelineRequests | Law::Synced => Stratum::Device,
+        Law::Dirtied => Stratum::PageCache,
+        _ => Stratum::Syscalls,
+    }
+}
+
+/// Takes the figures that a broken law covers out of the result.
+pub(super) fn withdraw(result: &mut TraceResult) {
+    let broken: Vec<Law> = result
+        .audit
+        .iter()
+        .filter(|judged| !judged.holds)
+        .map(|judged| judged.law)
+        .collect();
+    for law in broken {
+        let what = Missing::Contradicted(covers(law));
+        match covers(law) {
+            Stratum::Device => {
+                let files = result.files.iter_mut().map(|file| &mut file.evidence);
+                for evidence in files.chain([&mut result.evidence]) {
+                    (evidence.device, evidence.device_shared) = (None, None);
+                    (
+                        evidence.device_after_exit,
+                        evidence.device_after_exit_shared,
+                    ) = (None, None);
+                }
+                let bytes = &mut result.bytes;
+                (bytes.device_read_bytes, bytes.device_read_bytes_shared) = (None, None);
+                (
+                    bytes.device_written_bytes,
+                    bytes.device_written_bytes_shared,
+                ) = (None, None);
+                if let Some(timeline) = &mut result.timeline {
+                    (timeline.requests, timeline.flushes) = (None, None);
+                }
+            }
+            Stratum::PageCache => {
+                let files = result.files.iter_mut().map(|file| &mut file.evidence);
+                for evidence in files.chain([&mut result.evidence]) {
+                    evidence.cache.dirtied_bytes = None;
+                }
+                result.bytes.dirtied_bytes = None;
+            }
+            _ => {}
+        }
+        result.missing.push(Gap::new(what, Reason::BrokenLaw(law)));
+    }
+}
+
+fn total<T>(rows: impl IntoIterator<Item = T>, of: impl Fn(T) -> u64) -> u64 {
+    rows.into_iter().map(of).fold(0, u64::saturating_add)
+}

@@ -1,0 +1,251 @@
+use super::*;
+use crate::evidence::{
+    BlockRow, Cache, DeviceCounts, DeviceRange, Life, Phase, RequestCount, Submitter,
+};
+use crate::trace::timeline::{CallSeries, RequestSeries, Timeline};
+use crate::trace::{FileCall, FileHistory, Happened, fixture};
+
+const FILE: FileId = FileId {
+    device: 254 << 20,
+    inode: 12,
+    generation: 1,
+};
+
+fn call(name: &str, count: u64, bytes: u64, time_s: f64, took: Vec<u64>) -> CallRow {
+    CallRow {
+        bytes,
+        time_s,
+        took,
+        ..fixture::call(name, count, Some(time_s / 2.0))
+    }
+}
+
+/// Four writes of 2 KiB, about 1 µs each, and a sync of about 1 ms, which the disk has got as one request.
+fn run() -> (TraceResult, RawEvidence) {
+    let writes = call("write", 4, 8192, 4.8e-6, [&[0; 10][..], &[4]].concat());
+    let sync = call("fsync", 1, 0, 0.001, [&[0; 19][..], &[1]].concat());
+    let data = RequestCount {
+        count: 1,
+        bytes: 8192,
+        time_s: 0.0005,
+    };
+    let device = DeviceCounts {
+        data,
+        ..DeviceCounts::default()
+    };
+    let mut file = fixture::file("/srv/log");
+    file.calls = [&writes, &sync]
+        .map(|row| FileCall {
+            row: row.clone(),
+            ..FileCall::default()
+        })
+        .into();
+    file.evidence.device = Some(device);
+    file.evidence.cache = Cache {
+        dirtied_bytes: Some(8192),
+        ..Cache::default()
+    };
+    file.dirty_at_exit_bytes = Some(0);
+    file.history = Some(Box::new(FileHistory {
+        written_bytes: 8192,
+        syncs: Happened {
+            count: 1,
+            ..Happened::default()
+        },
+        ..FileHistory::default()
+    }));
+    let mut result = fixture::result();
+    result.evidence.device = Some(device);
+    result.syscalls = vec![sync, writes];
+    result.tasks = vec![TaskRow {
+        calls: 5,
+        time_s: 0.0010048,
+        blocked_s: Some(0.0005024),
+        written_bytes: 8192,
+        on_cpu_s: Some(0.25),
+        started_s: 0.0,
+        ended_s: Some(1.0),
+        ..TaskRow::default()
+    }];
+    let series = |group, count: u64| CallSeries {
+        group,
+        counts: vec![0, count],
+        bytes: vec![],
+        time_s: vec![],
+    };
+    result.timeline = Some(Timeline {
+        bucket_s: 0.5,
+        calls: vec![
+            series(Purpose::Write, 4),
+            series(Purpose::Sync, 1),
+            series(Purpose::Read, 7),
+        ],
+        requests: Some(vec![RequestSeries {
+            cause: Cause::Data,
+            counts: vec![1, 0],
+            bytes: vec![8192, 0],
+        }]),
+        flushes: Some(vec![0, 0]),
+        shared: false,
+    });
+    result.files = vec![file];
+    let raw = RawEvidence {
+        lives: [(FILE, Life::default())].into(),
+        ..RawEvidence::default()
+    };
+    (result, raw)
+}
+
+fn broken(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {
+    let judged = audit(result, raw);
+    judged
+        .iter()
+        .filter(|judged| !judged.holds)
+        .map(|judged| judged.law)
+        .collect()
+}
+
+#[test]
+fn all_laws_are_judged_and_hold() {
+    let (result, raw) = run();
+    let judged = audit(&result, &raw);
+    assert!(judged.iter().all(|judged| judged.holds), "{judged:?}");
+    assert_eq!(judged.len(), 11);
+}
+
+/// A fault, the law that it breaks, and both figures.
+type Fault = (fn(&mut TraceResult), Law, (f64, f64));
+
+#[test]
+fn each_fault_breaks_its_law() {
+    let faults: [Fault; 11] = [
+        (|run| run.tasks[0].calls = 6, Law::Calls, (5.0, 6.0)),
+        (
+            |run| run.tasks[0].time_s += 0.5,
+            Law::Time,
+            (0.0010048, 0.5010048),
+        ),
+        (
+            |run| run.tasks[0].blocked_s = Some(0.0),
+            Law::Blocked,
+            (0.0005024, 0.0),
+        ),
+        (
+            |run| run.tasks[0].written_bytes += 1,
+            Law::Bytes,
+            (8192.0, 8193.0),
+        ),
+        (
+            |run| run.syscalls[0].took.clear(),
+            Law::Histogram,
+            (1.0, 2.0),
+        ),
+        (
+            |run| run.timeline.as_mut().unwrap().calls[0].counts[1] = 3,
+            Law::TimelineCalls,
+            (5.0, 4.0),
+        ),
+        (
+            |run| run.evidence.device.as_mut().unwrap().data.bytes = 4096,
+            Law::TimelineRequests,
+            (4096.0, 8192.0),
+        ),
+        (
+            |run| run.files[0].history.as_mut().unwrap().written_bytes = 6144,
+            Law::History,
+            (0.0, 1.0),
+        ),
+        (
+            |run| run.files[0].evidence.cache.dirtied_bytes = Some(0),
+            Law::Dirtied,
+            (0.0, 1.0),
+        ),
+        (
+            |run| run.files[0].evidence.device = Some(DeviceCounts::default()),
+            Law::Synced,
+            (0.0, 1.0),
+        ),
+        (
+            |run| run.tasks[0].on_cpu_s = Some(1.5),
+            Law::Bounds,
+            (0.0, 1.0),
+        ),
+    ];
+    for (plant, law, figures) in faults {
+        let (mut result, raw) = run();
+        plant(&mut result);
+        assert_eq!(broken(&result, &raw), [law]);
+        let judged = audit(&result, &raw);
+        let judged = judged.iter().find(|judged| judged.law == law).unwrap();
+        assert!((judged.ours - figures.0).abs() < 1e-9, "{judged:?}");
+        assert!((judged.witness - figures.1).abs() < 1e-9, "{judged:?}");
+    }
+}
+
+fn laws(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {
+    audit(result, raw).iter().map(|judged| judged.law).collect()
+}
+
+#[test]
+fn what_cannot_be_known_is_not_judged() {
+    let (mut result, raw) = run();
+    result.tasks[0].ended_s = None;
+    assert!(
+        !laws(&result, &raw).contains(&Law::Calls),
+        "it goes on while it is read"
+    );
+    result.lost_events = 1;
+    assert_eq!(laws(&result, &raw), [Law::Bounds]);
+
+    // Pages that were dirty before take writes without turning dirty.
+    let (mut result, mut raw) = run();
+    result.files[0].evidence.cache.dirtied_bytes = Some(0);
+    raw.lives.get_mut(&FILE).unwrap().before_bytes = 4096;
+    assert_eq!(broken(&result, &raw), []);
+    // A direct write does not go there.
+    let direct = BlockRow {
+        disk: 254 << 20,
+        phase: Phase::Running,
+        file: Some(FILE),
+        cause: Cause::Data,
+        pages: Pages::Direct,
+        submitter: Submitter::Run,
+        count: 1,
+        bytes: 8192,
+        time_ns: 1,
+    };
+    let raw = RawEvidence {
+        block: Some(vec![direct]),
+        ..run().1
+    };
+    assert_eq!(broken(&result, &raw), []);
+    // What was changed after the sync is not there yet.
+    let (mut result, raw) = run();
+    result.files[0].evidence.device = Some(DeviceCounts::default());
+    result.files[0].history.as_mut().unwrap().unsynced_bytes = 1;
+    assert_eq!(broken(&result, &raw), []);
+}
+
+#[test]
+fn figures_of_a_broken_law_are_unknown() {
+    let (mut result, raw) = run();
+    result.bytes.device_written_bytes = Some(8192);
+    result.evidence.device.as_mut().unwrap().data.count = 2;
+    result.files[0].evidence.device_shared = Some(Box::new(DeviceRange::default()));
+    result.audit = audit(&result, &raw);
+    withdraw(&mut result);
+    assert_eq!(result.evidence.device_range(), None);
+    assert_eq!(result.files[0].evidence.device_range(), None);
+    assert_eq!(result.bytes.device_written_bytes, None);
+    assert!(result.timeline.as_ref().unwrap().requests.is_none());
+    let gap = Gap::new(
+        Missing::Contradicted(Stratum::Device),
+        Reason::BrokenLaw(Law::TimelineRequests),
+    );
+    assert_eq!(result.missing, [gap]);
+    assert_eq!(
+        result.broken_law(Stratum::Device),
+        Some(Law::TimelineRequests)
+    );
+    assert_eq!(result.broken_law(Stratum::Syscalls), None);
+}
