@@ -2,9 +2,10 @@
 
 use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
+use iostrata_core::law::Law;
 use iostrata_core::trace::{
-    Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Moved,
-    SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
+    Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Judged,
+    Moved, SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
 };
 
 use crate::fixture;
