@@ -12,7 +12,7 @@ static const char *how;
 
 static void *other(void *unused)
 {
-	const struct timespec long_sleep = { 0, 50000000 }, short_sleep = { 0, 1000000 };
+	const struct timespec long_sleep = { 0, 50000000 }, short_sleep = { 0, 10000000 };
 
 	goes = 1;
 	while (!done) {

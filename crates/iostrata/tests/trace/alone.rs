@@ -47,6 +47,6 @@ fn a_thread_that_waits_or_polls_hides_nothing() {
     // Threads of this machine may wait for a processor on their way to wait for the syncs.
     for how in ["waits", "polls"] {
         let (_, time_s, alone_s) = syncs(how);
-        assert!(alone_s > 0.5 * time_s, "{how}: {alone_s} of {time_s}");
+        assert!(alone_s > 0.25 * time_s, "{how}: {alone_s} of {time_s}");
     }
 }

@@ -23,7 +23,8 @@ const LEAST: usize = 20;
 const WIDE_SHARE: usize = 3;
 
 /// The contents of the pages column.
-const LEGEND: &str = "cache r/p/m: pages that reads asked for, resident / prefetched / missed";
+const LEGEND: &str =
+    "cache r/p/m: pages that reads and page faults asked for, resident / prefetched / missed";
 
 /// The first `most`, or as many as requested, each on one line.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
@@ -59,13 +60,33 @@ fn room(page: &Page) -> usize {
 }
 
 /// The first `most`; in the default order, pipes, sockets and terminals, which only wait for
-/// others, come last.
+/// others, come last, and the file with the most bytes on the device is one of them: with a mapped file no call takes
+/// time.
 fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup<'v>> {
     let (stored, others): (Vec<&FileGroup<'_>>, Vec<&FileGroup<'_>>) = view
         .files()
         .iter()
         .partition(|file| file.row.kind.is_stored() || view.selection.sort != Sort::Time);
-    stored.into_iter().chain(others).take(most).collect()
+    let mut shown: Vec<&FileGroup<'_>> = stored.into_iter().chain(others).take(most).collect();
+    if view.selection.sort == Sort::Time
+        && let Some(busiest) = view
+            .files()
+            .iter()
+            .rev()
+            .max_by_key(|file| device_bytes(&file.row))
+        && device_bytes(&busiest.row) > 0
+        && !shown.iter().any(|file| std::ptr::eq(*file, busiest))
+        && let Some(last) = shown.last_mut()
+    {
+        *last = busiest;
+    }
+    shown
+}
+
+/// All that may be the run's.
+fn device_bytes(file: &FileRow) -> u64 {
+    let most = file.evidence.device_range().unwrap_or_default().at_most;
+    most.reads.bytes.saturating_add(most.writes().bytes)
 }
 
 /// Their paths in at most this many columns, all different.

@@ -1,9 +1,12 @@
 //! The command, how it ended, and the observer.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::Raised;
 use iostrata_core::noun::counted;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::trace::{FileRow, TraceResult};
 
 use super::View;
 use crate::format::{self, beginning, in_line};
@@ -47,7 +50,54 @@ fn place(result: &TraceResult) -> String {
     let target = &result.environment.target;
     let (file_system, below) = (file_system(target), below(target));
     let path = in_line(&target.path);
-    format!("in {path} on {file_system}{below}")
+    let elsewhere = elsewhere(result).map_or_else(String::new, |work| {
+        let (verb, name) = (work.verb, in_line(work.filesystem));
+        format!("; most bytes {verb} on {name} ({})", work.device)
+    });
+    format!("in {path} on {file_system}{below}{elsewhere}")
+}
+
+/// A file system that is not the working directory's.
+struct Work<'a> {
+    verb: &'static str,
+    filesystem: &'a str,
+    device: &'a str,
+}
+
+/// Where most bytes are written, or read if none are written.
+fn elsewhere(result: &TraceResult) -> Option<Work<'_>> {
+    let most = |bytes: fn(&FileRow) -> u64| {
+        let mut by_device: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for file in result.files.iter().filter(|file| file.kind.is_stored()) {
+            let sum = by_device
+                .entry((&file.device, &file.filesystem))
+                .or_default();
+            *sum = sum.saturating_add(bytes(file));
+        }
+        by_device
+            .into_iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .max_by_key(|(_, bytes)| *bytes)
+    };
+    let written = most(|file| file.writes.bytes).map(|most| ("written", most));
+    let (verb, ((device, filesystem), _)) =
+        written.or_else(|| most(|file| file.reads.bytes).map(|most| ("read", most)))?;
+    let target = &result.environment.target;
+    let is_here = |file: &&FileRow| Path::new(&file.path).parent() == Some(Path::new(&target.path));
+    let mut here = result
+        .files
+        .iter()
+        .filter(is_here)
+        .map(|file| file.device.as_str());
+    // Below it another may be mounted. Without a file in the directory itself, only its type is known.
+    let is_other = here
+        .next()
+        .map_or(filesystem != target.filesystem, |here| here != device);
+    is_other.then_some(Work {
+        verb,
+        filesystem,
+        device,
+    })
 }
 
 fn command(result: &TraceResult) -> String {
