@@ -86,9 +86,9 @@ pub(crate) fn is_resize(call: &str) -> bool {
     effect(call) == Some(Effect::Resizes)
 }
 
-/// Whether it is an operation of io_uring or libaio, which no thread makes by a call of its own.
+/// Whether it is an operation of io_uring or libaio, which no thread makes by a call of its own: `io_uring.read`.
 pub(crate) fn is_operation(name: &str) -> bool {
-    name.starts_with("io_uring.") || name.starts_with("aio.")
+    name.as_bytes().contains(&b'.')
 }
 
 pub fn is_open(call: &str) -> bool {

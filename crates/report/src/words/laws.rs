@@ -1,82 +1,43 @@
 //! Laws of the audit in words.
 
-use iostrata_core::bytes::{exact, grouped};
-use iostrata_core::figures::duration;
 use iostrata_core::law::Law;
-use iostrata_core::noun::counted;
 use iostrata_core::trace::Judged;
 
 use super::Words;
 
 /// What a broken law says: both figures.
 pub fn broken(judged: &Judged) -> Words {
-    let count = |figure: f64| grouped(figure as u64);
-    let bytes = |figure: f64| exact(figure as u64);
-    let (ours, witness) = (judged.ours, judged.witness);
+    let Judged { ours, witness, .. } = judged;
     match judged.law {
-        Law::Calls => format!(
-            "{} calls counted, {} made by threads",
-            count(ours),
-            count(witness)
-        ),
-        Law::Time => format!(
-            "{} in calls on files, {} spent by threads",
-            duration(ours),
-            duration(witness)
-        ),
-        Law::Blocked => format!(
-            "{} blocked in calls on files, {} by threads",
-            duration(ours),
-            duration(witness)
-        ),
-        Law::Bytes => format!(
-            "{} moved by calls, {} by threads",
-            bytes(ours),
-            bytes(witness)
-        ),
-        Law::TimelineCalls => format!(
-            "{} writes and syncs counted, {} in the timeline",
-            count(ours),
-            count(witness)
-        ),
-        Law::TimelineRequests => format!(
-            "device requests of {} counted, of {} in the timeline, or not as many",
-            bytes(ours),
-            bytes(witness)
-        ),
-        Law::Histogram => broken_by(
-            judged,
-            "call",
-            "has a time that its histogram does not have",
-        ),
-        Law::History => broken_by(judged, "file", "has a history without all of its writes"),
-        Law::Dirtied => broken_by(
-            judged,
-            "file",
-            "was written to, and no page of it turned dirty",
-        ),
-        Law::Synced => broken_by(
-            judged,
-            "file",
-            "was synced, and nothing of it was written to a disk",
-        ),
-        Law::Bounds => broken_by(
-            judged,
-            "thread",
-            "was longer on a CPU and blocked than it lived",
-        ),
+        Law::Calls => format!("{ours} calls counted, {witness} made by threads"),
+        Law::Time => format!("{ours} in calls on files, {witness} spent by threads"),
+        Law::Blocked => format!("{ours} blocked in calls on files, {witness} by threads"),
+        Law::Bytes => format!("{ours} moved by calls, {witness} by threads"),
+        Law::TimelineCalls => {
+            format!("{ours} writes and syncs counted, {witness} in the timeline")
+        }
+        Law::TimelineRequests => {
+            format!(
+                "device requests of {ours} counted, of {witness} in the timeline, or not as many"
+            )
+        }
+        Law::Histogram => {
+            format!("{ours} of {witness} calls have a time that their histogram has, too")
+        }
+        Law::History => {
+            format!("{ours} of {witness} files have a history with all of their writes")
+        }
+        Law::Dirtied => {
+            format!("{ours} of {witness} files that were written to have pages that turned dirty")
+        }
+        Law::Synced => format!("{ours} of {witness} files that were synced have data on a disk"),
+        Law::Bounds => {
+            format!(
+                "{ours} of {witness} threads were on a CPU and blocked no longer than they lived"
+            )
+        }
     }
     .into()
-}
-
-/// The number of those that do not obey.
-fn broken_by(judged: &Judged, noun: &str, what: &str) -> String {
-    let count = (judged.witness - judged.ours).max(0.0) as u64;
-    format!(
-        "{} of {}: each {what}",
-        grouped(count),
-        counted(judged.witness as u64, noun)
-    )
 }
 
 /// The figures that are not to be believed.

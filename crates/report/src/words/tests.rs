@@ -1,6 +1,7 @@
 use iostrata_core::gap::{Countable, Listed, Missing, Reason};
 use iostrata_core::law::Law;
 use iostrata_core::trace::Judged;
+use iostrata_core::trace::budget::Amount;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -90,8 +91,8 @@ fn what_contradicts() {
     let laws = each::<Law>(&[]);
     let judged = laws.iter().map(|law| Judged {
         law: *law,
-        ours: 3.0,
-        witness: 1204.0,
+        ours: Amount::Count(3),
+        witness: Amount::Count(1204),
         holds: false,
     });
     insta::assert_snapshot!(lines(judged.map(|judged| broken(&judged))));

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::budget::Amount;
 use super::purpose::Purpose;
 use super::{
     CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
@@ -27,35 +28,33 @@ use crate::op::FileId;
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Judged {
     pub law: Law,
-    /// The figure of the result: calls, bytes, seconds, or files that obey.
-    pub ours: f64,
-    /// The same, as it was counted by other means.
-    pub witness: f64,
+    /// The figure of the result; for some laws the files, calls or threads that obey.
+    pub ours: Amount,
+    /// The same, as it was counted by other means; or all of them.
+    pub witness: Amount,
     pub holds: bool,
 }
 
 impl Judged {
-    fn equal(law: Law, ours: u64, witness: u64) -> Self {
+    fn equal<T: PartialEq>(law: Law, amount: fn(T) -> Amount, ours: T, witness: T) -> Self {
         Self {
             law,
-            ours: ours as f64,
-            witness: witness as f64,
             holds: ours == witness,
+            ours: amount(ours),
+            witness: amount(witness),
         }
     }
 
     /// Of sums in nanoseconds that have become seconds.
     fn seconds(law: Law, ours: f64, witness: f64) -> Self {
         Self {
-            law,
-            ours,
-            witness,
             holds: (ours - witness).abs() <= ROUNDED * (1.0 + ours.abs()),
+            ..Self::equal(law, Amount::Seconds, ours, witness)
         }
     }
 
     fn each(law: Law, all: usize, obey: usize) -> Self {
-        Self::equal(law, obey as u64, all as u64)
+        Self::equal(law, Amount::Count, obey as u64, all as u64)
     }
 }
 
@@ -105,6 +104,7 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
     let mut judged = vec![
         Judged::equal(
             Law::Calls,
+            Amount::Count,
             total(made(), |row| row.count),
             total(tasks, |task| task.calls),
         ),
@@ -115,6 +115,7 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
         ),
         Judged::equal(
             Law::Bytes,
+            Amount::Bytes,
             total(moved(), |call| call.row.bytes),
             total(tasks, |task| {
                 task.read_bytes.saturating_add(task.written_bytes)
@@ -180,6 +181,7 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
     let without_file = syncs.saturating_sub(total(on_files, |call| call.row.count));
     Some(Judged::equal(
         Law::TimelineCalls,
+        Amount::Count,
         ours.saturating_add(without_file),
         witness,
     ))
@@ -208,6 +210,7 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
     );
     let judged = Judged::equal(
         Law::TimelineRequests,
+        Amount::Bytes,
         total(&ours, |(_, of)| of.bytes),
         witness.iter().flat_map(|series| &series.bytes).sum(),
     );

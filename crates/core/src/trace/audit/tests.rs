@@ -11,6 +11,9 @@ const FILE: FileId = FileId {
     generation: 1,
 };
 
+const WRITES_S: f64 = 5e-6;
+const SYNC_S: f64 = 0.001;
+
 fn call(name: &str, count: u64, bytes: u64, time_s: f64, took: Vec<u64>) -> CallRow {
     CallRow {
         bytes,
@@ -22,8 +25,8 @@ fn call(name: &str, count: u64, bytes: u64, time_s: f64, took: Vec<u64>) -> Call
 
 /// Four writes of 2 KiB, about 1 µs each, and a sync of about 1 ms, which the disk has got as one request.
 fn run() -> (TraceResult, RawEvidence) {
-    let writes = call("write", 4, 8192, 4.8e-6, [&[0; 10][..], &[4]].concat());
-    let sync = call("fsync", 1, 0, 0.001, [&[0; 19][..], &[1]].concat());
+    let writes = call("write", 4, 8192, WRITES_S, [&[0; 10][..], &[4]].concat());
+    let sync = call("fsync", 1, 0, SYNC_S, [&[0; 19][..], &[1]].concat());
     let data = RequestCount {
         count: 1,
         bytes: 8192,
@@ -59,8 +62,8 @@ fn run() -> (TraceResult, RawEvidence) {
     result.syscalls = vec![sync, writes];
     result.tasks = vec![TaskRow {
         calls: 5,
-        time_s: 0.0010048,
-        blocked_s: Some(0.0005024),
+        time_s: WRITES_S + SYNC_S,
+        blocked_s: Some(f64::midpoint(WRITES_S, SYNC_S)),
         written_bytes: 8192,
         on_cpu_s: Some(0.25),
         started_s: 0.0,
@@ -114,61 +117,67 @@ fn all_laws_are_judged_and_hold() {
 }
 
 /// A fault, the law that it breaks, and both figures.
-type Fault = (fn(&mut TraceResult), Law, (f64, f64));
+type Fault = (fn(&mut TraceResult), Law, [Amount; 2]);
 
 #[test]
 fn each_fault_breaks_its_law() {
+    use Amount::{Bytes, Count, Seconds};
+    const NONE_OF_ONE: [Amount; 2] = [Count(0), Count(1)];
     let faults: [Fault; 11] = [
-        (|run| run.tasks[0].calls = 6, Law::Calls, (5.0, 6.0)),
         (
-            |run| run.tasks[0].time_s += 0.5,
+            |run| run.tasks[0].calls = 6,
+            Law::Calls,
+            [Count(5), Count(6)],
+        ),
+        (
+            |run| run.tasks[0].time_s = 0.5,
             Law::Time,
-            (0.0010048, 0.5010048),
+            [Seconds(WRITES_S + SYNC_S), Seconds(0.5)],
         ),
         (
             |run| run.tasks[0].blocked_s = Some(0.0),
             Law::Blocked,
-            (0.0005024, 0.0),
+            [Seconds(f64::midpoint(WRITES_S, SYNC_S)), Seconds(0.0)],
         ),
         (
             |run| run.tasks[0].written_bytes += 1,
             Law::Bytes,
-            (8192.0, 8193.0),
+            [Bytes(8192), Bytes(8193)],
         ),
         (
             |run| run.syscalls[0].took.clear(),
             Law::Histogram,
-            (1.0, 2.0),
+            [Count(1), Count(2)],
         ),
         (
             |run| run.timeline.as_mut().unwrap().calls[0].counts[1] = 3,
             Law::TimelineCalls,
-            (5.0, 4.0),
+            [Count(5), Count(4)],
         ),
         (
             |run| run.evidence.device.as_mut().unwrap().data.bytes = 4096,
             Law::TimelineRequests,
-            (4096.0, 8192.0),
+            [Bytes(4096), Bytes(8192)],
         ),
         (
             |run| run.files[0].history.as_mut().unwrap().written_bytes = 6144,
             Law::History,
-            (0.0, 1.0),
+            NONE_OF_ONE,
         ),
         (
             |run| run.files[0].evidence.cache.dirtied_bytes = Some(0),
             Law::Dirtied,
-            (0.0, 1.0),
+            NONE_OF_ONE,
         ),
         (
             |run| run.files[0].evidence.device = Some(DeviceCounts::default()),
             Law::Synced,
-            (0.0, 1.0),
+            NONE_OF_ONE,
         ),
         (
             |run| run.tasks[0].on_cpu_s = Some(1.5),
             Law::Bounds,
-            (0.0, 1.0),
+            NONE_OF_ONE,
         ),
     ];
     for (plant, law, figures) in faults {
@@ -177,8 +186,7 @@ fn each_fault_breaks_its_law() {
         assert_eq!(broken(&result, &raw), [law]);
         let judged = audit(&result, &raw);
         let judged = judged.iter().find(|judged| judged.law == law).unwrap();
-        assert!((judged.ours - figures.0).abs() < 1e-9, "{judged:?}");
-        assert!((judged.witness - figures.1).abs() < 1e-9, "{judged:?}");
+        assert_eq!([judged.ours, judged.witness], figures);
     }
 }
 

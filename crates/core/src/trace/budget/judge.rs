@@ -71,10 +71,7 @@ fn contradicted(result: &TraceResult, of: &Of) -> Option<String> {
         Of::Call(_) | Of::Reads | Of::Writes | Of::Syncs | Of::Opens => Stratum::Syscalls,
     };
     result.broken_law(about)?;
-    let about = about.as_str();
-    Some(format!(
-        "two counts of {about} contradict each other, as the line `audit` says"
-    ))
+    Some("two counts of this contradict each other, as the line `audit` says".to_owned())
 }
 
 fn outcome(

@@ -5,6 +5,8 @@ mod parse;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::bytes;
 
 pub use judge::{Judged, Outcome, Sight, judge};
@@ -106,7 +108,9 @@ impl Measure {
 }
 
 /// A limit, or the use of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Amount {
     /// Calls, requests or errors.
     Count(u64),

@@ -12,8 +12,9 @@ pub(super) fn plant(raw: &mut RawEvidence, seen: &mut Seen, storage: &mut Storag
         // One event in a hundred is lost.
         Some("call") => calls.for_each(|row| row.count -= row.count / 100),
         Some("byte") => {
-            let moved = calls.find(|row| row.returned > 0);
-            moved.into_iter().for_each(|row| row.returned -= 1);
+            if let Some(row) = calls.find(|row| row.returned > 0) {
+                row.returned -= 1;
+            }
         }
         Some("time") => calls.for_each(|row| row.time_ns *= 3),
         Some("blocked") => calls.for_each(|row| row.blocked_ns /= 2),
@@ -28,8 +29,9 @@ pub(super) fn plant(raw: &mut RawEvidence, seen: &mut Seen, storage: &mut Storag
         Some("moment") => {
             let kept = [Purpose::Write, Purpose::Sync];
             let mut calls = seen.moments.calls.iter_mut();
-            let call = calls.find(|one| kept.contains(&one.purpose));
-            call.into_iter().for_each(|one| one.count -= 1);
+            if let Some(one) = calls.find(|one| kept.contains(&one.purpose)) {
+                one.count -= 1;
+            }
         }
         Some("history") => {
             let files = seen.followed.files.values_mut();

@@ -24,7 +24,7 @@ const WIDE_SHARE: usize = 3;
 
 /// The contents of the pages column.
 const LEGEND: &str =
-    "cache r/p/m: pages that reads and page faults asked for, resident / prefetched / missed";
+    "cache r/p/m: pages asked for by reads and faults: resident / prefetched / missed";
 
 /// The first `most`, or as many as requested, each on one line.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {

@@ -3,6 +3,7 @@
 use iostrata_core::environment::{Backend, Device};
 use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
 use iostrata_core::law::Law;
+use iostrata_core::trace::budget::Amount;
 use iostrata_core::trace::{
     Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Judged,
     Moved, SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
@@ -56,8 +57,8 @@ pub(crate) fn empty() -> TraceResult {
         other_calls: 0,
         audit: vec![Judged {
             law: Law::Calls,
-            ours: 1204.0,
-            witness: 1204.0,
+            ours: Amount::Count(1204),
+            witness: Amount::Count(1204),
             holds: true,
         }],
         summed_files: 0,
