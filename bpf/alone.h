@@ -101,24 +101,35 @@ static __always_inline void end_moving(struct task_state *state)
 
 #define NR_nanosleep 35
 #define NR_clock_nanosleep 230
+#define NR_restart_syscall 219
 #define TIMER_ABSTIME 1
+#define CLOCK_MONOTONIC 1
+#define NS_PER_S 1000000000LL
 
 /* The scheduler of Go polls with sleeps of up to 10 ms (sysmon, runtime/proc.go): who sleeps shortly may wait for another. */
 #define SHORT_SLEEP_NS 20000000
 
+/* A sleep goes on as restart_syscall after the task was stopped (do_nanosleep, kernel/time/hrtimer.c). Until when one
+ * sleeps by a clock other than CLOCK_MONOTONIC is not read here. */
 static __always_inline bool sleeps_long(struct task_state *state)
 {
-	struct { __s64 s, ns; } span = {};
-	__u64 at;
+	struct { __s64 s, ns; } until = {};
+	__u64 at = state->argument[state->nr == NR_nanosleep ? 0 : 2];
+	bool is_until = state->nr == NR_clock_nanosleep && (state->argument[1] & TIMER_ABSTIME);
 
-	if (!state->entered_ns ||
-	    (state->nr != NR_nanosleep && state->nr != NR_clock_nanosleep))
+	if (!state->entered_ns)
 		return 0;
-	if (state->nr == NR_clock_nanosleep && (state->argument[1] & TIMER_ABSTIME))
-		return 1;
-	at = state->nr == NR_nanosleep ? state->argument[0] : state->argument[2];
-	bpf_probe_read_user(&span, sizeof span, (void *)at);
-	return span.s > 0 || span.ns >= SHORT_SLEEP_NS;
+	if (state->nr == NR_restart_syscall)
+		return state->sleeps_long;
+	if (state->nr != NR_nanosleep && state->nr != NR_clock_nanosleep)
+		return 0;
+	bpf_probe_read_user(&until, sizeof until, (void *)at);
+	if (is_until && state->argument[0] == CLOCK_MONOTONIC)
+		state->sleeps_long = until.s * NS_PER_S + until.ns >=
+				     (__s64)state->entered_ns + SHORT_SLEEP_NS;
+	else
+		state->sleeps_long = is_until || until.s > 0 || until.ns >= SHORT_SLEEP_NS;
+	return state->sleeps_long;
 }
 
 /* Its call goes on as one moves and nobody else, then as nobody does, and so on. */

@@ -1,5 +1,5 @@
 /* beside FILE HOW: 100 appends with fsync while the other thread HOW: `computes` or `sleeps` until they are done, `waits`
- * for them, or `polls` with short sleeps. */
+ * for them, or `polls` with short sleeps, or `looks` at each of the moments shortly ahead. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +20,15 @@ static void *other(void *unused)
 			nanosleep(&long_sleep, 0);
 		if (!strcmp(how, "polls"))
 			nanosleep(&short_sleep, 0);
+		if (!strcmp(how, "looks")) {
+			struct timespec until;
+
+			clock_gettime(CLOCK_MONOTONIC, &until);
+			until.tv_nsec += short_sleep.tv_nsec;
+			until.tv_sec += until.tv_nsec / 1000000000;
+			until.tv_nsec %= 1000000000;
+			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
+		}
 	}
 	return unused;
 }

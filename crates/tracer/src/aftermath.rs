@@ -13,7 +13,7 @@ use iostrata_core::evidence::{CacheRow, RawEvidence, SyscallRow};
 use iostrata_core::halves;
 use iostrata_core::ledger::is_of_run;
 use iostrata_core::op::FileId;
-use iostrata_core::trace::{FileKind, NamedFile, Seen, Storage};
+use iostrata_core::trace::{AtExit, FileKind, NamedFile, Seen, Storage};
 use rustix::fs::{Mode, OFlags};
 
 use crate::identity::{is_observed, observed_file};
@@ -139,9 +139,9 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
     }
 }
 
-/// Bytes dirty or under write-back now, for each dirtied file that can be queried: it must still
+/// What is dirty or under write-back now, for each dirtied file that can be queried: it must still
 /// have the last name from the run, and the caller must be allowed to write it (`cachestat(2)`).
-pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
+pub fn at_exit(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, AtExit> {
     let wanted: BTreeMap<FileId, u64> = dirtied
         .iter()
         .filter(|row| row.dirtied_bytes > 0 && !row.metadata)
@@ -158,7 +158,12 @@ pub fn dirty_bytes(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, u64> {
         }
         let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
         let pages = pages.dirty_pages.saturating_add(pages.writeback_pages);
-        Some((named.file, pages.saturating_mul(page)))
+        let blocks = rustix::fs::fstat(&file).ok()?.st_blocks;
+        let at_exit = AtExit {
+            dirty_bytes: pages.saturating_mul(page),
+            has_blocks: blocks > 0,
+        };
+        Some((named.file, at_exit))
     };
     let asked: Vec<&NamedFile> = seen
         .names

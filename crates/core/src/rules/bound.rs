@@ -79,7 +79,9 @@ impl<'a> Bound<'a> {
                 finding.cost_s = Some(cost_s.min(self.wall_s));
             }
         }
-        finding.alone_s = alone_s(self.run, finding);
+        // Operations of io_uring overlap.
+        let alone_s = alone_s(self.run, finding).map(|alone| alone.min(self.wall_s));
+        finding.alone_s = alone_s.filter(|_| finding.cost_s.is_some());
         if let Some((cost_s, worth_s)) = finding.cost_s.zip(finding.worth_s())
             && worth_s < finding.saving_s.unwrap_or(cost_s)
         {

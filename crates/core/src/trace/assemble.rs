@@ -10,8 +10,8 @@ use super::shape::without_order;
 use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
-    Attached, Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen, Task,
-    TaskRow, TraceResult, direction,
+    AtExit, Attached, Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen,
+    Task, TaskRow, TraceResult, direction,
 };
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
@@ -42,7 +42,7 @@ pub struct Facts {
     /// The storage under the run's files.
     pub storage: Storage,
     /// Bytes dirty or under write-back at the end, for the files that could be queried.
-    pub dirty_bytes: BTreeMap<FileId, u64>,
+    pub at_exit: BTreeMap<FileId, AtExit>,
     /// Page-cache residency of files at the end, for the files that were queried.
     pub residency: BTreeMap<FileId, ResidencyMap>,
     /// The lower strata from outside, if their events were not observed.
@@ -54,7 +54,7 @@ pub struct Facts {
 pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
     for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
         if let Some(dirty) = residency.dirty_bytes {
-            facts.dirty_bytes.insert(residency.file, dirty);
+            facts.at_exit.entry(residency.file).or_default().dirty_bytes = dirty;
         }
     }
     let disks = facts.storage.all_disks();
@@ -99,7 +99,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         processes: seen.lived.processes,
         threads: seen.lived.threads,
         lost_events: raw.losses.total(),
-        bytes: descent(&files, &evidence, &facts.dirty_bytes),
+        bytes: descent(&files, &evidence, &facts.at_exit),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
@@ -124,7 +124,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         audit: Vec::new(),
         missing,
     };
-    result.audit = audit(&result, &raw);
+    result.audit = audit(&result, &raw, &facts.at_exit);
     withdraw(&mut result);
     result
 }
@@ -293,7 +293,7 @@ fn call_row_of(
     }
 }
 
-fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -> Descent {
+fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, AtExit>) -> Descent {
     let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
     let range = whole.device_range();
     let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
@@ -306,8 +306,8 @@ fn descent(files: &[FileRow], whole: &Evidence, dirty: &BTreeMap<FileId, u64>) -
         device_read_bytes_shared: read.filter(|bounds| bounds.exact().is_none()),
         device_written_bytes: written.and_then(Bounds::exact),
         device_written_bytes_shared: written.filter(|bounds| bounds.exact().is_none()),
-        dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !dirty.is_empty())
-            .then(|| total(dirty.values().copied())),
+        dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !left.is_empty())
+            .then(|| total(left.values().map(|left| left.dirty_bytes))),
     }
 }
 

@@ -140,7 +140,7 @@ fn file_row(
         }),
         calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
         evidence: charge(own, &Charge::default()),
-        dirty_at_exit_bytes: facts.dirty_bytes.get(&file).copied(),
+        dirty_at_exit_bytes: facts.at_exit.get(&file).map(|left| left.dirty_bytes),
         residency: facts.residency.get(&file).cloned(),
         history: None,
     }

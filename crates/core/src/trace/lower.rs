@@ -17,6 +17,15 @@ pub struct Residency {
     pub dirty_bytes: Option<u64>,
 }
 
+/// What a run left of a file that it had dirtied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AtExit {
+    /// Bytes dirty or under write-back.
+    pub dirty_bytes: u64,
+    /// Whether it has blocks on a disk (`st_blocks`).
+    pub has_blocks: bool,
+}
+
 /// The kernel's accounting for processes (`/proc/PID/io`, `proc_pid_io(5)`), summed over those that
 /// have ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

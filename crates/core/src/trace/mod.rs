@@ -47,7 +47,7 @@ pub use headline::{AllSyncs, Costs, Headline, Part, Saving, Split, headline};
 #[cfg(test)]
 pub(crate) use history::Span;
 pub use history::{FileHistory, Happened, MOMENTS, NameHolder, Naming};
-pub use lower::{Lower, ProcessIo, Residency};
+pub use lower::{AtExit, Lower, ProcessIo, Residency};
 pub use purpose::{CallGroup, Direction, direction, is_open, is_sync};
 pub(crate) use purpose::{is_operation, is_resize};
 pub use runs::{Cold, Doubt, Spread, Stayed, TimedRun, TimedRuns};

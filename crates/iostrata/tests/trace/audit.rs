@@ -95,6 +95,22 @@ fn without_a_fault_all_laws_hold() {
 }
 
 #[test]
+fn what_only_seems_to_contradict_breaks_none() {
+    for script in [
+        // The kernel answers, and stores nothing.
+        "echo 0x33 > /proc/self/coredump_filter",
+        // The pages of the write are dropped, and the sync has nothing to wait for.
+        "dd if=/dev/urandom of=F bs=64k count=1 status=none; : > F; sync F",
+        "dd if=/dev/zero of=F bs=4k count=9 oflag=direct status=none; cp F G; mv G H; rm F; sync H",
+    ] {
+        let Some((result, said, _)) = with("nothing", &[], &["sh", "-c", script]) else {
+            return;
+        };
+        assert_eq!(broken(&result), [], "{said}");
+    }
+}
+
+#[test]
 fn figures_of_a_broken_law_keep_no_budget() {
     let budget = |fault: &str, limit: &str| {
         let (result, said, code) = with(fault, &["--budget", limit], &DD)?;

@@ -152,7 +152,7 @@ fn assembled(mut events: Events, directory: &Path) {
         started_ns: u64::MAX,
         wall_s: 1.0,
         storage: Storage::default(),
-        dirty_bytes: BTreeMap::new(),
+        at_exit: BTreeMap::new(),
         residency: BTreeMap::new(),
         lower: None,
         missing: vec![],

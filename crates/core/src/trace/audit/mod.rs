@@ -6,14 +6,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::budget::Amount;
 use super::purpose::Purpose;
 use super::{
-    CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
+    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
     is_operation, is_resize, is_sync,
 };
 use crate::cache::is_in_memory;
@@ -61,7 +61,11 @@ impl Judged {
 /// Seconds are rounded in their last digits when they are added up.
 const ROUNDED: f64 = 1e-6;
 
-pub(super) fn audit(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
+pub(super) fn audit(
+    result: &TraceResult,
+    raw: &RawEvidence,
+    left: &BTreeMap<FileId, AtExit>,
+) -> Vec<Judged> {
     let mut judged = Vec::new();
     if result.lost_events == 0 && is_whole(result) {
         judged.extend(of_calls(result));
@@ -69,7 +73,7 @@ pub(super) fn audit(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
     judged.extend(bounds(result));
     if result.lost_events == 0 {
         judged.extend(timeline_requests(result, raw));
-        judged.extend(of_files(result, raw));
+        judged.extend(of_files(result, raw, left));
     }
     judged
 }
@@ -154,7 +158,24 @@ fn histogram(rows: &[CallRow]) -> Judged {
     )
 }
 
-/// Reads of files that the kernel makes up are not in it.
+/// File systems that answer reads instead of storing bytes (`is_answer`, bpf/offsets.h).
+const ANSWERS: [&str; 13] = [
+    "proc",
+    "sysfs",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "selinuxfs",
+    "smackfs",
+    "efivarfs",
+    "binfmt_misc",
+    "fusectl",
+];
+
+/// What goes to files that the kernel makes up is not in it.
 fn timeline_calls(result: &TraceResult) -> Option<Judged> {
     let timeline = result.timeline.as_ref()?;
     let kept = [Purpose::Write, Purpose::Sync];
@@ -164,7 +185,7 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
         .filter(|series| kept.contains(&series.group));
     let stored = [FileKind::Regular, FileKind::BlockDevice];
     let calls = result.files.iter().flat_map(|file| {
-        let is_stored = stored.contains(&file.kind);
+        let is_stored = stored.contains(&file.kind) && !ANSWERS.contains(&file.filesystem.as_str());
         let own = file.calls.iter().filter(|call| !call.is_source);
         own.filter(move |call| match Purpose::of(&call.row.name) {
             Some(Purpose::Write) => is_stored,
@@ -220,7 +241,11 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
     })
 }
 
-fn of_files(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
+fn of_files(
+    result: &TraceResult,
+    raw: &RawEvidence,
+    left: &BTreeMap<FileId, AtExit>,
+) -> Vec<Judged> {
     let regular = || {
         let files = result.files.iter();
         files.filter(|file| file.kind == FileKind::Regular && !is_in_memory(&file.filesystem))
@@ -239,7 +264,7 @@ fn of_files(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
     let judged = [
         judge(Law::History, &history),
         judge(Law::Dirtied, &|file| dirtied(file, raw, &past_cache)),
-        judge(Law::Synced, &synced),
+        judge(Law::Synced, &|file| synced(file, left)),
     ];
     judged.into_iter().flatten().collect()
 }
@@ -267,7 +292,7 @@ fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> O
     let mut calls = file.calls.iter().filter(|call| !call.is_source);
     let is_copied = calls.any(|call| CallGroup::of(&call.row.name) == Some(CallGroup::Copies));
     let is_cached = !past_cache.contains(&id) && !is_copied && file.filesystem != "btrfs";
-    (is_alone && is_cached && written_bytes(file) > 0).then_some(dirtied_bytes > 0)
+    (is_alone && is_cached && written_bytes(file) > MAY_BE_INLINE).then_some(dirtied_bytes > 0)
 }
 
 /// As the kernel side knows it; on overlayfs and btrfs it is shown as another.
@@ -283,8 +308,9 @@ fn id_of(file: &FileRow) -> Option<FileId> {
 /// Small files may be part of their inode.
 const MAY_BE_INLINE: u64 = 4096;
 
-/// A file that was not changed after its sync, and of which no page is dirty.
-fn synced(file: &FileRow) -> Option<bool> {
+/// A new file that was not changed after its sync, of which no page is dirty, and that has blocks: its pages were not
+/// dropped by a truncation.
+fn synced(file: &FileRow, left: &BTreeMap<FileId, AtExit>) -> Option<bool> {
     let history = file.history.as_ref().filter(|history| !history.uncertain)?;
     let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
     let device = file.evidence.device_range()?;
@@ -293,7 +319,11 @@ fn synced(file: &FileRow) -> Option<bool> {
         && history.unsynced_bytes == 0
         && !history.emptied.is_any()
         && !resizes
+        && file.size_before_bytes == 0
+        && left.get(&id_of(file)?)?.has_blocks
         && file.dirty_at_exit_bytes == Some(0)
+        // Of compressed data, the requests name no file (btrfs_submit_compressed_write, fs/btrfs/compression.c).
+        && file.filesystem != "btrfs"
         && dirtied_bytes > 0
         && history.written_bytes > MAY_BE_INLINE;
     // With data=journal they are in the journal first, which is no file's.

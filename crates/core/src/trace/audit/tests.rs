@@ -99,8 +99,16 @@ fn run() -> (TraceResult, RawEvidence) {
     (result, raw)
 }
 
+fn audit_of(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
+    let left = AtExit {
+        dirty_bytes: 0,
+        has_blocks: true,
+    };
+    audit(result, raw, &[(FILE, left)].into())
+}
+
 fn broken(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {
-    let judged = audit(result, raw);
+    let judged = audit_of(result, raw);
     judged
         .iter()
         .filter(|judged| !judged.holds)
@@ -111,7 +119,7 @@ fn broken(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {
 #[test]
 fn all_laws_are_judged_and_hold() {
     let (result, raw) = run();
-    let judged = audit(&result, &raw);
+    let judged = audit_of(&result, &raw);
     assert!(judged.iter().all(|judged| judged.holds), "{judged:?}");
     assert_eq!(judged.len(), 11);
 }
@@ -184,14 +192,17 @@ fn each_fault_breaks_its_law() {
         let (mut result, raw) = run();
         plant(&mut result);
         assert_eq!(broken(&result, &raw), [law]);
-        let judged = audit(&result, &raw);
+        let judged = audit_of(&result, &raw);
         let judged = judged.iter().find(|judged| judged.law == law).unwrap();
         assert_eq!([judged.ours, judged.witness], figures);
     }
 }
 
 fn laws(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {
-    audit(result, raw).iter().map(|judged| judged.law).collect()
+    audit_of(result, raw)
+        .iter()
+        .map(|judged| judged.law)
+        .collect()
 }
 
 #[test]
@@ -227,6 +238,21 @@ fn what_cannot_be_known_is_not_judged() {
         ..run().1
     };
     assert_eq!(broken(&result, &raw), []);
+    // A truncation has dropped the pages.
+    let (mut result, raw) = run();
+    result.files[0].evidence.device = Some(DeviceCounts::default());
+    result.evidence.device = Some(DeviceCounts::default());
+    result.timeline.as_mut().unwrap().requests = None;
+    assert!(
+        audit(&result, &raw, &[(FILE, AtExit::default())].into())
+            .iter()
+            .all(|judged| judged.holds)
+    );
+    // The kernel answers, and stores nothing.
+    let (mut result, raw) = run();
+    result.files[0].filesystem = "proc".to_owned();
+    result.timeline.as_mut().unwrap().calls[0].counts[1] = 0;
+    assert!(!broken(&result, &raw).contains(&Law::TimelineCalls));
     // What was changed after the sync is not there yet.
     let (mut result, raw) = run();
     result.files[0].evidence.device = Some(DeviceCounts::default());
@@ -240,7 +266,7 @@ fn figures_of_a_broken_law_are_unknown() {
     result.bytes.device_written_bytes = Some(8192);
     result.evidence.device.as_mut().unwrap().data.count = 2;
     result.files[0].evidence.device_shared = Some(Box::new(DeviceRange::default()));
-    result.audit = audit(&result, &raw);
+    result.audit = audit_of(&result, &raw);
     withdraw(&mut result);
     assert_eq!(result.evidence.device_range(), None);
     assert_eq!(result.files[0].evidence.device_range(), None);

@@ -31,11 +31,11 @@ pub(super) fn assemble(
         failure::stage("main.aftermath");
         aftermath::name_mapped(&mut seen, cache);
         // This comes first: the kernel keeps writing back meanwhile.
-        let dirty_bytes = aftermath::dirty_bytes(&seen, cache);
+        let at_exit = aftermath::at_exit(&seen, cache);
         let calls = raw.syscalls.as_deref().unwrap_or(&[]);
-        (dirty_bytes, aftermath::residency(&seen, calls))
+        (at_exit, aftermath::residency(&seen, calls))
     });
-    let (dirty_bytes, residency) = asked.unwrap_or_default();
+    let (at_exit, residency) = asked.unwrap_or_default();
     let mut environment = machine::environment(Path::new("."), run.backend)?;
     environment.ways = run.ways;
     let mut storage = aftermath::storage(&seen.names, &raw);
@@ -51,7 +51,7 @@ pub(super) fn assemble(
         started_ns: run.started_ns,
         wall_s: run.ended_ns.saturating_sub(run.started_ns) as f64 / 1e9,
         storage,
-        dirty_bytes,
+        at_exit,
         residency,
         lower: run.lower,
         missing: target.map(Attachment::gaps).unwrap_or_default(),
