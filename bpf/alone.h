@@ -88,14 +88,14 @@ static __always_inline void begin_moving(struct task_state *state, struct task_s
 	bool runs = bpf_core_field_exists(task->on_cpu) ? task->on_cpu :
 							  task == bpf_get_current_task_btf();
 
-	state->rests = task->__state && !runs;
-	if (HISTORY && !state->rests)
+	/* Its switches and wake-ups are seen already: the first of them, or this, counts it. */
+	if (HISTORY && (!task->__state || runs) && !__sync_val_compare_and_swap(&state->moves, 0, 1))
 		change_moving(1, bpf_ktime_get_ns());
 }
 
 static __always_inline void end_moving(struct task_state *state)
 {
-	if (HISTORY && !state->rests)
+	if (HISTORY && __sync_val_compare_and_swap(&state->moves, 1, 0))
 		change_moving(0, bpf_ktime_get_ns());
 }
 
@@ -135,22 +135,21 @@ static __always_inline bool sleeps_long(struct task_state *state)
 /* Its call goes on as one moves and nobody else, then as nobody does, and so on. */
 static __always_inline void rest(struct task_state *state, __u64 now)
 {
-	if (state->rests || sleeps_long(state))
+	if (!state->moves || sleeps_long(state) ||
+	    !__sync_val_compare_and_swap(&state->moves, 1, 0))
 		return;
 	state->alone_ns += moved_ns(ONE_MOVES, now);
 	change_moving(0, now);
 	state->alone_ns -= moved_ns(NOBODY_MOVES, now);
-	state->rests = 1;
 }
 
 static __always_inline void rouse(struct task_state *state, __u64 now)
 {
-	if (!state->rests)
+	if (__sync_val_compare_and_swap(&state->moves, 0, 1))
 		return;
 	state->alone_ns += moved_ns(NOBODY_MOVES, now);
 	change_moving(1, now);
 	state->alone_ns -= moved_ns(ONE_MOVES, now);
-	state->rests = 0;
 }
 
 /* Of the call that ends, not more than it took. */

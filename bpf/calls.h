@@ -595,7 +595,7 @@ int BPF_PROG(woken, struct task_struct *task)
 {
 	struct task_state *state = state_of(task);
 
-	if (HISTORY && state && state->rests)
+	if (HISTORY && state && !state->moves)
 		rouse(state, bpf_ktime_get_ns());
 	return 0;
 }

@@ -163,8 +163,8 @@ struct task_state {
 	struct reports reports;
 	__u64 moment_ends_ns;
 	__u32 moment; /* the moment of moment_sums */
-	__u32 rests;  /* it does not move, see alone.h */
-	__u32 sleeps_long; /* ... nor did it in its last sleep */
+	__u32 moves;  /* see alone.h */
+	__u32 sleeps_long; /* ... and did in its last sleep */
 	__u32 found_to_map; /* a fault has found pages to map */
 	struct moment_sum moment_sums[PURPOSES];
 #ifdef TOP /* commits.h */
