@@ -146,6 +146,10 @@ def trace(left, number, result):
     requests(left, number, None, result["evidence"])
     for place, file in enumerate(result["files"], 1):
         compare_file(left, number, place, file)
+    for place, judged in enumerate(result["audit"], 1):
+        (unit, ours), (_, witness) = (*judged["ours"].items(), *judged["witness"].items())
+        expected = {"place": place, "unit": unit, "ours": ours, "witness": witness}
+        compare("audit", left.next("audit", number), without(judged, "ours", "witness") | expected)
     for table, key, name in (
         ("tasks", "tasks", "task"),
         ("findings", "findings", "finding"),

@@ -188,6 +188,7 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .field("blocked_s", |call| call.blocked_s)
         .shown(Group::Calls, "blocked", Time)
         .metric("trace_call_blocked_seconds", "Time blocked in calls")
+        .field("alone_s", |call| call.alone_s)
         .field("p50_s", |call| call.p50_s)
         .shown(Group::Calls, "p50", Time)
         .rank(3)

@@ -118,6 +118,24 @@ pub enum Amount {
     Seconds(f64),
 }
 
+impl Amount {
+    /// As in the result.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Count(_) => "count",
+            Self::Bytes(_) => "bytes",
+            Self::Seconds(_) => "seconds",
+        }
+    }
+
+    pub fn number(self) -> f64 {
+        match self {
+            Self::Count(number) | Self::Bytes(number) => number as f64,
+            Self::Seconds(time) => time,
+        }
+    }
+}
+
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -4,7 +4,9 @@ mod files;
 pub(super) mod requests;
 mod time;
 
-use iostrata_core::trace::{Asked, Cited, DirectoryRow, Finding, Matched, NotFound, TraceResult};
+use iostrata_core::trace::{
+    Asked, Cited, DirectoryRow, Finding, Judged, Matched, NotFound, TraceResult,
+};
 
 use super::table::Table;
 use crate::fields::trace::{call, file, run, stayed, task, timed_run};
@@ -44,6 +46,7 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
         files::residency(results),
         requests::requests(results),
         listed("tasks", "task", results, task(), |result| &result.tasks),
+        listed("audit", "place", results, audit(), |result| &result.audit),
         listed("findings", "finding", results, finding(), |result| {
             &result.findings
         }),
@@ -91,6 +94,13 @@ fn asked<'a>() -> Fields<'a, &'a Asked> {
 
 fn matched<'a>() -> Fields<'a, &'a Matched> {
     columns!(Fields::<&'a Matched>::new(); values: process; text: name by joined;)
+}
+
+fn audit<'a>() -> Fields<'a, &'a Judged> {
+    columns!(Fields::<&'a Judged>::new(); text: law; values: holds;)
+        .field("unit", |judged| judged.ours.unit())
+        .field("ours", |judged| judged.ours.number())
+        .field("witness", |judged| judged.witness.number())
 }
 
 fn finding<'a>() -> Fields<'a, &'a Finding> {
