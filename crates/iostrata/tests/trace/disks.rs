@@ -60,6 +60,8 @@ impl Disk {
             "-o",
             &saved,
         ];
+        // What made the file system on it may have left pages to write.
+        done("blockdev", &["--flushbufs", &self.node]);
         let before = self.counted();
         let output = iostrata(&options, &["sh", "-ec", script])
             .env("D", &self.node)
