@@ -87,11 +87,11 @@ fn without_a_fault_all_laws_hold() {
         return;
     };
     assert_eq!(broken(&result), []);
-    assert_eq!(result.audit.len(), 11, "{said}");
-    assert!(
-        said.contains("audit    11 of 11 judged laws hold"),
-        "{said}"
-    );
+    // What is dirty at the end is not known before Linux 6.5 (cachestat(2)).
+    let laws = result.audit.len();
+    assert!((10..=11).contains(&laws), "{said}");
+    let told = format!("audit    {laws} of {laws} judged laws hold");
+    assert!(said.contains(&told), "{said}");
 }
 
 #[test]
