@@ -27,6 +27,9 @@ pub struct Held {
     before: Mask,
 }
 
+/// While this value lives, the kernel gives no signal to this thread, save those that no thread can block.
+pub(crate) struct Blocked(Mask);
+
 /// Signals that a thread has blocked.
 #[derive(Clone, Copy)]
 pub struct Mask(libc::sigset_t);
@@ -169,6 +172,21 @@ impl Drop for Held {
     }
 }
 
+impl Blocked {
+    pub(crate) fn all() -> io::Result<Self> {
+        let mut set = empty();
+        // SAFETY: fills the whole set.
+        unsafe { libc::sigfillset(&raw mut set) };
+        block(&set).map(Self)
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        drop(self.0.take());
+    }
+}
+
 /// All of the signals.
 pub(crate) fn asking() -> libc::sigset_t {
     let mut set = empty();
@@ -197,6 +215,43 @@ pub(crate) fn block(signals: &libc::sigset_t) -> io::Result<Mask> {
     }
     // SAFETY: the call has succeeded and filled it.
     Ok(Mask(unsafe { before.assume_init() }))
+}
+
+/// A thread that sends signals to the one that made this, until it is told to end.
+#[cfg(test)]
+pub(crate) struct Storm {
+    ends: std::sync::Arc<std::sync::atomic::AtomicBool>,
+    sender: std::thread::JoinHandle<u32>,
+}
+
+#[cfg(test)]
+impl Storm {
+    pub(crate) fn begin() -> Self {
+        extern "C" fn nothing(_signal: libc::c_int) {}
+        let handler: extern "C" fn(libc::c_int) = nothing;
+        // SAFETY: the handler does nothing, and interrupted calls go on.
+        unsafe { libc::signal(libc::SIGURG, handler as *const () as libc::sighandler_t) };
+        let (process, thread) = (rustix::process::getpid(), rustix::thread::gettid());
+        let (process, thread) = (process.as_raw_pid(), thread.as_raw_pid());
+        let ends = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let is_over = ends.clone();
+        let sender = std::thread::spawn(move || {
+            let mut sent = 0;
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                // SAFETY: the thread is of this process and waits for this one.
+                unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGURG) };
+                sent += 1;
+            }
+            sent
+        });
+        Self { ends, sender }
+    }
+
+    /// Returns the number of signals sent.
+    pub(crate) fn end(self) -> u32 {
+        self.ends.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.sender.join().unwrap()
+    }
 }
 
 #[cfg(test)]

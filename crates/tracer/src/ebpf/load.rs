@@ -388,6 +388,24 @@ mod tests {
         }
     }
 
+    /// The verifier gives up when a signal is pending.
+    #[test]
+    fn signals_do_not_keep_programs_from_loading() {
+        if !rustix::process::geteuid().is_root() {
+            crate::skip::skip("loading eBPF programs needs root");
+            return;
+        }
+        let limits = Limits::default();
+        let types = types(&types::loaded(), &limits).unwrap();
+        let object = first(&types, &limits);
+        let made = maps(&limits);
+        let storm = crate::signals::Storm::begin();
+        let programs = Programs::load(&types, &limits, object, made);
+        let sent = storm.end();
+        assert_eq!(programs.map_err(|e| e.to_string()).unwrap().missing, []);
+        assert!(sent > 100, "{sent} signals");
+    }
+
     /// They were attached one after the other before several threads loaded them.
     #[test]
     fn the_order_is_that_of_the_list() {

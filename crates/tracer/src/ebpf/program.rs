@@ -6,6 +6,8 @@ use std::io;
 use std::mem::take;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use aya_obj::Function;
 use aya_obj::generated::bpf_attach_type::{
@@ -14,6 +16,7 @@ use aya_obj::generated::bpf_attach_type::{
 use aya_obj::generated::{bpf_cmd, bpf_prog_type};
 
 use super::syscall;
+use crate::signals;
 
 /// `BPF_LOG_LEVEL1` and `BPF_LOG_STATS`, `include/linux/bpf_verifier.h`.
 const LOG_LEVEL: u32 = 1 | 4;
@@ -25,8 +28,9 @@ pub(super) const NAME_BYTES: usize = 16;
 const LOG_BYTES: usize = 100 << 10;
 const MOST_LOG_BYTES: usize = 0x00ff_ffff;
 
-/// How often an interrupted verification is begun anew; libbpf's `PROG_LOAD_ATTEMPTS`.
-const ATTEMPTS: usize = 5;
+/// How often an interrupted verification is begun anew, each time after a longer pause: 190 ms in all.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Where a program is attached, by the kernel's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,22 +147,18 @@ impl Program {
         self.loaded.as_ref().map(AsFd::as_fd)
     }
 
-    /// Loads it, unless that is done. Fails with the kernel's error, and the verifier's log if it is wanted.
+    /// Loads it, unless that is done. Fails with the kernel's error, and the verifier's log if it is wanted;
+    /// also if the user has asked meanwhile to end.
     pub(super) fn load(&mut self, place: Place, wanted: Log) -> Result<(), String> {
         if self.loaded.is_some() {
             return Ok(());
         }
+        if let Some(signal) = signals::pending() {
+            return Err(format!("interrupted by signal {signal}"));
+        }
         // The verifier takes longer where it keeps a log.
         let mut log = Vec::new();
-        let mut loaded = self.load_with(place, &mut log);
-        // A signal has interrupted it (`do_check`, kernel/bpf/verifier.c).
-        for _ in 0..ATTEMPTS {
-            match &loaded {
-                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => {}
-                _ => break,
-            }
-            loaded = self.load_with(place, &mut log);
-        }
+        let mut loaded = self.load_patiently(place, &mut log);
         while let Err(error) = &loaded
             && wanted == Log::IfRefused
             && (log.is_empty() || error.raw_os_error() == Some(libc::ENOSPC))
@@ -166,7 +166,7 @@ impl Program {
         {
             let bytes = (log.len() * 10).clamp(LOG_BYTES, MOST_LOG_BYTES);
             log = vec![0; bytes];
-            loaded = self.load_with(place, &mut log);
+            loaded = self.load_patiently(place, &mut log);
         }
         self.loaded = Some(loaded.map_err(|error| {
             let end = log.iter().position(|byte| *byte == 0);
@@ -179,6 +179,19 @@ impl Program {
         drop(take(&mut function.func_info));
         drop(take(&mut function.line_info));
         Ok(())
+    }
+
+    /// The verifier gives up at a signal (`do_check`, kernel/bpf/verifier.c), and at work that another task has left
+    /// for this one. Signals are for other threads meanwhile.
+    fn load_patiently(&self, place: Place, log: &mut [u8]) -> io::Result<OwnedFd> {
+        let _left_to_others = signals::Blocked::all()?;
+        for attempt in 0..ATTEMPTS {
+            match self.load_with(place, log) {
+                Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => sleep(PAUSE * attempt),
+                other => return other,
+            }
+        }
+        self.load_with(place, log)
     }
 
     fn load_with(&self, place: Place, log: &mut [u8]) -> io::Result<OwnedFd> {

@@ -96,9 +96,11 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     // Other programs may want it.
     let mut target = attaching::target(options)?;
     let held = Held::begin().map_err(|error| itself(&error))?;
-    let watcher = choose(options)?;
-    check_filter(&watcher)?;
+    let watcher = choose(options);
+    // Loading ends early then, and its outcome says nothing.
     let held = ending::unless_arrived(held)?;
+    let watcher = watcher?;
+    check_filter(&watcher)?;
     let behind = match stand_behind(options, &watcher)? {
         Some(Side::Front(told)) => {
             // A later signal would change how the program ended.
