@@ -15,6 +15,10 @@ use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::Canvas;
 
+/// Limit for all inputs together, bytes: they are held at once, and so is what differs. Two traces
+/// with as many files as are kept apart have a little less.
+const LARGEST: u64 = 256 << 20;
+
 /// Exit code when a limit is exceeded.
 const EXCEEDED: u8 = 1;
 
@@ -24,26 +28,27 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
     let output = Named::output("--json", options.json.as_deref());
     let named = inputs.map(Named::input).chain(output);
     outputs::check(named.chain(Page::named(&options.html)))?;
-    let read = |Sides { base, new }: &Sides<&Path>| {
+    let mut left = LARGEST;
+    let mut read = |Sides { base, new }: &Sides<&Path>| {
         Ok(Sides {
-            base: read::saved(base)?,
-            new: read::saved(new)?,
+            base: read::saved_within(base, &mut left)?,
+            new: read::saved_within(new, &mut left)?,
         })
     };
     let saved = files
         .iter()
-        .map(read)
+        .map(&mut read)
         .collect::<Result<Vec<_>, Failure>>()?;
     let mut comparison = compared(&files, &saved)?;
+    drop(saved);
     refuse(options, &comparison)?;
     if let Some(limit) = options.fail_on {
         comparison.fail_on(limit);
     }
     let page = Page::open(&options.html)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let json = super::json(&comparison)?;
     let instead = page.as_ref().is_some_and(Page::is_standard_output);
-    super::deliver(destination, &json, || {
+    super::deliver(destination, &comparison, || {
         Ok(if instead {
             String::new()
         } else {

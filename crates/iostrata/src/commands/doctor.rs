@@ -8,7 +8,7 @@ use iostrata_tracer::ebpf::{EbpfObserver, Limits};
 use iostrata_tracer::machine;
 use iostrata_tracer::permission::Known;
 
-use super::{deliver, json};
+use super::deliver;
 use crate::cli::Doctor;
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
     };
     let mut result = machine::doctor(&options.path, backend, &known)?;
     result.environment.ways = seen;
-    deliver(destination, &json(&result)?, || {
+    deliver(destination, &result, || {
         Ok(terminal::doctor(&result, Canvas::Output.width()))
     })
 }

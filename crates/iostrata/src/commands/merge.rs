@@ -27,8 +27,7 @@ pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let merged = merged(options, &results)?;
     let destination = options.json.clone().map(Destination::open).transpose()?;
-    let json = super::json(&merged)?;
-    super::deliver(destination, &json, || {
+    super::deliver(destination, &merged, || {
         let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
         let screen = Screen {
             colour,

@@ -75,13 +75,13 @@ fn json(result: &impl Json) -> Result<String, Failure> {
 /// Saves a result and draws it, unless it was saved to standard output.
 fn deliver(
     destination: Option<Destination>,
-    json: &str,
+    result: &impl Json,
     draw: impl FnOnce() -> Result<String, Failure>,
 ) -> Result<(), Failure> {
     let instead = destination
         .as_ref()
         .is_some_and(Destination::is_standard_output);
-    let saved = destination.map_or(Ok(()), |destination| destination.save(json));
+    let saved = destination.map_or(Ok(()), |destination| destination.save_json(result));
     if instead {
         return saved;
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -381,4 +381,43 @@ fn markdown_is_for_reading_only() {
     assert!(outcome.stdout.starts_with("### iostrata: wall time "));
     assert!(!outcome.stdout.contains('@') && !outcome.stdout.contains("<b>"));
     assert!(!outcome.stdout.contains("\n# big"), "{}", outcome.stdout);
+}
+
+/// A stranger's results.
+#[test]
+fn texts_of_megabytes_are_held_few_times() {
+    let place = Place::new();
+    let mut trace = saved("trace.json");
+    for (name, letter) in [("base.json", "x"), ("new.json", "y")] {
+        let long = letter.repeat(24 << 20);
+        trace["command"] = json!([long]);
+        trace["files"][0]["path"] = json!(long);
+        save(&place, name, &trace);
+    }
+    for options in ["--all", "--markdown", "--html -", "--json -"] {
+        let compare = compare(&place, options, ["base.json", "new.json"]);
+        let mut limited = Command::new("sh");
+        // Kilobytes of address space; the two files have 96 MiB.
+        limited.args(["-c", "ulimit -v 550000 && exec \"$@\"", "sh"]);
+        // Each thread that allocates at the same time as another reserves addresses that it never uses.
+        limited.env("MALLOC_ARENA_MAX", "1");
+        limited.arg(compare.get_program()).args(compare.get_args());
+        let ended = limited.current_dir(place.dir()).stdout(Stdio::null());
+        let ended = Outcome::from(ended.output().unwrap());
+        assert_eq!(ended.expect(0).stderr, "", "{options}");
+    }
+}
+
+#[test]
+fn all_results_together_have_a_limit() {
+    let place = Place::new();
+    save(&place, "base.json", &saved("trace.json"));
+    let large = fs::File::create(place.path("large.json")).unwrap();
+    large.set_len(256 << 20).unwrap();
+    compared(&place, "", ["base.json", "large.json"])
+        .expect(4)
+        .says(&[
+            "cannot read ",
+            "which the limit for all results together leaves",
+        ]);
 }

@@ -12,7 +12,7 @@ use crate::compared::{
     rows, why_open,
 };
 use crate::fields::{Group, compare};
-use crate::format::{counted, milliseconds, time};
+use crate::format::{counted, in_line, milliseconds, time};
 use crate::view::table::{Cell, Column};
 use crate::view::trace::severity;
 use crate::words;
@@ -161,8 +161,8 @@ fn trace(parts: &mut Vec<String>, comparison: &Comparison, runs: &Runs, most: us
 fn times(comparison: &Comparison, runs: &Runs) -> String {
     let (names, commands) = (&comparison.names, &runs.commands);
     let commands = [
-        format!("{} ({})", commands.base, names.base),
-        format!("{} ({})", commands.new, names.new),
+        format!("{} ({})", in_line(&commands.base), names.base),
+        format!("{} ({})", in_line(&commands.new), names.new),
     ];
     let number = |head: &str, sides: Sides<f64>| {
         Column::number(head, [sides.base, sides.new].map(milliseconds))

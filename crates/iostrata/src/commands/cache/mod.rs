@@ -17,7 +17,7 @@ use iostrata_tracer::machine;
 use iostrata_tracer::page_cache::page_bytes;
 
 pub(super) use self::survey::Survey;
-use super::{deliver, json};
+use super::deliver;
 use crate::cli::{Cache, CacheAction, CacheFiles};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -51,8 +51,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
         }
     }
     let result = result(action, files, survey, &interrupt)?;
-    let text = json(&result)?;
-    deliver(destination, &text, || {
+    deliver(destination, &result, || {
         Ok(terminal::cache(
             &result,
             Canvas::Output.width(),

@@ -51,8 +51,7 @@ pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
 }
 
 fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result<(), Failure> {
-    let json = crate::commands::json(result)?;
-    crate::commands::deliver(destination, &json, || {
+    crate::commands::deliver(destination, result, || {
         let canvas = Canvas::Output;
         Ok(terminal::calibrate(result, canvas.width(), canvas.colour()))
     })

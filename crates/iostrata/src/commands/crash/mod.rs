@@ -115,11 +115,10 @@ fn deliver(
     explored: &Explored,
 ) -> Result<ExitCode, Failure> {
     let result = &explored.result;
-    let json = super::json(result)?;
     let is_page = page
         .as_ref()
         .is_some_and(|(page, _)| page.is_standard_output());
-    let delivered = super::deliver(destination, &json, || {
+    let delivered = super::deliver(destination, result, || {
         if is_page {
             return Ok(String::new());
         }

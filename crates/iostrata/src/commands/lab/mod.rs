@@ -138,9 +138,9 @@ fn finish(
     let is_kept = !options.no_save && results::keep(results::Kind::Lab, &text);
     let is_page = page.as_ref().is_some_and(Page::is_standard_output);
     let delivered = match destination {
-        Some(destination) if is_page || issue.is_standard_output() => destination.save(&text),
+        Some(destination) if is_page || issue.is_standard_output() => destination.save_json(result),
         None if is_page || issue.is_standard_output() => Ok(()),
-        destination => deliver(destination, &text, || Ok(draw(options, is_kept, result))),
+        destination => deliver(destination, result, || Ok(draw(options, is_kept, result))),
     };
     let written = issue.save(|| iostrata_report::markdown::lab(result, &[]));
     let json = options.json.as_deref();

@@ -72,15 +72,22 @@ struct Kind {
 
 /// Reads a file; `-` is standard input.
 pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
+    saved_within(path, &mut LARGEST.clone())
+}
+
+/// Reads one of several files, which together have at most so many bytes; its own are subtracted.
+pub(in crate::commands) fn saved_within(path: &Path, left: &mut u64) -> Result<Saved, Failure> {
     if let Some(log) = log(path) {
         return Ok(Saved::Log(log));
     }
+    let most = *left;
     let (name, bytes) = if path.as_os_str() == "-" {
-        ("standard input".to_owned(), contents(io::stdin().lock()))
+        let bytes = contents(io::stdin().lock(), most);
+        ("standard input".to_owned(), bytes)
     } else {
         let bytes = File::open(path).and_then(|file| {
-            check_size(file.metadata()?.len())?;
-            contents(file)
+            check_size(file.metadata()?.len(), most)?;
+            contents(file, most)
         });
         (path.display().to_string(), bytes)
     };
@@ -89,6 +96,7 @@ pub(in crate::commands) fn saved(path: &Path) -> Result<Saved, Failure> {
             "cannot read {name}: {error}; name a file saved by lab, trace, doctor, cache, crash or top"
         ))
     })?;
+    *left -= bytes.len() as u64;
     parse(&bytes).map_err(|problem| Failure::Input(format!("{name} {problem}")))
 }
 
@@ -104,25 +112,28 @@ fn log(path: &Path) -> Option<Log> {
     (magic == *MAGIC).then(|| Log::new(path, file))
 }
 
-/// All bytes, unless the beginning shows that it is not a result, or it is too large.
-fn contents(mut from: impl Read) -> io::Result<Vec<u8>> {
+/// All bytes, unless the beginning shows that it is not a result, or there are more than this.
+fn contents(mut from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.by_ref().take(BEGINNING).read_to_end(&mut bytes)?;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'{') {
-        from.take(LARGEST + 1 - BEGINNING).read_to_end(&mut bytes)?;
+        let rest = (most + 1).saturating_sub(BEGINNING);
+        from.take(rest).read_to_end(&mut bytes)?;
     }
-    check_size(bytes.len() as u64)?;
+    check_size(bytes.len() as u64, most)?;
     Ok(bytes)
 }
 
-fn check_size(size_bytes: u64) -> io::Result<()> {
-    if size_bytes > LARGEST {
-        return Err(io::Error::other(format!(
-            "it is larger than {LARGEST} bytes, the limit for a result"
-        )));
+fn check_size(size_bytes: u64, most: u64) -> io::Result<()> {
+    if size_bytes <= most {
+        return Ok(());
     }
-    Ok(())
+    Err(io::Error::other(if most == LARGEST {
+        format!("it is larger than {LARGEST} bytes, the limit for a result")
+    } else {
+        format!("it is larger than {most} bytes, which the limit for all results together leaves")
+    }))
 }
 
 /// The result, or what is wrong with the file, as the end of a sentence about it.
@@ -282,8 +293,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_result_is_not_read_to_its_end() {
-        let bytes = contents(io::repeat(0)).unwrap();
+        let bytes = contents(io::repeat(0), LARGEST).unwrap();
         assert_eq!(bytes.len() as u64, BEGINNING);
-        assert!(contents(io::repeat(b' ')).unwrap().len() as u64 <= LARGEST);
+        assert!(contents(io::repeat(b' '), LARGEST).unwrap().len() as u64 <= LARGEST);
     }
 }
