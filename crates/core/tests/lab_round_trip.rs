@@ -6,7 +6,9 @@ use iostrata_core::buffering::{
     RuntimeCall, Seen, Step, Timeline,
 };
 use iostrata_core::environment::{Backend, Device, Environment, Storage};
-use iostrata_core::evidence::{Cache, CallCount, DeviceCounts, Evidence, Faults, RequestCount};
+use iostrata_core::evidence::{
+    Cache, CallCount, DeviceCounts, DeviceRange, Evidence, Faults, RequestCount,
+};
 use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::lab::{
     Experiment, Interference, LabResult, MeasuredTarget, Method, OwnCost, Row, SCHEMA,
@@ -65,14 +67,15 @@ fn evidence() -> Evidence {
             dirtied_bytes: Some(u64::MAX),
             ..Cache::default()
         },
-        device: Some(DeviceCounts {
-            data: request,
-            flushes: 20_000,
-            ..DeviceCounts::default()
-        }),
-        device_shared: None,
-        device_after_exit: Some(DeviceCounts::default()),
-        device_after_exit_shared: None,
+        device: Some(
+            DeviceCounts {
+                data: request,
+                flushes: 20_000,
+                ..DeviceCounts::default()
+            }
+            .into(),
+        ),
+        device_after_exit: Some(DeviceRange::default()),
         faults: Faults {
             minor: Some(7),
             major: None,

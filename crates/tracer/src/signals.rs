@@ -217,7 +217,7 @@ pub(crate) fn block(signals: &libc::sigset_t) -> io::Result<Mask> {
     Ok(Mask(unsafe { before.assume_init() }))
 }
 
-/// A thread that sends signals to the one that made this, until it is told to end.
+/// A thread that sends signals to the one that started it, until [`Storm::end`].
 #[cfg(test)]
 pub(crate) struct Storm {
     ends: std::sync::Arc<std::sync::atomic::AtomicBool>,

@@ -4,7 +4,7 @@ use super::{
     AtimeResult, AtimeRow, ClockState, Loop, LoopCase, LoopRow, Mount, Moved, Operation, Reading,
     Rules, TouchCase, TouchRow, expected, expected_of_directory,
 };
-use crate::evidence::DeviceCounts;
+use crate::evidence::{DeviceCounts, DeviceRange};
 use crate::judge::fixture::{self, Made, request, row, target, timing};
 
 impl Made for TouchCase {}
@@ -73,9 +73,11 @@ pub(crate) fn looped_on(
         size_bytes: 4096,
     };
     let mut row = row(case).on(filesystem).timed(times_us);
-    let counts = |sectors: u64| DeviceCounts {
-        metadata: request(sectors.min(1), sectors * 512),
-        ..DeviceCounts::default()
+    let counts = |sectors: u64| {
+        DeviceRange::from(DeviceCounts {
+            metadata: request(sectors.min(1), sectors * 512),
+            ..DeviceCounts::default()
+        })
     };
     row.evidence.device = sectors.map(|_| counts(0));
     row.evidence.device_after_exit = sectors.map(counts);

@@ -156,8 +156,8 @@ fn sectors(evidence: &Evidence) -> Option<u64> {
         return None;
     }
     let bytes = |device: Option<&DeviceCounts>| Some(device?.writes().bytes);
-    let running = bytes(evidence.device.as_ref())?;
-    let after = bytes(evidence.device_after_exit.as_ref())?;
+    let running = bytes(evidence.exact_device())?;
+    let after = bytes(evidence.exact_device_after_exit())?;
     Some((running + after) / SECTOR_BYTES)
 }
 

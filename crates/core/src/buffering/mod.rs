@@ -196,7 +196,7 @@ impl Judged for BufferingRow {
 fn per_write(row: &Row<Case>) -> PerWrite {
     let records = row.case.count as f64;
     let evidence = &row.evidence;
-    let device = evidence.device.as_ref();
+    let device = evidence.exact_device();
     let each = |count: u64| count as f64 / records;
     let device_bytes = device.map(|d| each(d.writes().bytes));
     let writes = evidence.syscalls.as_ref().map(|calls| {
@@ -230,8 +230,7 @@ fn per_write(row: &Row<Case>) -> PerWrite {
         device_bytes,
         amplification: device_bytes.map(|bytes| bytes / row.case.size_bytes as f64),
         unpaid_bytes: evidence
-            .device_after_exit
-            .as_ref()
+            .exact_device_after_exit()
             .map(|d| each(d.writes().bytes)),
     }
 }

@@ -1,11 +1,9 @@
 //! Counts are exact, so they are equal or different.
 
-use std::iter;
-
 use serde::{Deserialize, Serialize};
 
 use super::Sides;
-use crate::evidence::{Cache, CacheCount, CallCounts, DeviceCounts, Evidence, OfCause};
+use crate::evidence::{Cache, CacheCount, CallCounts, Cause, DeviceCounts, Evidence};
 use crate::trace::{direction, is_open, is_sync};
 
 /// A count that differs.
@@ -118,7 +116,7 @@ impl Counts {
                 self.hold(Part::Cache, scale, || what.to_owned(), base, new);
             }
         }
-        if let (Some(base), Some(new)) = (&base.device, &new.device) {
+        if let (Some(base), Some(new)) = (base.exact_device(), new.exact_device()) {
             self.device(scale, base, new);
         }
     }
@@ -146,14 +144,13 @@ impl Counts {
     }
 
     fn device(&mut self, scale: Scale, base: &DeviceCounts, new: &DeviceCounts) {
-        let read: (&str, OfCause) = ("read", |device| device.reads);
-        for (cause, of) in iter::once(read).chain(DeviceCounts::WRITES) {
-            let (base, new) = (of(base), of(new));
+        for cause in Cause::ALL.into_iter().filter(|cause| cause.has_data()) {
+            let (base, new) = (base.of(cause), new.of(cause));
             for (noun, base, new) in [
                 ("requests", base.count, new.count),
                 ("bytes", base.bytes, new.bytes),
             ] {
-                let what = || format!("{cause} {noun}");
+                let what = || format!("{} {noun}", cause.singular());
                 self.hold(Part::Device, scale, what, Some(base), Some(new));
             }
         }

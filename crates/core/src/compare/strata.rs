@@ -120,6 +120,6 @@ fn of_calls(run: &TraceResult, bytes: u64) -> Option<Bounds> {
 }
 
 fn device(run: &TraceResult, of: impl Fn(&DeviceCounts) -> u64) -> Option<Bounds> {
-    let range: DeviceRange = run.evidence.device_range()?;
+    let range: DeviceRange = run.evidence.device?;
     Some(Bounds::from(range.of(of)))
 }

@@ -285,10 +285,10 @@ fn pair(key: (&str, Option<&str>), base: &Path<'_>, new: &Path<'_>) -> Files {
     let mut counts = Counts::default();
     counts.calls(Scale::RUN, &base.calls(), &new.calls());
     let both = |of: fn(&FileRow) -> Option<u64>| (base.sum(of), new.sum(of));
-    let (ours, theirs) = both(|row| Some(row.evidence.device.as_ref()?.reads.bytes));
+    let (ours, theirs) = both(|row| Some(row.evidence.exact_device()?.reads.bytes));
     let what = || "device bytes read".to_owned();
     counts.hold(Part::Device, Scale::RUN, what, ours, theirs);
-    let (ours, theirs) = both(|row| Some(row.evidence.device.as_ref()?.writes().bytes));
+    let (ours, theirs) = both(|row| Some(row.evidence.exact_device()?.writes().bytes));
     let what = || "device bytes written".to_owned();
     counts.hold(Part::Device, Scale::RUN, what, ours, theirs);
     let (ours, theirs) = both(|row| row.dirty_at_exit_bytes);

@@ -55,8 +55,8 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
     let sum = |pick: fn(&crate::evidence::CallCount) -> u64| {
         calls.map(|calls| calls.values().map(pick).sum())
     };
-    let device = evidence.device.as_ref();
-    let after = evidence.device_after_exit.as_ref();
+    let device = evidence.exact_device();
+    let after = evidence.exact_device_after_exit();
     let data_bytes = device
         .zip(after)
         .map(|(running, after)| running.data.bytes + after.data.bytes);

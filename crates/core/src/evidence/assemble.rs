@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    BlockRow, Cache, CallCounts, Cause, DeviceCounts, Evidence, Faults, Phase, RawEvidence,
-    RequestCount,
-};
+use super::{Cache, CallCounts, DeviceCounts, DeviceRange, Evidence, Faults, Phase, RawEvidence};
 use crate::gap::Gap;
 use crate::op::FileId;
 use crate::trace::direction;
@@ -42,9 +39,7 @@ pub fn assemble(raw: &RawEvidence, charge: &Charge) -> Evidence {
         syscalls: raw.syscalls.as_ref().map(|_| calls(raw, charge)),
         cache: cache(raw, charge),
         device: device(raw, charge, Phase::Running),
-        device_shared: None,
         device_after_exit: device(raw, charge, Phase::AfterExit),
-        device_after_exit_shared: None,
         faults: Faults {
             minor: raw.totals.map(|t| t.minor_faults),
             major: raw.totals.map(|t| t.major_faults),
@@ -119,7 +114,7 @@ fn cache(raw: &RawEvidence, charge: &Charge) -> Cache {
     }
 }
 
-fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCounts> {
+fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceRange> {
     let mut counts = DeviceCounts::default();
     let rows = raw.block.as_ref()?.iter().filter(|row| {
         row.phase == phase
@@ -127,44 +122,9 @@ fn device(raw: &RawEvidence, charge: &Charge, phase: Phase) -> Option<DeviceCoun
             && row.file.is_none_or(|file| charge.covers(file))
     });
     for row in rows {
-        add(&mut counts, row);
+        counts.add_row(row);
     }
-    Some(counts)
-}
-
-/// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Claim {
-    /// All: no other program used the disk.
-    All,
-    /// Some; the number is unknown.
-    Some,
-    /// None: the run left no work for the submitters.
-    None,
-}
-
-/// Adds a row to the counts of its cause.
-pub(crate) fn add(counts: &mut DeviceCounts, row: &BlockRow) {
-    let into: &mut RequestCount = match row.cause {
-        Cause::Read => &mut counts.reads,
-        Cause::Data => &mut counts.data,
-        Cause::Journal => &mut counts.journal,
-        Cause::Commit => &mut counts.commit,
-        Cause::Metadata => &mut counts.metadata,
-        Cause::Unknown => &mut counts.unknown,
-        Cause::Flush => {
-            counts.flushes = counts.flushes.saturating_add(row.count);
-            counts.flush_time_s += seconds(row.time_ns);
-            return;
-        }
-        Cause::Discard => {
-            counts.discards = counts.discards.saturating_add(row.count);
-            return;
-        }
-    };
-    into.count = into.count.saturating_add(row.count);
-    into.bytes = into.bytes.saturating_add(row.bytes);
-    into.time_s += seconds(row.time_ns);
+    Some(counts.into())
 }
 
 /// Requests on the case's disks for other files: work of others that may have disturbed it.
@@ -194,7 +154,7 @@ fn seconds(ns: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{CacheRow, Losses, Pages, Submitter, SyscallRow};
+    use crate::evidence::{BlockRow, CacheRow, Cause, Losses, Pages, Submitter, SyscallRow};
     use crate::gap::{Countable, Missing};
 
     const FILE: FileId = FileId {
@@ -289,7 +249,8 @@ mod tests {
             ]),
             ..RawEvidence::default()
         };
-        let device = assemble(&raw, &charge()).device.unwrap();
+        let evidence = assemble(&raw, &charge());
+        let device = evidence.exact_device().unwrap();
         assert_eq!(
             (device.data.count, device.commit.count, device.flushes),
             (2, 1, 2)

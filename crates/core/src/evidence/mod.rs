@@ -3,39 +3,39 @@
 //! An unavailable value is `None`/`null` and named in [`Evidence::missing`]; it is never 0.
 
 mod assemble;
-mod range;
+mod cause;
+mod device;
 mod raw;
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
 use crate::gap::Gap;
-pub(crate) use assemble::add;
-pub use assemble::{Charge, Claim, assemble, foreign_requests};
-pub use range::DeviceRange;
+pub use assemble::{Charge, assemble, foreign_requests};
+pub use cause::Cause;
+pub use device::{Claim, DeviceCounts, DeviceRange, RequestCount};
 pub use raw::{
-    BlockRow, CacheRow, Cause, Life, Losses, Pages, Phase, RawEvidence, Sharing, Submitter, Summed,
+    BlockRow, CacheRow, Life, Losses, Pages, Phase, RawEvidence, Sharing, Submitter, Summed,
     SyscallRow, Totals,
 };
 
 /// The kernel's work for one case, stratum by stratum.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-#[serde(try_from = "range::Stored", into = "range::Stored")]
 pub struct Evidence {
-    /// System calls by name; `None` when calls were not observed.
+    /// System calls by name; `null` when calls were not observed.
+    #[serde(with = "calls")]
+    #[cfg_attr(
+        test,
+        schemars(with = "Option<std::collections::BTreeMap<String, CallCount>>")
+    )]
     pub syscalls: Option<CallCounts>,
     pub cache: Cache,
-    /// Device requests by cause while the program ran; `None` when not observed, and when some may
-    /// belong to other programs.
-    pub device: Option<DeviceCounts>,
-    /// The same when some may belong to other programs. Stored in `device`.
-    pub device_shared: Option<Box<DeviceRange>>,
-    /// Device requests for the same files after the program had ended, until write-back had
-    /// settled: work that the program left behind.
-    pub device_after_exit: Option<DeviceCounts>,
-    /// The same when some may belong to other programs. Stored in `device_after_exit`.
-    pub device_after_exit_shared: Option<Box<DeviceRange>>,
+    /// Requests while the program ran; `null` when not observed.
+    pub device: Option<DeviceRange>,
+    /// Requests for the same files after the program had ended, until write-back had settled: work
+    /// that the program left behind.
+    pub device_after_exit: Option<DeviceRange>,
     pub faults: Faults,
     /// Time the program's threads ran on a CPU, seconds.
     pub on_cpu_s: Option<f64>,
@@ -43,20 +43,45 @@ pub struct Evidence {
     pub blocked_s: Option<f64>,
     /// Lost events; the figures above may be too low by this many.
     pub lost_events: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Gap>,
 }
 
 impl Evidence {
-    /// The device requests, exact or as a range; `None` when they were not observed.
-    pub fn device_range(&self) -> Option<DeviceRange> {
-        let exact = self.device.map(DeviceRange::exactly);
-        exact.or(self.device_shared.as_deref().copied())
+    /// The device requests, if all figures are exact.
+    pub fn exact_device(&self) -> Option<&DeviceCounts> {
+        self.device.as_ref()?.all_exact()
     }
 
-    /// As [`Self::device_range`], after the program had ended.
-    pub fn device_after_exit_range(&self) -> Option<DeviceRange> {
-        let exact = self.device_after_exit.map(DeviceRange::exactly);
-        exact.or(self.device_after_exit_shared.as_deref().copied())
+    /// As [`Self::exact_device`], after the program had ended.
+    pub fn exact_device_after_exit(&self) -> Option<&DeviceCounts> {
+        self.device_after_exit.as_ref()?.all_exact()
+    }
+}
+
+/// A `LiteMap` without entries would become a list.
+mod calls {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{CallCount, CallCounts};
+
+    pub(super) fn serialize<S: Serializer>(
+        calls: &Option<CallCounts>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match calls {
+            Some(calls) => to.collect_map(calls),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<CallCounts>, D::Error> {
+        let calls = Option::<BTreeMap<String, CallCount>>::deserialize(from)?;
+        Ok(calls.map(|calls| calls.into_iter().collect()))
     }
 }
 
@@ -155,123 +180,6 @@ impl Cache {
             dirtied_bytes: both(|cache| cache.dirtied_bytes),
             resident_before_bytes: both(|cache| cache.resident_before_bytes),
             resident_after_bytes: both(|cache| cache.resident_after_bytes),
-        }
-    }
-}
-
-/// Block requests of one cause.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct RequestCount {
-    /// Requests issued to the device.
-    pub count: u64,
-    pub bytes: u64,
-    /// Sum of the times from issue to completion, seconds.
-    pub time_s: f64,
-}
-
-impl RequestCount {
-    /// Sum of both.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            count: self.count.saturating_add(other.count),
-            bytes: self.bytes.saturating_add(other.bytes),
-            time_s: self.time_s + other.time_s,
-        }
-    }
-}
-
-/// Block requests by cause. `reads` are reads of any cause; all others write.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct DeviceCounts {
-    /// Reads, of any cause.
-    pub reads: RequestCount,
-    /// File contents.
-    pub data: RequestCount,
-    /// Journal or log blocks.
-    pub journal: RequestCount,
-    /// Commit blocks: the write that makes a journal transaction or a tree valid.
-    pub commit: RequestCount,
-    /// File-system metadata written in place.
-    pub metadata: RequestCount,
-    /// Writes of unknown cause.
-    pub unknown: RequestCount,
-    /// Cache flushes requested from the device.
-    pub flushes: u64,
-    /// Time from issue to completion of the flushes, seconds.
-    pub flush_time_s: f64,
-    /// Discard and write-zeroes requests.
-    pub discards: u64,
-}
-
-/// Requests without data of one kind.
-pub struct WithoutData {
-    pub one: &'static str,
-    pub several: &'static str,
-    pub count: fn(&DeviceCounts) -> u64,
-    /// Total time from issue to completion, seconds, where measured.
-    pub time_s: Option<fn(&DeviceCounts) -> f64>,
-}
-
-pub type OfCause = fn(&DeviceCounts) -> RequestCount;
-
-impl DeviceCounts {
-    pub const WRITES: [(&'static str, OfCause); 5] = [
-        ("data", |device| device.data),
-        ("journal", |device| device.journal),
-        ("commit", |device| device.commit),
-        ("metadata", |device| device.metadata),
-        ("unknown", |device| device.unknown),
-    ];
-
-    pub const WITHOUT_DATA: [WithoutData; 2] = [
-        WithoutData {
-            one: "flush",
-            several: "flushes",
-            count: |device| device.flushes,
-            time_s: Some(|device| device.flush_time_s),
-        },
-        WithoutData {
-            one: "discard",
-            several: "discards",
-            count: |device| device.discards,
-            time_s: None,
-        },
-    ];
-
-    /// Requests with data.
-    pub fn by_cause(&self) -> [(Cause, RequestCount); 6] {
-        [
-            (Cause::Read, self.reads),
-            (Cause::Data, self.data),
-            (Cause::Journal, self.journal),
-            (Cause::Commit, self.commit),
-            (Cause::Metadata, self.metadata),
-            (Cause::Unknown, self.unknown),
-        ]
-    }
-
-    /// Writes of every cause.
-    pub fn writes(&self) -> RequestCount {
-        let causes = Self::WRITES.iter().map(|(_, of)| of(self));
-        causes.fold(RequestCount::default(), RequestCount::plus)
-    }
-
-    /// Sum of both.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            reads: self.reads.plus(other.reads),
-            data: self.data.plus(other.data),
-            journal: self.journal.plus(other.journal),
-            commit: self.commit.plus(other.commit),
-            metadata: self.metadata.plus(other.metadata),
-            unknown: self.unknown.plus(other.unknown),
-            flushes: self.flushes.saturating_add(other.flushes),
-            flush_time_s: self.flush_time_s + other.flush_time_s,
-            discards: self.discards.saturating_add(other.discards),
         }
     }
 }

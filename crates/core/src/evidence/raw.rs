@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
-
+use super::Cause;
 use crate::gap::{Countable, Gap, Reason};
 use crate::op::FileId;
 use crate::trace::Shape;
@@ -15,30 +14,6 @@ pub enum Phase {
     Running,
     /// After its end, while write-back settled.
     AfterExit,
-}
-
-/// The cause of a block request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Cause {
-    /// Any read.
-    #[serde(rename = "reads")]
-    Read,
-    /// File contents.
-    Data,
-    /// Journal or log blocks.
-    Journal,
-    /// The block that makes a transaction valid.
-    Commit,
-    /// Metadata in place.
-    Metadata,
-    /// A cache flush without data.
-    Flush,
-    /// Discard, secure erase or write-zeroes.
-    Discard,
-    /// A write of unknown cause.
-    Unknown,
 }
 
 /// One system call on one file, aggregated over the tree.

@@ -88,14 +88,14 @@ impl<C: Made> Row<C> {
     /// Data, journal, commit and metadata writes of 4096 bytes, and flushes, for one of
     /// [`Made::units`].
     pub(crate) fn asking(mut self, each: [u64; 5]) -> Self {
-        self.evidence.device = Some(self.counts(each));
+        self.evidence.device = Some(self.counts(each).into());
         self.evidence.missing.clear();
         self
     }
 
     /// The same after the program's end.
     pub(crate) fn after_exit(mut self, each: [u64; 5]) -> Self {
-        self.evidence.device_after_exit = Some(self.counts(each));
+        self.evidence.device_after_exit = Some(self.counts(each).into());
         self
     }
 
@@ -112,9 +112,11 @@ impl<C: Made> Row<C> {
         }
     }
 
-    /// The counts of [`Self::asking`].
-    pub(crate) fn device(&mut self) -> &mut DeviceCounts {
-        self.evidence.device.as_mut().unwrap()
+    /// Changes the counts of [`Self::asking`].
+    pub(crate) fn change_device(&mut self, change: impl FnOnce(&mut DeviceCounts)) {
+        let mut counts = *self.evidence.exact_device().unwrap();
+        change(&mut counts);
+        self.evidence.device = Some(counts.into());
     }
 
     pub(crate) fn losing(mut self, events: u64) -> Self {

@@ -302,7 +302,7 @@ impl<'a, R: Judged> Numbered<'a, R> {
         if let Some(why) = self.row.disturbed() {
             return Err(Missing::Evidence(format!("{why} (row {})", self.number)));
         }
-        self.evidence().device.as_ref().ok_or_else(|| self.unseen())
+        self.evidence().exact_device().ok_or_else(|| self.unseen())
     }
 
     /// The same per [`Judged::UNIT`], by cause.

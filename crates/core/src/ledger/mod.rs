@@ -9,7 +9,7 @@ mod written;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::evidence::{
-    BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, Submitter, add,
+    BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, Submitter,
 };
 use crate::op::FileId;
 use crate::trace::{Direction, direction};
@@ -64,7 +64,7 @@ impl Ledger {
                 }
                 (Some(file), Owner::Pages) => {
                     let back = back.entry((file, row.phase)).or_default();
-                    add(&mut back.counts, row);
+                    back.counts.add_row(row);
                     back.disks.insert(row.disk);
                 }
                 (Some(file), Owner::Unknown) if used.contains(&file) => {

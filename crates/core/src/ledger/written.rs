@@ -67,7 +67,7 @@ impl Written {
     pub(super) fn of_written_back(&self, all: DeviceCounts) -> DeviceRange {
         let (least, most) = self.bounds(all.data.bytes);
         if least == all.data.bytes {
-            return DeviceRange::exactly(all);
+            return DeviceRange::from(all);
         }
         let of = |data| DeviceCounts {
             data,

@@ -104,7 +104,7 @@ impl PageCacheRow {
     /// Bytes of storage requests that read during the row's run: those of the
     /// observed run, or else those that `/proc/PID/io` charged to the timing runs.
     pub fn device_read_bytes(&self) -> Option<u64> {
-        let observed = self.row.evidence.device.as_ref();
+        let observed = self.row.evidence.exact_device();
         observed
             .map(|device| device.reads.bytes)
             .or(self.storage_read_bytes)

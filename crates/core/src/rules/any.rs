@@ -159,11 +159,14 @@ fn any_file() -> impl Strategy<Value = FileRow> {
                     bytes: missed,
                     time_s: 0.1,
                 };
-                row.evidence.device = Some(DeviceCounts {
-                    reads,
-                    data: reads,
-                    ..DeviceCounts::default()
-                });
+                row.evidence.device = Some(
+                    DeviceCounts {
+                        reads,
+                        data: reads,
+                        ..DeviceCounts::default()
+                    }
+                    .into(),
+                );
             }
             row
         },

@@ -76,10 +76,13 @@ fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
 /// How long the calls waited for the device. A thread may stay on its CPU meanwhile: that of a
 /// virtual machine may answer before the submitting call returns.
 fn waited_s(file: &FileRow, sum: &Sum, verb: &str) -> Option<f64> {
-    let requests = file.evidence.device.map_or(0.0, |device| match verb {
-        "read" => device.reads.time_s,
-        _ => device.data.time_s,
-    });
+    let requests = file
+        .evidence
+        .exact_device()
+        .map_or(0.0, |device| match verb {
+            "read" => device.reads.time_s,
+            _ => device.data.time_s,
+        });
     Some(sum.blocked_s?.max(requests.min(sum.time_s)))
 }
 

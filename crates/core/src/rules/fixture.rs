@@ -222,12 +222,13 @@ pub(super) fn cached(mut file: FileRow, asked: u64, missed: u64, ahead: u64) -> 
 
 /// The file with device requests that read for it.
 pub(super) fn read_by_device(mut file: FileRow, count: u64, bytes: u64, time_s: f64) -> FileRow {
-    let device = file.evidence.device.get_or_insert_default();
+    let mut device = file.evidence.exact_device().copied().unwrap_or_default();
     device.reads = RequestCount {
         count,
         bytes,
         time_s,
     };
+    file.evidence.device = Some(device.into());
     file
 }
 

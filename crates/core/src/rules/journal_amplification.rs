@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
 const LEAST_TIMES: u64 = 2;
 
 fn look(run: &TraceResult) -> Option<Found> {
-    let device = run.evidence.device?;
+    let device = run.evidence.exact_device()?;
     let journal = RequestCount {
         count: device.journal.count + device.commit.count,
         bytes: device.journal.bytes + device.commit.bytes,
@@ -84,14 +84,17 @@ mod tests {
 
     fn with_journal(data: u64, journal: u64, commit: u64) -> TraceResult {
         let mut run = run(vec![changed("/data/log", synced(100, 100, 0.5))]);
-        run.evidence.device = Some(DeviceCounts {
-            data: of(data, 0.1),
-            journal: of(journal, 0.15),
-            commit: of(commit, 0.05),
-            flushes: 200,
-            flush_time_s: 0.2,
-            ..DeviceCounts::default()
-        });
+        run.evidence.device = Some(
+            DeviceCounts {
+                data: of(data, 0.1),
+                journal: of(journal, 0.15),
+                commit: of(commit, 0.05),
+                flushes: 200,
+                flush_time_s: 0.2,
+                ..DeviceCounts::default()
+            }
+            .into(),
+        );
         run
     }
 

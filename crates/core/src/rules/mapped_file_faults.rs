@@ -35,7 +35,7 @@ fn faulted(_: &TraceResult, file: &FileRow) -> Option<Found> {
         return None;
     }
     // Each fault waits for its own request, not for read-ahead.
-    let reads = file.evidence.device?.reads;
+    let reads = file.evidence.exact_device()?.reads;
     let share = (missed as f64 / reads.count.max(1) as f64).min(1.0);
     let cost_s = reads.time_s * share;
     let what = format!(

@@ -37,7 +37,7 @@ pub(super) fn wasted_pages(file: &FileRow) -> Option<u64> {
 fn wasted(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let wasted = wasted_pages(file)?;
     let filled = filled_pages(file)?;
-    let reads = file.evidence.device?.reads;
+    let reads = file.evidence.exact_device()?.reads;
     let cost_s = reads.time_s * wasted as f64 / filled as f64;
     Some(Found {
         title: format!("{} read ahead and never used", short(wasted * PAGE_BYTES)),

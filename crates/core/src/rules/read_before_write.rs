@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
 const LEAST_REQUESTS: u64 = 100;
 
 fn parts(_: &TraceResult, file: &FileRow) -> Option<Found> {
-    let device = file.evidence.device?;
+    let device = file.evidence.exact_device()?;
     let writes = Sum::of(file, WRITES);
     if !is_on_disk(file)
         // Any read brings pages in, including read-ahead and faults; pages that a write brings in

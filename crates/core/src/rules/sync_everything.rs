@@ -45,7 +45,7 @@ fn look(run: &TraceResult) -> Option<Found> {
 /// Metadata and flushes have no owner: one of each counts for each write.
 fn own_s(run: &TraceResult) -> Option<f64> {
     // Everything that may be its own: the rest is the minimum cost of others.
-    let device = run.evidence.device_range()?.at_most;
+    let device = run.evidence.device?.at_most;
     let histories = run.files.iter().filter_map(|file| file.history.as_deref());
     let writes: u64 = histories.map(|history| history.writes).sum();
     let share = |count: u64, time_s: f64| time_s * writes.min(count) as f64 / count.max(1) as f64;
@@ -81,21 +81,24 @@ mod tests {
         };
         let mut run = run(vec![changed("/data/x", history)]);
         run.syscalls = vec![call("sync", 10, 0, time_s), call("fsync", 1, 0, 1.0)];
-        run.evidence.device = Some(DeviceCounts {
-            data: RequestCount {
-                count: 2,
-                bytes: 8192,
-                time_s: 0.01,
-            },
-            metadata: RequestCount {
-                count: 100,
-                bytes: 409_600,
-                time_s: 0.1,
-            },
-            flushes: 10,
-            flush_time_s: 0.05,
-            ..DeviceCounts::default()
-        });
+        run.evidence.device = Some(
+            DeviceCounts {
+                data: RequestCount {
+                    count: 2,
+                    bytes: 8192,
+                    time_s: 0.01,
+                },
+                metadata: RequestCount {
+                    count: 100,
+                    bytes: 409_600,
+                    time_s: 0.1,
+                },
+                flushes: 10,
+                flush_time_s: 0.05,
+                ..DeviceCounts::default()
+            }
+            .into(),
+        );
         run
     }
 

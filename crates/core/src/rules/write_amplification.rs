@@ -67,10 +67,10 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
 }
 
 fn on_device(file: &FileRow) -> Option<Cited> {
-    let running = file.evidence.device?.data;
+    let running = file.evidence.exact_device()?.data;
     let after = file
         .evidence
-        .device_after_exit
+        .exact_device_after_exit()
         .map_or(0, |it| it.data.bytes);
     Some(said(format!(
         "the device wrote {} for it while the program ran and {} afterwards",
@@ -83,7 +83,7 @@ fn on_device(file: &FileRow) -> Option<Cited> {
 mod tests {
     use super::super::fixture::{file, run, scattered, the_only, with_calls};
     use super::*;
-    use crate::evidence::DeviceCounts;
+    use crate::evidence::DeviceRange;
     use crate::trace::{FileHistory, Happened};
 
     fn scattered_bytes(dirtied_bytes: u64) -> FileRow {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_byte_in_each_page_dirties_them_all() {
         let mut sparse = scattered_bytes(40_960_000);
-        sparse.evidence.device = Some(DeviceCounts::default());
+        sparse.evidence.device = Some(DeviceRange::default());
         let draft = the_only(RULE.look(&run(vec![sparse])));
         assert_eq!(
             draft.finding.title,

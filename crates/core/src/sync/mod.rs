@@ -153,7 +153,7 @@ pub struct PerSync {
 
 impl PerSync {
     fn of(row: &Row<Case>, syncs: u64) -> Self {
-        let Some(device) = row.evidence.device.as_ref().filter(|_| syncs > 0) else {
+        let Some(device) = row.evidence.exact_device().filter(|_| syncs > 0) else {
             return Self::default();
         };
         let each = |count: u64| Some(count as f64 / syncs as f64);

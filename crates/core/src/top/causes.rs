@@ -86,23 +86,11 @@ causes! {
     Discard discards: "Discard, secure erase or write-zeroes.";
 }
 
-/// In the order in which they are shown.
-pub const CAUSES: [Cause; 8] = [
-    Cause::Read,
-    Cause::Data,
-    Cause::Journal,
-    Cause::Commit,
-    Cause::Metadata,
-    Cause::Flush,
-    Cause::Discard,
-    Cause::Unknown,
-];
-
 impl Causes {
     /// Those of all causes.
     pub fn sum(&self) -> RequestFigures {
         let mut sum = RequestFigures::default();
-        for cause in CAUSES {
+        for cause in Cause::ALL {
             sum += self.of(cause);
         }
         sum
@@ -111,7 +99,7 @@ impl Causes {
 
 impl AddAssign for Causes {
     fn add_assign(&mut self, more: Self) {
-        for cause in CAUSES {
+        for cause in Cause::ALL {
             self.add(cause, more.of(cause));
         }
     }

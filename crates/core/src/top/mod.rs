@@ -22,7 +22,7 @@ use crate::environment::{Backend, Way};
 use crate::gap::Gap;
 
 pub use assemble::assemble;
-pub use causes::{CAUSES, Causes, Latencies, Latency, Requests};
+pub use causes::{Causes, Latencies, Latency, Requests};
 pub use commits::{Awaited, CommitPart, CommitWait, Commits, Part, Transaction};
 pub use container::{container_id, container_of};
 pub use counted::{

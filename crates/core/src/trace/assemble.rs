@@ -193,12 +193,8 @@ pub(super) fn requests_of(
     evidence: &mut Evidence,
     requests: impl Fn(Phase) -> Option<DeviceRange>,
 ) {
-    let split = |phase| requests(phase).map_or((None, None), DeviceRange::split);
-    (evidence.device, evidence.device_shared) = split(Phase::Running);
-    (
-        evidence.device_after_exit,
-        evidence.device_after_exit_shared,
-    ) = split(Phase::AfterExit);
+    evidence.device = requests(Phase::Running);
+    evidence.device_after_exit = requests(Phase::AfterExit);
 }
 
 /// Requests for other programs' files on the same disks. Requests for a loop device's image on the
@@ -295,7 +291,7 @@ fn call_row_of(
 
 fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, AtExit>) -> Descent {
     let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
-    let range = whole.device_range();
+    let range = whole.device;
     let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
     let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     Descent {

@@ -418,7 +418,7 @@ impl TraceResult {
     /// earlier bytes of others, unrelated to its own.
     pub fn amplification(&self) -> Option<f64> {
         let bytes = &self.bytes;
-        let device = self.evidence.device?;
+        let device = self.evidence.exact_device()?;
         let (written, dirtied) = (bytes.written_bytes, bytes.dirtied_bytes?);
         let dirty = bytes.dirty_at_exit_bytes?;
         let left = dirtied.saturating_sub(dirty);
@@ -443,7 +443,7 @@ impl TraceResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{DeviceCounts, DeviceRange, RequestCount};
+    use crate::evidence::{DeviceCounts, RequestCount};
 
     /// 1,000 bytes written by calls, one page, and a journal of two.
     fn synced() -> TraceResult {
@@ -453,11 +453,14 @@ mod tests {
             time_s: 0.0,
         };
         let mut run = fixture::result();
-        run.evidence.device = Some(DeviceCounts {
-            data: request(1, 4096),
-            journal: request(1, 8192),
-            ..DeviceCounts::default()
-        });
+        run.evidence.device = Some(
+            DeviceCounts {
+                data: request(1, 4096),
+                journal: request(1, 8192),
+                ..DeviceCounts::default()
+            }
+            .into(),
+        );
         run.bytes = Descent {
             written_bytes: 1000,
             dirtied_bytes: Some(4096),
@@ -476,15 +479,13 @@ mod tests {
     #[test]
     fn bytes_of_others_are_no_amplification() {
         let mut shared = synced();
-        let device = shared.evidence.device.take().unwrap();
-        shared.evidence.device_shared = Some(Box::new(DeviceRange {
-            at_least: DeviceCounts::default(),
-            at_most: device,
-        }));
+        let device = shared.evidence.device.as_mut().unwrap();
+        device.at_least = DeviceCounts::default();
         assert_eq!(shared.amplification(), None, "a range");
         let mut earlier = synced();
         if let Some(device) = &mut earlier.evidence.device {
-            device.data.bytes = 1_321_000;
+            device.at_least.data.bytes = 1_321_000;
+            device.at_most.data.bytes = 1_321_000;
         }
         earlier.bytes.device_written_bytes = Some(1_321_000);
         assert_eq!(earlier.amplification(), None, "more than it made dirty");
@@ -497,7 +498,8 @@ mod tests {
         assert_eq!(unpaid.amplification(), None);
         let mut removed = synced();
         if let Some(device) = &mut removed.evidence.device {
-            device.data = RequestCount::default();
+            device.at_least.data = RequestCount::default();
+            device.at_most.data = RequestCount::default();
         }
         assert_eq!(removed.amplification(), None, "metadata alone");
     }

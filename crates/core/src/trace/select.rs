@@ -66,7 +66,7 @@ impl Sort {
 
     fn of_file(self, file: &FileRow) -> Option<f64> {
         let calls = || file.calls.iter().map(|call| &call.row);
-        let device = || file.evidence.device.as_ref();
+        let device = || file.evidence.exact_device();
         Some(match self {
             Self::Time => file.time_s(),
             Self::Count => calls().map(|call| call.count as f64).sum(),

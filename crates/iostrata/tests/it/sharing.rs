@@ -101,7 +101,7 @@ fn appended(place: &Place, name: &str, options: &str) -> (Outcome, TraceResult) 
 /// Repeats a run that another test's sync(2) disturbed: others then made requests on this disk.
 fn alone(run: impl FnMut(u32) -> (Outcome, TraceResult)) -> (Outcome, TraceResult) {
     let mut runs = (0..5).map(run);
-    let exact = runs.find(|(_, result)| result.evidence.device.is_some());
+    let exact = runs.find(|(_, result)| result.evidence.exact_device().is_some());
     exact.expect("others use the disk in each of five runs")
 }
 
@@ -126,7 +126,7 @@ fn an_image_of_its_own_is_counted_exactly_and_once() {
             ran
         });
         outcome.expect(0);
-        let device = result.evidence.device.expect("exact");
+        let device = result.evidence.exact_device().expect("exact");
         assert_eq!(device.flushes, passed, "not those of the disk below too");
         assert!((390..=410).contains(&passed), "{passed}");
         assert!((200..=220).contains(&device.data.count), "{device:?}");
@@ -149,20 +149,20 @@ fn on_an_image_that_another_uses_too_it_is_a_range() {
         mount_image(&place);
         appended(&place, "warm", "");
         let (_, quiet) = alone(|number| appended(&place, &format!("quiet-{number}"), ""));
-        let truth = quiet.evidence.device.expect("exact");
+        let truth = quiet.evidence.exact_device().expect("exact");
         let busy = Busy::begin(&busy, &place.dir());
         let (outcome, shared) = appended(&place, "log", "--budget flushes<=1");
         busy.end();
         outcome
             .expect(125)
             .says(&["flushes <= 1", "those of others on the same disk"]);
-        assert_eq!(shared.evidence.device, None, "not included here");
-        let range = shared.evidence.device_shared.clone().unwrap();
+        assert_eq!(shared.evidence.exact_device(), None, "not included here");
+        let range = shared.evidence.device.unwrap();
         let within = |figure: fn(&DeviceCounts) -> u64| {
             let (least, most) = range.of(figure);
             // One commit may serve both.
-            assert!(least <= figure(&truth), "{least} of {truth:?}");
-            assert!(most * 10 >= figure(&truth) * 9, "{most} of {truth:?}");
+            assert!(least <= figure(truth), "{least} of {truth:?}");
+            assert!(most * 10 >= figure(truth) * 9, "{most} of {truth:?}");
         };
         within(|device| device.flushes);
         within(|device| device.commit.count);

@@ -21,7 +21,7 @@ fn appends_with_fsync() {
         (0, 0)
     );
     // One each; the kernel's own write-back may come between a write and its sync.
-    let data = log.evidence.device.unwrap().data.count;
+    let data = log.evidence.exact_device().unwrap().data.count;
     assert!((200..=205).contains(&data), "{data}");
     assert_eq!(log.dirty_at_exit_bytes, Some(0));
     std::fs::remove_file(dir.path().join("log")).unwrap();

@@ -38,7 +38,7 @@ fn cold_runs_read_from_the_device() {
         "{after:?}"
     );
     let input = file(&result, "input");
-    let device = input.evidence.device.as_ref().unwrap();
+    let device = input.evidence.exact_device().unwrap();
     assert!(device.reads.bytes >= 4 << 20, "{device:?}");
     let cache = &input.evidence.cache;
     let (missed, prefetched) = (cache.missed_pages.unwrap(), cache.prefetched_pages.unwrap());
@@ -62,7 +62,7 @@ fn cold_runs_read_from_the_device() {
     // Without it, the same program finds the file where it was.
     warm(dir.path());
     let (_, result) = traced(dir.path(), &["--runs", "1"], RESIDENT);
-    let device = file(&result, "input").evidence.device.unwrap();
+    let device = file(&result, "input").evidence.exact_device().unwrap();
     assert_eq!(device.reads.bytes, 0);
 }
 

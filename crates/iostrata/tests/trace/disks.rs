@@ -83,7 +83,7 @@ impl Drop for Disk {
 }
 
 fn range(result: &TraceResult) -> DeviceRange {
-    result.evidence.device_range().unwrap()
+    result.evidence.device.unwrap()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn used_as_a_device() {
 fn assert_written(result: &TraceResult, written: u64) {
     let data = |range: DeviceRange| range.exact(|device| device.data.bytes);
     assert_eq!(data(range(result)), Some(WRITTEN));
-    let row = file(result, "F").evidence.device_range().unwrap();
+    let row = file(result, "F").evidence.device.unwrap();
     assert_eq!(data(row), Some(WRITTEN));
     assert!(written >= WRITTEN);
     let (least, most) = range(result).of(|device| device.writes().bytes);
@@ -190,8 +190,8 @@ fn nothing_is_known_of(at_the_end: &str) {
         done("losetup", &["-d", left]);
     }
     fs::remove_file(image).unwrap();
-    assert_eq!(result.evidence.device_range(), None);
-    assert_eq!(file(&result, "F").evidence.device_range(), None);
+    assert_eq!(result.evidence.device, None);
+    assert_eq!(file(&result, "F").evidence.device, None);
     let is_said = |gap: &Gap| gap.why == Reason::ServedUnseen;
     assert!(result.missing.iter().any(is_said), "{:?}", result.missing);
 }

@@ -122,7 +122,7 @@ fn what_one_program_for_ends_of_requests_misses_the_other_sees() {
         let words = ["--", &append, "data", "20", "4096", "fsync"];
         let result = traced_without(program, dir.path(), &words).unwrap();
         assert_eq!(result.lost_events, 0);
-        let device = file(&result, "data").evidence.device.unwrap();
+        let device = file(&result, "data").evidence.exact_device().unwrap();
         assert!(device.data.count >= 20, "{device:?}");
         // No request takes less than a microsecond.
         let least_s = device.data.count as f64 * 1e-6;

@@ -71,7 +71,7 @@ fn image() -> Option<Image> {
 }
 
 fn data_bytes(evidence: &Evidence) -> (u64, u64) {
-    let range: DeviceRange = evidence.device_range().unwrap();
+    let range: DeviceRange = evidence.device.unwrap();
     range.of(|device| device.data.bytes)
 }
 

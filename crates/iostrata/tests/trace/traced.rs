@@ -120,10 +120,13 @@ pub(crate) fn workload(name: &str) -> String {
         let source = format!("{}/../../workloads/{name}.c", env!("CARGO_MANIFEST_DIR"));
         // Under another name first: another test may be compiling it too.
         let half = tempfile::NamedTempFile::new_in(built.path()).unwrap();
+        // A child that another test forks would keep the program open for writing, and such a file
+        // cannot be executed (ETXTBSY, execve(2)).
+        let half = half.into_temp_path();
         let mut compile = Command::new("cc");
         compile
             .args(["-O1", "-pthread", "-o"])
-            .arg(half.path())
+            .arg(&half)
             .arg(source);
         assert!(compile.status().unwrap().success());
         half.persist(&program).unwrap();

@@ -148,7 +148,7 @@ impl session::Item for Item<'_> {
             ("close", reads, 0),
         ];
         observed.check_calls("the loop", expected);
-        let device = observed.evidence.device;
+        let device = observed.evidence.exact_device();
         let device_reads = device.map_or(0, |device| device.reads.count);
         if device_reads > 0 {
             observed.notes.push(format!(

@@ -164,7 +164,7 @@ fn fewer_bytes(target: &Target, rows: &[CopyRow]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use iostrata_core::copy::{Case, Destination, Source};
-    use iostrata_core::evidence::{DeviceCounts, Evidence, RequestCount};
+    use iostrata_core::evidence::{DeviceCounts, DeviceRange, Evidence, RequestCount};
     use iostrata_core::lab::{Interference, Row};
 
     use super::*;
@@ -191,8 +191,8 @@ mod tests {
             target: "t".to_owned(),
             timing: None,
             evidence: Evidence {
-                device: Some(counts),
-                device_after_exit: Some(DeviceCounts::default()),
+                device: Some(counts.into()),
+                device_after_exit: Some(DeviceRange::default()),
                 ..Evidence::default()
             },
             interference: Interference::default(),

@@ -167,10 +167,10 @@ pub(crate) mod tests {
     #[test]
     fn on_an_image_every_request_is_the_cases() {
         let (evidence, foreign) = charged(&target("btrfs", true, &[7]));
-        assert_eq!(evidence.device.unwrap().metadata.count, 1);
+        assert_eq!(evidence.exact_device().unwrap().metadata.count, 1);
         assert_eq!(foreign, Some(0));
         let (evidence, foreign) = charged(&target("btrfs", false, &[7]));
-        assert_eq!(evidence.device.unwrap().metadata.count, 0);
+        assert_eq!(evidence.exact_device().unwrap().metadata.count, 0);
         assert_eq!(foreign, Some(1));
     }
 
@@ -203,6 +203,9 @@ pub(crate) mod tests {
             "the pages are another file's"
         );
         let (evidence, _) = charged(&target("tmpfs", false, &[]));
-        assert_eq!(evidence.device.map(|device| device.writes().count), Some(0));
+        assert_eq!(
+            evidence.exact_device().map(|device| device.writes().count),
+            Some(0)
+        );
     }
 }

@@ -115,7 +115,7 @@ fn charged(
         block: Some(rows?),
         ..RawEvidence::default()
     };
-    evidence(&raw, target, identities).0.device
+    evidence(&raw, target, identities).0.exact_device().copied()
 }
 
 /// `before` and `now` are the counts around the stretch.
@@ -226,7 +226,7 @@ fn count_sync(call: SyncCall, raw: &RawEvidence, evidence: &mut Evidence) {
 
 /// Reads mean that a block was not in memory when a part of it was written.
 fn reads(evidence: &Evidence, syncs: u64) -> Option<String> {
-    let device = evidence.device.as_ref()?;
+    let device = evidence.exact_device()?;
     (device.reads.count > syncs / 100).then(|| {
         format!(
             "{} read requests: a write had to fetch its block, or the file system its metadata",

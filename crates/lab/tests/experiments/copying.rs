@@ -329,7 +329,7 @@ fn a_durable_copy_writes_the_file_once_and_a_reflink_nothing() {
             };
             let evidence = &row.row.evidence;
             assert_eq!(evidence.lost_events, 0);
-            let data = evidence.device.unwrap().data.bytes;
+            let data = evidence.exact_device().unwrap().data.bytes;
             assert_eq!(data, expected, "{:?} on {}", case.method, row.row.target);
             assert!(row.verified);
         }
@@ -358,7 +358,7 @@ fn a_cold_source_is_read_from_the_device_and_a_warm_one_is_not() {
                 run(&cases, &settings, &targets, observer, &mut Silent, &never).unwrap()
             );
             for row in &result.rows {
-                let read = row.row.evidence.device.unwrap().reads.bytes;
+                let read = row.row.evidence.exact_device().unwrap().reads.bytes;
                 let before = row.row.evidence.cache.resident_before_bytes;
                 match row.row.case.source {
                     Source::Warm => assert_eq!((read, before), (0, Some(8 << 20))),

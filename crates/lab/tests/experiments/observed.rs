@@ -109,7 +109,7 @@ fn every_layer_is_counted_and_charged_to_the_case() {
                     .device_pages_bytes
                     .is_some_and(|bytes| bytes > 0)
             );
-            let device = evidence.device.unwrap();
+            let device = evidence.exact_device().unwrap();
             let seen = (device.data.count, device.journal.count, device.commit.count);
             if mode == Mode::Buffered {
                 assert_eq!(
@@ -117,7 +117,7 @@ fn every_layer_is_counted_and_charged_to_the_case() {
                     ((0, 0, 0), 0),
                     "nothing while it ran"
                 );
-                assert_eq!(evidence.device_after_exit.unwrap().data.count, 1);
+                assert_eq!(evidence.exact_device_after_exit().unwrap().data.count, 1);
             } else {
                 // One data block, one journal write and one commit block per sync, with a flush
                 // before the commit block and one after it.

@@ -100,7 +100,7 @@ fn check(row: &PageCacheRow) {
     let pages = SIZE_BYTES / 4096;
     assert!(row.is_as_asked(), "{row:?}");
     assert_eq!(evidence.lost_events, 0);
-    let reads = evidence.device.unwrap().reads;
+    let reads = evidence.exact_device().unwrap().reads;
     let cache = evidence.cache;
     let brought = cache.missed_pages.zip(cache.prefetched_pages);
     let brought = brought.map(|(missed, prefetched)| missed + prefetched);

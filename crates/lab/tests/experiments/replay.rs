@@ -73,15 +73,18 @@ fn one(remedy: Remedy, directory: &Path) -> Result<Measurement, NotReplayed> {
 
 /// The same on a machine that may be busy: a measurement may run out of time, or decide nothing, and reports that.
 fn one_at_last(remedy: Remedy, directory: &Path) -> Measurement {
+    let mut whys = Vec::new();
     for _ in 0..50 {
         match one(remedy, directory) {
             Err(
-                NotReplayed::TooSlow { .. } | NotReplayed::FewSyncs { .. } | NotReplayed::Overlap,
-            ) => {}
+                why @ (NotReplayed::TooSlow { .. }
+                | NotReplayed::FewSyncs { .. }
+                | NotReplayed::Overlap),
+            ) => whys.push(why),
             measured => return measured.unwrap(),
         }
     }
-    panic!("never in 50 times")
+    panic!("never in 50 times: {whys:?}")
 }
 
 fn is_root() -> bool {

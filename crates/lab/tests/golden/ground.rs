@@ -157,7 +157,7 @@ fn summarise(seen: &Observation, disks: Vec<u32>, witness: (u64, u64)) -> Counte
         .filter(|row| row.name == "write")
         .map(|row| row.returned);
     Counted {
-        device: evidence.device.unwrap(),
+        device: *evidence.exact_device().unwrap(),
         written_bytes: written.sum(),
         dirtied_bytes: evidence.cache.dirtied_bytes.unwrap(),
         losses: seen.raw.losses,

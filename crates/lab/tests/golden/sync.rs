@@ -228,7 +228,7 @@ fn inodes(row: &SyncRow, least: f64, most: f64) {
     let syncs = row.observed_syncs as f64;
     let lasted_s: f64 = row.series.seconds.iter().map(|one| one.lasted_s).sum();
     let passes = 1.0 + (lasted_s / EXPIRES_S).ceil();
-    let written = row.row.evidence.device.unwrap().metadata.count as f64;
+    let written = row.row.evidence.exact_device().unwrap().metadata.count as f64;
     near(
         "metadata",
         written,
@@ -424,7 +424,7 @@ fn a_series_has_every_second_and_adds_up() {
         let syncs: u64 = seconds.iter().map(|second| second.syncs).sum();
         assert_eq!(syncs, row.observed_syncs);
         let data: u64 = seconds.iter().map(|second| second.data.unwrap()).sum();
-        let whole = row.row.evidence.device.unwrap().data.count;
+        let whole = row.row.evidence.exact_device().unwrap().data.count;
         assert_eq!(data, whole, "no request between the seconds");
         assert!(row.series.steadiness.is_some());
     });

@@ -1,7 +1,7 @@
 //! Fields of every kind of result: evidence and times.
 
 use iostrata_core::evidence::{
-    Cache, CacheCount, DeviceCounts, DeviceRange, Evidence, Faults, OfCause, RequestCount,
+    Cache, CacheCount, Cause, DeviceRange, Evidence, Faults, RequestCount,
 };
 use iostrata_core::timing::Timing;
 
@@ -10,9 +10,9 @@ use super::{Fields, columns};
 /// Everything but the calls, which are rows of their own.
 pub(crate) fn evidence<'a>() -> Fields<'a, &'a Evidence> {
     let device = columns!(Fields::<&'a Evidence>::new(); [cache()]: cache;)
-        .within("device_", device(), |evidence| evidence.device_range())
+        .within("device_", device(), |evidence| evidence.device)
         .within("device_after_exit_", device(), |evidence| {
-            evidence.device_after_exit_range()
+            evidence.device_after_exit
         });
     columns!(device; [faults()]: faults; values: on_cpu_s blocked_s lost_events;)
 }
@@ -29,28 +29,35 @@ pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
     let range = || {
         Fields::<&'a DeviceRange>::new()
             .within("at_least_", device(), |range| {
-                Some(DeviceRange::exactly(range.at_least))
+                Some(DeviceRange::from(range.at_least))
             })
             .within("at_most_", device(), |range| {
-                Some(DeviceRange::exactly(range.at_most))
+                Some(DeviceRange::from(range.at_most))
             })
     };
     Fields::<&'a Evidence>::new()
         .within("device_shared_", range(), |evidence| {
-            evidence.device_shared.as_deref()
+            evidence
+                .device
+                .as_ref()
+                .filter(|range| range.all_exact().is_none())
         })
         .within("device_after_exit_shared_", range(), |evidence| {
-            evidence.device_after_exit_shared.as_deref()
+            evidence
+                .device_after_exit
+                .as_ref()
+                .filter(|range| range.all_exact().is_none())
         })
 }
 
 fn device<'a>() -> Fields<'a, DeviceRange> {
-    let reads: [(&str, OfCause); 1] = [("reads", |device| device.reads)];
-    let causes = reads.into_iter().chain(DeviceCounts::WRITES);
+    let causes = Cause::ALL.into_iter().filter(|cause| cause.has_data());
     let fields = Fields::<DeviceRange>::new();
-    let fields = causes.fold(fields, |fields, (cause, part)| {
-        let prefix = format!("{cause}_");
-        fields.within(&prefix, requests(), move |device| device.exact(part))
+    let fields = causes.fold(fields, |fields, cause| {
+        let prefix = format!("{}_", cause.name());
+        fields.within(&prefix, requests(), move |device| {
+            device.exact(|exact| exact.of(cause))
+        })
     });
     fields
         .field("flushes", |device| device.exact(|exact| exact.flushes))

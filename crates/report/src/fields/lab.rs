@@ -201,7 +201,7 @@ pub(crate) fn page_cache<'a>() -> Fields<'a, &'a PageCacheRow> {
             Cell::seen(cached(row), |text| text)
         })
         .figure(Group::Times, "device", Count, |row| {
-            Some(row.row.evidence.device.as_ref()?.reads.count)
+            Some(row.row.evidence.exact_device()?.reads.count)
         })
         .figure(Group::Times, "MiB", Mebibytes, |row| {
             row.device_read_bytes()

@@ -303,12 +303,12 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
         })
         .rank(2)
         .cell(Group::Below, "dev read", |file| {
-            let device = file.evidence.device.as_ref();
+            let device = file.evidence.exact_device();
             below(file, bytes(device.map(|device| device.reads.bytes)))
         })
         .rank(2)
         .cell(Group::Below, "dev written", |file| {
-            let device = file.evidence.device.as_ref();
+            let device = file.evidence.exact_device();
             below(file, bytes(device.map(|device| device.writes().bytes)))
         })
         .rank(1)

@@ -69,7 +69,7 @@ fn a_cold_sequential_read_is_prefetched_not_missed() {
             cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap(),
             PAGES
         );
-        assert_eq!(evidence.device.unwrap().reads.bytes, PAGES * 4096);
+        assert_eq!(evidence.exact_device().unwrap().reads.bytes, PAGES * 4096);
         assert_eq!(
             evidence.syscalls.unwrap().get("pread64").unwrap().count,
             PAGES
@@ -167,7 +167,7 @@ fn cold_random_reads_all_miss() {
             (cache.missed_pages, cache.prefetched_pages),
             (Some(PAGES), Some(0))
         );
-        let reads = evidence.device.unwrap().reads;
+        let reads = evidence.exact_device().unwrap().reads;
         assert_eq!((reads.count, reads.bytes), (PAGES, PAGES * 4096));
     });
 }
@@ -191,7 +191,7 @@ fn a_warm_read_asks_the_device_for_nothing() {
             (evidence.cache.missed_pages, evidence.cache.prefetched_pages),
             (Some(0), Some(0))
         );
-        assert_eq!(evidence.device.unwrap().reads.count, 0);
+        assert_eq!(evidence.exact_device().unwrap().reads.count, 0);
     });
 }
 

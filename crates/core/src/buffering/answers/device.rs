@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_neighbours_flush_does_not_refute() {
         let mut flush = requests(Mode::Flush, NOTHING);
-        flush.device().flushes = 3;
+        flush.change_device(|device| device.flushes = 3);
         let made = vec![flush, requests(Mode::Fsync, JOURNALLED)];
         let found = judge("only a sync", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);

@@ -81,10 +81,10 @@ fn nothing_is_no_base_of_a_ratio_and_a_range_is_in_none() {
         },
         ..DeviceCounts::default()
     };
-    new.evidence.device_shared = Some(Box::new(DeviceRange {
+    new.evidence.device = Some(DeviceRange {
         at_least: flushes(3, 2),
         at_most: flushes(9, 2),
-    }));
+    });
     let runs = compared(&base, &new);
     assert_eq!(measure(&runs, "syncs"), (exactly(0), exactly(3), None));
     let (_, shared, ratio) = measure(&runs, "flushes");

@@ -82,14 +82,17 @@ fn row(mode: Mode, size_bytes: u64, times_s: &[f64]) -> BufferingRow {
         timing,
         evidence: Evidence {
             syscalls: Some([("write".to_owned(), write)].into_iter().collect()),
-            device: Some(DeviceCounts {
-                data: RequestCount {
-                    count: 1,
-                    bytes: 4096,
-                    time_s: 0.0,
-                },
-                ..DeviceCounts::default()
-            }),
+            device: Some(
+                DeviceCounts {
+                    data: RequestCount {
+                        count: 1,
+                        bytes: 4096,
+                        time_s: 0.0,
+                    },
+                    ..DeviceCounts::default()
+                }
+                .into(),
+            ),
             ..Evidence::default()
         },
         interference: Interference {

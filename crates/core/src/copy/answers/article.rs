@@ -69,7 +69,10 @@ pub(super) fn mmap_is_four_times_as_fast(target: &TargetRows<'_>) -> Result<Find
 /// Bytes that the mapped copy left to writeback, as the article's did.
 fn nothing_was_forced(mmap: &Numbered<'_>) -> Option<String> {
     let evidence = mmap.evidence();
-    let (running, after) = (evidence.device?, evidence.device_after_exit?);
+    let (running, after) = (
+        evidence.exact_device()?,
+        evidence.exact_device_after_exit()?,
+    );
     Some(format!(
         "a mapped copy is not on disk when it ends: {} of it were written while it ran, {} \
          afterwards",

@@ -77,7 +77,7 @@ pub(super) fn cold_takes_longer(target: &TargetRows<'_>) -> Result<Finding, Miss
     let pair = pair(target, |row| row.case().source == Source::Cold)?;
     let [cold, _] = pair.rows;
     let mut because = format!("cold relative to warm: {}", pair.words(COMPARED));
-    if let Some(device) = &cold.evidence().device {
+    if let Some(device) = cold.evidence().exact_device() {
         because = format!("{because}; the device read {}", short(device.reads.bytes));
         // Less than half: the state was lost before the copy, whatever was asked for.
         if device.reads.bytes < cold.case().size_bytes / 2 {

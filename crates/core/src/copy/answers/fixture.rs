@@ -4,7 +4,7 @@ use super::{CLAIMS, targets};
 use crate::copy::{
     Case, CopyMethod, CopyResult, CopyRow, Destination, Measure, Source, Yardstick, Yardsticks,
 };
-use crate::evidence::{CallCount, DeviceCounts};
+use crate::evidence::{CallCount, DeviceCounts, DeviceRange};
 use crate::judge::fixture::{self, Made, request, row, timing};
 use crate::judge::{Finding, Missing};
 use crate::lab::Row;
@@ -68,9 +68,11 @@ impl Row<Case> {
 
     /// Bytes of data written while it ran, and after.
     pub(in crate::copy) fn writing(mut self, running: u64, after: u64) -> Self {
-        let counts = |bytes| DeviceCounts {
-            data: request(1, bytes),
-            ..DeviceCounts::default()
+        let counts = |bytes| {
+            DeviceRange::from(DeviceCounts {
+                data: request(1, bytes),
+                ..DeviceCounts::default()
+            })
         };
         self.evidence.device = Some(counts(running));
         self.evidence.device_after_exit = Some(counts(after));

@@ -88,10 +88,13 @@ impl PageCacheRow {
 
     /// Bytes of device requests that read.
     pub(super) fn fetching(mut self, bytes: u64) -> Self {
-        self.row.evidence.device = Some(DeviceCounts {
-            reads: request(1, bytes),
-            ..DeviceCounts::default()
-        });
+        self.row.evidence.device = Some(
+            DeviceCounts {
+                reads: request(1, bytes),
+                ..DeviceCounts::default()
+            }
+            .into(),
+        );
         self
     }
 

@@ -195,7 +195,7 @@ mod tests {
             assert_eq!(found.verdict, due, "{}", found.because);
         }
         let mut half = overwrite(&TWENTY_THOUSAND, 1);
-        half.device().flushes = 700;
+        half.change_device(|device| device.flushes = 700);
         let found = judge("10,000 syncs", vec![half]).unwrap();
         assert_eq!(found.verdict, Verdict::Inconclusive);
     }

@@ -262,7 +262,7 @@ mod tests {
     fn transactions_are_shared_when_there_are_fewer_than_syncs() {
         let made = |commits: u64| {
             let mut many = append(SyncCall::Fsync).writers(8).asking(EXT4);
-            many.device().commit.count = commits;
+            many.change_device(|device| device.commit.count = commits);
             vec![append(SyncCall::Fsync).asking(EXT4), many]
         };
         let verdict = |commits| judge("share transactions", made(commits)).unwrap().verdict;
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn where_nothing_is_committed_flushes_are_shared() {
         let mut many = append(SyncCall::Fsync).writers(8).asking([1, 0, 0, 1, 1]);
-        many.device().flushes = 500;
+        many.change_device(|device| device.flushes = 500);
         let made = vec![append(SyncCall::Fsync).asking([1, 0, 0, 1, 1]), many];
         let found = judge("share transactions", made).unwrap();
         assert_eq!(found.verdict, Verdict::Holds);

@@ -212,27 +212,28 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
 /// timeline has more.
 fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
     let series = result.timeline.as_ref()?.requests.as_ref()?;
-    let range = result.evidence.device_range()?;
+    let range = result.evidence.device?;
     let mut rows = raw.block.iter().flatten();
     if rows.any(|row| owner(row) == Owner::Unknown) {
         return None;
     }
     let is_exact = range.exact(|device| device.data).is_some();
     let is_judged = |cause: Cause| cause != Cause::Data || is_exact;
-    let causes = range.at_most.by_cause().into_iter();
-    let ours: Vec<_> = causes.filter(|(cause, _)| is_judged(*cause)).collect();
+    let causes = Cause::ALL.into_iter().filter(|cause| cause.has_data());
+    let causes = causes.filter(|cause| is_judged(*cause));
+    let ours: Vec<_> = causes.map(|cause| range.at_most.of(cause)).collect();
     let witness: Vec<_> = series
         .iter()
         .filter(|series| is_judged(series.cause))
         .collect();
     let counts: (u64, u64) = (
-        total(&ours, |(_, of)| of.count),
+        total(&ours, |of| of.count),
         witness.iter().flat_map(|series| &series.counts).sum(),
     );
     let judged = Judged::equal(
         Law::TimelineRequests,
         Amount::Bytes,
-        total(&ours, |(_, of)| of.bytes),
+        total(&ours, |of| of.bytes),
         witness.iter().flat_map(|series| &series.bytes).sum(),
     );
     Some(Judged {
@@ -284,7 +285,7 @@ fn history(file: &FileRow) -> Option<bool> {
 /// cache: copies inside the kernel may share blocks.
 fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> Option<bool> {
     let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
-    file.evidence.device_range()?;
+    file.evidence.device?;
     let id = id_of(file)?;
     let life = raw.lives.get(&id)?;
     let is_alone = (life.before_bytes, life.dirtied_bytes) == (0, 0);
@@ -313,7 +314,7 @@ const MAY_BE_INLINE: u64 = 4096;
 fn synced(file: &FileRow, left: &BTreeMap<FileId, AtExit>) -> Option<bool> {
     let history = file.history.as_ref().filter(|history| !history.uncertain)?;
     let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
-    let device = file.evidence.device_range()?;
+    let device = file.evidence.device?;
     let resizes = file.calls.iter().any(|call| is_resize(&call.row.name));
     let is_judged = history.syncs.count > history.syncs_of_nothing.count
         && history.unsynced_bytes == 0
@@ -369,11 +370,7 @@ pub(super) fn withdraw(result: &mut TraceResult) {
             Stratum::Device => {
                 let files = result.files.iter_mut().map(|file| &mut file.evidence);
                 for evidence in files.chain([&mut result.evidence]) {
-                    (evidence.device, evidence.device_shared) = (None, None);
-                    (
-                        evidence.device_after_exit,
-                        evidence.device_after_exit_shared,
-                    ) = (None, None);
+                    (evidence.device, evidence.device_after_exit) = (None, None);
                 }
                 let bytes = &mut result.bytes;
                 (bytes.device_read_bytes, bytes.device_read_bytes_shared) = (None, None);

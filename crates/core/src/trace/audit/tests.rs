@@ -43,7 +43,7 @@ fn run() -> (TraceResult, RawEvidence) {
             ..FileCall::default()
         })
         .into();
-    file.evidence.device = Some(device);
+    file.evidence.device = Some(device.into());
     file.evidence.cache = Cache {
         dirtied_bytes: Some(8192),
         ..Cache::default()
@@ -58,7 +58,7 @@ fn run() -> (TraceResult, RawEvidence) {
         ..FileHistory::default()
     }));
     let mut result = fixture::result();
-    result.evidence.device = Some(device);
+    result.evidence.device = Some(device.into());
     result.syscalls = vec![sync, writes];
     result.tasks = vec![TaskRow {
         calls: 5,
@@ -163,7 +163,11 @@ fn each_fault_breaks_its_law() {
             [Count(5), Count(4)],
         ),
         (
-            |run| run.evidence.device.as_mut().unwrap().data.bytes = 4096,
+            |run| {
+                let device = run.evidence.device.as_mut().unwrap();
+                device.at_least.data.bytes = 4096;
+                device.at_most.data.bytes = 4096;
+            },
             Law::TimelineRequests,
             [Bytes(4096), Bytes(8192)],
         ),
@@ -178,7 +182,7 @@ fn each_fault_breaks_its_law() {
             NONE_OF_ONE,
         ),
         (
-            |run| run.files[0].evidence.device = Some(DeviceCounts::default()),
+            |run| run.files[0].evidence.device = Some(DeviceRange::default()),
             Law::Synced,
             NONE_OF_ONE,
         ),
@@ -240,8 +244,8 @@ fn what_cannot_be_known_is_not_judged() {
     assert_eq!(broken(&result, &raw), []);
     // A truncation has dropped the pages.
     let (mut result, raw) = run();
-    result.files[0].evidence.device = Some(DeviceCounts::default());
-    result.evidence.device = Some(DeviceCounts::default());
+    result.files[0].evidence.device = Some(DeviceRange::default());
+    result.evidence.device = Some(DeviceRange::default());
     result.timeline.as_mut().unwrap().requests = None;
     assert!(
         audit(&result, &raw, &[(FILE, AtExit::default())].into())
@@ -255,7 +259,7 @@ fn what_cannot_be_known_is_not_judged() {
     assert!(!broken(&result, &raw).contains(&Law::TimelineCalls));
     // What was changed after the sync is not there yet.
     let (mut result, raw) = run();
-    result.files[0].evidence.device = Some(DeviceCounts::default());
+    result.files[0].evidence.device = Some(DeviceRange::default());
     result.files[0].history.as_mut().unwrap().unsynced_bytes = 1;
     assert_eq!(broken(&result, &raw), []);
 }
@@ -264,12 +268,14 @@ fn what_cannot_be_known_is_not_judged() {
 fn figures_of_a_broken_law_are_unknown() {
     let (mut result, raw) = run();
     result.bytes.device_written_bytes = Some(8192);
-    result.evidence.device.as_mut().unwrap().data.count = 2;
-    result.files[0].evidence.device_shared = Some(Box::new(DeviceRange::default()));
+    let device = result.evidence.device.as_mut().unwrap();
+    device.at_least.data.count = 2;
+    device.at_most.data.count = 2;
+    result.files[0].evidence.device.as_mut().unwrap().at_least = DeviceCounts::default();
     result.audit = audit_of(&result, &raw);
     withdraw(&mut result);
-    assert_eq!(result.evidence.device_range(), None);
-    assert_eq!(result.files[0].evidence.device_range(), None);
+    assert_eq!(result.evidence.device, None);
+    assert_eq!(result.files[0].evidence.device, None);
     assert_eq!(result.bytes.device_written_bytes, None);
     assert!(result.timeline.as_ref().unwrap().requests.is_none());
     let gap = Gap::new(

@@ -2,7 +2,7 @@
 
 use super::{Amount, Budget, Measure, Of};
 use crate::environment::Backend;
-use crate::evidence::{DeviceCounts, RequestCount};
+use crate::evidence::{Cause, DeviceCounts, RequestCount};
 use crate::gap::Stratum;
 use crate::noun::counted;
 use crate::trace::{CallGroup, CallRow, TraceResult};
@@ -136,11 +136,7 @@ fn used(result: &TraceResult, budget: &Budget) -> Result<(Amount, Amount), Strin
     match &budget.of {
         Of::DeviceReads => requests(result, measure, |device| device.reads),
         Of::DeviceWrites => requests(result, measure, DeviceCounts::writes),
-        Of::Flushes => requests(result, measure, |device| RequestCount {
-            count: device.flushes,
-            bytes: 0,
-            time_s: device.flush_time_s,
-        }),
+        Of::Flushes => requests(result, measure, |device| device.of(Cause::Flush)),
         _ => exactly(result, budget).map(|used| (used, used)),
     }
 }
@@ -197,7 +193,7 @@ fn requests(
     measure: Measure,
     of: impl Fn(&DeviceCounts) -> RequestCount,
 ) -> Result<(Amount, Amount), String> {
-    let range = result.evidence.device_range();
+    let range = result.evidence.device;
     let (least, most) = range
         .ok_or_else(|| not_seen(result, "device requests"))?
         .of(of);
@@ -244,12 +240,15 @@ mod tests {
             bytes: 8192,
             time_s: 0.5,
         };
-        result.evidence.device = Some(DeviceCounts {
-            data: one,
-            journal: one,
-            flushes: 3,
-            ..DeviceCounts::default()
-        });
+        result.evidence.device = Some(
+            DeviceCounts {
+                data: one,
+                journal: one,
+                flushes: 3,
+                ..DeviceCounts::default()
+            }
+            .into(),
+        );
         result
     }
 
@@ -317,13 +316,13 @@ mod tests {
     fn what_may_be_others_neither_keeps_nor_exceeds() {
         use Outcome::{Exceeded, Kept};
         let mut result = run();
-        let at_most = result.evidence.device.take().unwrap();
+        let at_most = *result.evidence.exact_device().unwrap();
         let at_least = DeviceCounts {
             data: at_most.data,
             flushes: 2,
             ..DeviceCounts::default()
         };
-        result.evidence.device_shared = Some(Box::new(DeviceRange { at_least, at_most }));
+        result.evidence.device = Some(DeviceRange { at_least, at_most });
         for (text, outcome) in [
             ("flushes<=1", Exceeded),
             ("flushes<2", Exceeded),

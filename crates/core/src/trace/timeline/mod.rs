@@ -160,16 +160,6 @@ pub fn timeline(
     })
 }
 
-/// Causes of requests that carry data, in the order they are listed.
-const CAUSES: [Cause; 6] = [
-    Cause::Read,
-    Cause::Data,
-    Cause::Journal,
-    Cause::Commit,
-    Cause::Metadata,
-    Cause::Unknown,
-];
-
 struct Buckets {
     length_ns: u64,
     count: usize,
@@ -227,7 +217,8 @@ impl Buckets {
                 bytes: self.sum(of_it.map(|one| (one.moment, one.bytes))),
             })
         };
-        CAUSES.into_iter().filter_map(series).collect()
+        let with_data = Cause::ALL.into_iter().filter(|cause| cause.has_data());
+        with_data.filter_map(series).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::Cause;
 use iostrata_core::top::{
-    CAUSES, CallFigures, Calls, Did, FileKey, ProcessIo, ProcessKey, Slots, Sums, container_of,
+    CallFigures, Calls, Did, FileKey, ProcessIo, ProcessKey, Slots, Sums, container_of,
 };
 
 use super::families::{Families, Labels};
@@ -93,9 +93,9 @@ pub(super) fn disks(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
     // Also causes that have not occurred: a rate needs a begin.
     let each = || {
         disks.iter().flat_map(|(labels, of)| {
-            CAUSES.into_iter().map(move |cause| {
+            Cause::ALL.into_iter().map(move |cause| {
                 let mut labels = labels.clone();
-                labels.push(("cause", name_of(cause)));
+                labels.push(("cause", cause.singular()));
                 (labels, of.of(cause))
             })
         })
@@ -368,17 +368,4 @@ fn purposes(calls: &Calls) -> [(&'static str, CallFigures); 4] {
         ("sync", calls.syncs),
         ("metadata", calls.metadata),
     ]
-}
-
-fn name_of(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Read => "read",
-        Cause::Data => "data",
-        Cause::Journal => "journal",
-        Cause::Commit => "commit",
-        Cause::Metadata => "metadata",
-        Cause::Flush => "flush",
-        Cause::Discard => "discard",
-        Cause::Unknown => "unknown",
-    }
 }

@@ -82,12 +82,12 @@ fn fields<'a>() -> Fields<'a, Facts<'a>> {
         )
         .field("", |row| Some(row.timing?.samples_s.len() as u64))
         .metric("lab_runs", "Runs that were timed")
-        .field("", |row| Some(row.evidence.device.as_ref()?.writes().bytes))
+        .field("", |row| Some(row.evidence.exact_device()?.writes().bytes))
         .metric(
             "lab_device_written_bytes",
             "Bytes that devices wrote in the observed run",
         )
-        .field("", |row| Some(row.evidence.device.as_ref()?.flushes))
+        .field("", |row| Some(row.evidence.exact_device()?.flushes))
         .metric(
             "lab_device_flushes",
             "Flushes that devices were asked for in the observed run",

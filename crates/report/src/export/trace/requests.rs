@@ -2,7 +2,7 @@
 
 use std::iter::once;
 
-use iostrata_core::evidence::{DeviceCounts, Evidence, OfCause};
+use iostrata_core::evidence::{Cause, Evidence};
 
 use super::Numbered;
 use crate::export::table::Table;
@@ -60,31 +60,18 @@ pub(super) fn requests<'a>(results: &'a Numbered<'a>) -> Table<'a> {
 }
 
 pub(in crate::export) fn requested(evidence: &Evidence) -> impl Iterator<Item = Requested> {
-    let phases = [
-        (false, evidence.device_range()),
-        (true, evidence.device_after_exit_range()),
-    ];
+    let phases = [(false, evidence.device), (true, evidence.device_after_exit)];
     phases.into_iter().flat_map(|(after_exit, device)| {
-        let row = move |cause, count, bytes, time_s| Requested {
+        Cause::ALL.into_iter().map(move |cause| Requested {
             after_exit,
-            cause,
-            count,
-            bytes,
-            time_s,
-        };
-        let read: OfCause = |device| device.reads;
-        let causes = once(("read", read)).chain(DeviceCounts::WRITES);
-        let causes = causes.map(move |(cause, part)| {
-            let count = device.map(|device| device.of(|it| part(it).count));
-            let bytes = device.map(|device| device.of(|it| part(it).bytes));
-            let time_s = device.map(|device| device.of(|it| part(it).time_s));
-            row(cause, count, bytes, time_s)
-        });
-        let without_data = DeviceCounts::WITHOUT_DATA.into_iter().map(move |kind| {
-            let count = device.map(|device| device.of(kind.count));
-            let time_s = kind.time_s.and_then(|time_s| Some(device?.of(time_s)));
-            row(kind.one, count, None, time_s)
-        });
-        causes.chain(without_data)
+            cause: cause.singular(),
+            count: device.map(|device| device.of(|it| it.of(cause).count)),
+            bytes: device
+                .filter(|_| cause.has_data())
+                .map(|device| device.of(|it| it.of(cause).bytes)),
+            time_s: device
+                .filter(|_| cause != Cause::Discard)
+                .map(|device| device.of(|it| it.of(cause).time_s)),
+        })
     })
 }

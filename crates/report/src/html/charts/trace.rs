@@ -1,7 +1,7 @@
 //! Charts of a trace: which values of a result stand where.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::{Cause, DeviceCounts, DeviceRange};
+use iostrata_core::evidence::{Cause, DeviceRange};
 use iostrata_core::figures::duration;
 use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
@@ -46,7 +46,7 @@ fn times(result: &TraceResult, start: Option<u64>, least: Option<u64>, most: Opt
 
 fn written(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
-    let device = result.evidence.device_range();
+    let device = result.evidence.device;
     let dirtied = bytes.dirtied_bytes;
     let words = Cell::seen(dirtied, size);
     let mut cached = stratum("page cache", words, dirtied, "cache", "made dirty");
@@ -167,8 +167,11 @@ fn stratum(
 /// Device writes by cause: those that certainly belong to the run, and after all causes those that may
 /// be other programs'.
 fn causes(device: &DeviceRange) -> Vec<Part> {
-    let causes = DeviceCounts::WRITES.map(|(name, part)| (name, device.of(part)));
-    let causes = causes.into_iter().filter(|(_, (_, most))| most.count > 0);
+    let causes = Cause::writes().map(|cause| {
+        let range = device.of(|counts| counts.of(cause));
+        (cause.name(), range)
+    });
+    let causes = causes.filter(|(_, (_, most))| most.count > 0);
     let mut perhaps = 0_u64;
     let parts = causes.map(|(name, (least, most))| {
         perhaps = perhaps.saturating_add(most.bytes.saturating_sub(least.bytes));
@@ -272,7 +275,7 @@ fn lanes(timeline: &Timeline) -> Vec<Lane> {
     let group = "device requests";
     if let Some(requests) = &timeline.requests {
         lanes.extend(requests.iter().map(|requests| {
-            let cause = cause(requests.cause);
+            let cause = requests.cause.name();
             Lane::new(group, cause, cause, counts(&requests.counts))
         }));
     } else {
@@ -292,18 +295,5 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Sync => "sync",
         // Not to be taken for requests of that cause.
         Purpose::Metadata => "metadata calls",
-    }
-}
-
-/// Name and colour.
-fn cause(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Read => "reads",
-        Cause::Data => "data",
-        Cause::Journal => "journal",
-        Cause::Commit => "commit",
-        Cause::Metadata => "metadata",
-        Cause::Flush => "flushes",
-        _ => "unknown",
     }
 }

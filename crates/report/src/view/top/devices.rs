@@ -8,17 +8,14 @@ use crate::format::milliseconds;
 use crate::view::page::Page;
 use crate::view::table::{Cell, Column, Table};
 
-/// Causes as heads of columns; what is not there on most machines gives way first.
-const HEADS: [(Cause, &str, u8); 8] = [
-    (Cause::Read, "reads", 0),
-    (Cause::Data, "data", 0),
-    (Cause::Journal, "journal", 0),
-    (Cause::Commit, "commit", 0),
-    (Cause::Metadata, "metadata", 0),
-    (Cause::Flush, "flushes", 0),
-    (Cause::Discard, "discards", 3),
-    (Cause::Unknown, "unknown", 2),
-];
+/// What is not there on most machines gives way first.
+fn rank(cause: Cause) -> u8 {
+    match cause {
+        Cause::Discard => 3,
+        Cause::Unknown => 2,
+        _ => 0,
+    }
+}
 
 pub(super) fn draw(page: &mut Page, interval: &Interval) {
     if interval.devices.is_empty() {
@@ -40,15 +37,14 @@ pub(super) fn table(interval: &Interval) -> Table {
     let rows = &interval.devices;
     let names = rows.iter().map(|row| row.name.as_str());
     let mut columns = vec![Column::label("IOPS", names)];
-    for (cause, head, rank) in HEADS {
-        let is_rare = matches!(cause, Cause::Discard | Cause::Unknown);
-        if is_rare && rows.iter().all(|row| row.requests.of(cause).count == 0) {
+    for cause in Cause::ALL {
+        if rank(cause) > 0 && rows.iter().all(|row| row.requests.of(cause).count == 0) {
             continue;
         }
         let cells = rows
             .iter()
             .map(|row| count_rate(interval, row.requests.of(cause).count));
-        columns.push(Column::number(head, cells).rank(rank));
+        columns.push(Column::number(cause.name(), cells).rank(rank(cause)));
     }
     let written = |row: &Device| {
         let all = row.requests.sum().bytes;
@@ -87,7 +83,7 @@ pub(super) fn latency(page: &mut Page, interval: &Interval) {
     }
     let names = rows.iter().map(|row| row.name.as_str());
     let mut columns = vec![Column::label("ms, longest", names)];
-    for (cause, head, _) in HEADS {
+    for cause in Cause::ALL {
         if rows.iter().all(|row| row.requests.of(cause).ended == 0) {
             continue;
         }
@@ -97,7 +93,7 @@ pub(super) fn latency(page: &mut Page, interval: &Interval) {
                 format!("{}, {}", milliseconds(mean_s), milliseconds(of.longest_s))
             })
         });
-        columns.push(Column::number(head, cells));
+        columns.push(Column::number(cause.name(), cells));
     }
     page.blank();
     Table::new(0, columns).draw(page);

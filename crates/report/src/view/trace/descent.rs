@@ -1,7 +1,7 @@
 //! Bytes at each stratum, and what was left to write-back.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::{DeviceCounts, DeviceRange};
+use iostrata_core::evidence::{Cause, DeviceRange};
 use iostrata_core::noun::{counted, noun_of};
 use iostrata_core::trace::{Bounds, Descent, TraceResult};
 
@@ -56,7 +56,8 @@ fn audit(page: &mut Page, result: &TraceResult) {
 fn others(result: &TraceResult) -> Option<String> {
     let requests = result.other_requests.filter(|count| *count > 0);
     let requests = requests.map(|count| format!("{} of other programs", counted(count, "request")));
-    if result.evidence.device_shared.is_none() {
+    let device = result.evidence.device;
+    if device.is_none_or(|device| device.all_exact().is_some()) {
         return requests.map(|requests| format!("{requests} on the same disks, not included here"));
     }
     let requests = requests.unwrap_or_else(|| "other programs".to_owned());
@@ -124,7 +125,7 @@ pub(crate) fn of_calls(result: &TraceResult, bytes: u64) -> String {
 
 fn written(view: &View<'_>) -> String {
     let bytes = &view.result.bytes;
-    let device = view.result.evidence.device_range();
+    let device = view.result.evidence.device;
     let mut facts = Vec::new();
     let amplification = view.result.amplification();
     facts.extend(amplification.map(|times| format!("×{}", number(times))));
@@ -147,19 +148,28 @@ fn written(view: &View<'_>) -> String {
 
 /// `data 6.1 MiB, journal 0 B to 12.6 MiB`, and flushes and discards.
 fn causes(device: &DeviceRange) -> String {
-    let causes = DeviceCounts::WRITES.map(|(cause, part)| (cause, device.of(part)));
-    let causes = causes.iter().filter(|(_, (_, most))| most.count > 0);
-    let mut words: Vec<String> = causes
-        .map(|(cause, (least, most))| format!("{cause} {}", between(least.bytes, most.bytes, size)))
-        .collect();
-    for kind in DeviceCounts::WITHOUT_DATA {
-        let (least, most) = device.of(kind.count);
-        if most > 0 {
-            let noun = if most == 1 { kind.one } else { kind.several };
-            words.push(format!("{} {noun}", between(least, most, grouped)));
-        }
-    }
-    words.join(", ")
+    let causes = Cause::ALL.into_iter().filter(|cause| *cause != Cause::Read);
+    let words = causes.filter_map(|cause| {
+        let (least, most) = device.of(|counts| counts.of(cause));
+        (most.count > 0).then(|| match cause.is_write() {
+            true => format!(
+                "{} {}",
+                cause.name(),
+                between(least.bytes, most.bytes, size)
+            ),
+            false => {
+                let count = between(least.count, most.count, grouped);
+                let is_one = most.count == 1;
+                let noun = if is_one {
+                    cause.singular()
+                } else {
+                    cause.name()
+                };
+                format!("{count} {noun}")
+            }
+        })
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn read(view: &View<'_>) -> String {
@@ -191,7 +201,7 @@ fn at_exit(view: &View<'_>) -> String {
         ),
     };
     // Certainly for this run.
-    let after = view.result.evidence.device_after_exit_range();
+    let after = view.result.evidence.device_after_exit;
     let later = after.map(|after| after.at_least.writes());
     let Some(later) = later.filter(|all| all.count > 0) else {
         return dirty;

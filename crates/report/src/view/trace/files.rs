@@ -85,7 +85,7 @@ fn stored_first<'v>(view: &'v View<'_>, most: usize) -> Vec<&'v FileGroup<'v>> {
 
 /// All that may be the run's.
 fn device_bytes(file: &FileRow) -> u64 {
-    let most = file.evidence.device_range().unwrap_or_default().at_most;
+    let most = file.evidence.device.unwrap_or_default().at_most;
     most.reads.bytes.saturating_add(most.writes().bytes)
 }
 
@@ -196,7 +196,7 @@ fn paths(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Column {
 /// Whether it has activity below its calls.
 fn moved(file: &FileRow) -> bool {
     let cache = &file.evidence.cache;
-    let device = file.evidence.device.as_ref();
+    let device = file.evidence.exact_device();
     let counts = [
         cache.lookups_pages,
         cache.prefetched_pages,

@@ -141,13 +141,16 @@ fn database(path: &str) -> FileRow {
                 dirtied_bytes: Some(3_698_688),
                 ..Cache::default()
             },
-            device: Some(DeviceCounts {
-                data: requests(903, 3_698_688),
-                journal: requests(903, 7_397_376),
-                commit: requests(903, 3_698_688),
-                flushes: 1806,
-                ..DeviceCounts::default()
-            }),
+            device: Some(
+                DeviceCounts {
+                    data: requests(903, 3_698_688),
+                    journal: requests(903, 7_397_376),
+                    commit: requests(903, 3_698_688),
+                    flushes: 1806,
+                    ..DeviceCounts::default()
+                }
+                .into(),
+            ),
             ..Evidence::default()
         },
         dirty_at_exit_bytes: Some(0),
@@ -181,10 +184,13 @@ pub(super) fn input(path: &str, bytes: u64) -> FileRow {
                 dirtied_bytes: Some(0),
                 ..Cache::default()
             },
-            device: Some(DeviceCounts {
-                reads: requests(13, bytes - 40 * 4096),
-                ..DeviceCounts::default()
-            }),
+            device: Some(
+                DeviceCounts {
+                    reads: requests(13, bytes - 40 * 4096),
+                    ..DeviceCounts::default()
+                }
+                .into(),
+            ),
             ..Evidence::default()
         },
         dirty_at_exit_bytes: Some(0),
@@ -272,10 +278,13 @@ pub(crate) fn full() -> TraceResult {
     result.evidence.on_cpu_s = Some(0.6);
     result.evidence.cache = result.files[2].evidence.cache;
     result.evidence.device = result.files[0].evidence.device;
-    result.evidence.device_after_exit = Some(DeviceCounts {
-        data: requests(2, 8192),
-        ..DeviceCounts::default()
-    });
+    result.evidence.device_after_exit = Some(
+        DeviceCounts {
+            data: requests(2, 8192),
+            ..DeviceCounts::default()
+        }
+        .into(),
+    );
     result.findings = findings();
     result.tasks = tasks();
     result

@@ -256,7 +256,7 @@ fn requests_of_others_are_told() {
 #[test]
 fn what_may_be_others_is_a_range_and_no_amplification() {
     let mut result = full();
-    let mut at_most = result.evidence.device.take().unwrap();
+    let mut at_most = *result.evidence.exact_device().unwrap();
     at_most.discards = 3;
     let at_least = DeviceCounts {
         reads: at_most.reads,
@@ -264,7 +264,7 @@ fn what_may_be_others_is_a_range_and_no_amplification() {
         ..DeviceCounts::default()
     };
     let range = DeviceRange { at_least, at_most };
-    result.evidence.device_shared = Some(Box::new(range));
+    result.evidence.device = Some(range);
     result.bytes.device_written_bytes = None;
     let (least, most) = range.of(|device| device.writes().bytes);
     result.bytes.device_written_bytes_shared = Some((least, most).into());

@@ -6,7 +6,7 @@ use iostrata_core::buffering::{
     RuntimeCall, Seen, Step, Timeline,
 };
 use iostrata_core::environment::{Device, Storage};
-use iostrata_core::evidence::{Cache, CallCount, CallCounts, DeviceCounts, Evidence};
+use iostrata_core::evidence::{Cache, CallCount, CallCounts, DeviceCounts, DeviceRange, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
 use iostrata_core::{Answer, Verdict};
 
@@ -50,15 +50,15 @@ fn calls(sync: Option<&str>) -> Evidence {
             }),
             ..Cache::default()
         },
-        device: Some(DeviceCounts::default()),
-        device_after_exit: Some(DeviceCounts::default()),
+        device: Some(DeviceRange::default()),
+        device_after_exit: Some(DeviceRange::default()),
         ..Evidence::default()
     }
 }
 
 fn asking(evidence: Evidence, per_record: [u64; 5]) -> Evidence {
     Evidence {
-        device: Some(fixture::asking(RECORDS, per_record)),
+        device: Some(fixture::asking(RECORDS, per_record).into()),
         ..evidence
     }
 }
@@ -66,10 +66,13 @@ fn asking(evidence: Evidence, per_record: [u64; 5]) -> Evidence {
 /// A buffered run leaves its three pages to write-back.
 fn unpaid(evidence: Evidence) -> Evidence {
     Evidence {
-        device_after_exit: Some(DeviceCounts {
-            data: fixture::requests(1, 3 * 4096),
-            ..DeviceCounts::default()
-        }),
+        device_after_exit: Some(
+            DeviceCounts {
+                data: fixture::requests(1, 3 * 4096),
+                ..DeviceCounts::default()
+            }
+            .into(),
+        ),
         ..evidence
     }
 }

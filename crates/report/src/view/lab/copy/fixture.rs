@@ -53,8 +53,8 @@ fn writing(evidence: Evidence, running: u64, after: u64) -> Evidence {
         ..DeviceCounts::default()
     };
     Evidence {
-        device: Some(counts(running)),
-        device_after_exit: Some(counts(after)),
+        device: Some(counts(running).into()),
+        device_after_exit: Some(counts(after).into()),
         ..evidence
     }
 }

@@ -35,10 +35,13 @@ fn evidence(state: State, minor: u64) -> Evidence {
             resident_before_bytes: Some(MIB - fetched),
             resident_after_bytes: Some(if state == State::Direct { 0 } else { MIB }),
         },
-        device: Some(DeviceCounts {
-            reads: fixture::requests(fetched / (128 << 10), fetched),
-            ..DeviceCounts::default()
-        }),
+        device: Some(
+            DeviceCounts {
+                reads: fixture::requests(fetched / (128 << 10), fetched),
+                ..DeviceCounts::default()
+            }
+            .into(),
+        ),
         faults: Faults {
             minor: Some(minor),
             major: Some(0),

@@ -31,10 +31,13 @@ fn target(name: &str, image: bool, journal: bool, disks: &[&str]) -> MeasuredTar
 
 fn asking(per_sync: [u64; 5]) -> Evidence {
     Evidence {
-        device: Some(DeviceCounts {
-            flush_time_s: 0.04 * per_sync[4] as f64,
-            ..fixture::asking(SYNCS, per_sync)
-        }),
+        device: Some(
+            DeviceCounts {
+                flush_time_s: 0.04 * per_sync[4] as f64,
+                ..fixture::asking(SYNCS, per_sync)
+            }
+            .into(),
+        ),
         ..Evidence::default()
     }
 }
