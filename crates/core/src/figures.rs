@@ -1,6 +1,7 @@
 //! Figures as text; [`bytes`] formats sizes and counts.
 
 use crate::bytes;
+use crate::evidence::Cause;
 
 /// Three significant digits, without an exponent: `0.14`, `1.33`, `71.0`, `1,234`. A value above 0
 /// is never shown as 0.
@@ -49,14 +50,14 @@ pub fn percent(share: f64) -> String {
 
 /// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`, the last of `causes`;
 /// unknown causes only when there are some.
-pub(crate) fn requests(causes: &[(&str, f64)]) -> String {
+pub(crate) fn requests(causes: &[(Cause, f64)]) -> String {
     let Some(((_, flushes), writes)) = causes.split_last() else {
         return String::new();
     };
     let writes: Vec<String> = writes
         .iter()
-        .filter(|(cause, each)| *cause != "unknown" || *each > 0.0)
-        .map(|(cause, each)| format!("{} {cause}", rate(*each)))
+        .filter(|(cause, each)| *cause != Cause::Unknown || *each > 0.0)
+        .map(|(cause, each)| format!("{} {}", rate(*each), cause.name()))
         .collect();
     let flushes = rate(*flushes);
     let ends_in_one = writes.last().is_some_and(|last| last.starts_with("1 "));
@@ -72,16 +73,20 @@ mod tests {
     #[test]
     fn requests_are_read_as_a_sentence() {
         let causes = [
-            ("data", 1.0),
-            ("metadata", 0.5),
-            ("unknown", 0.0),
-            ("flushes", 1.0),
+            (Cause::Data, 1.0),
+            (Cause::Metadata, 0.5),
+            (Cause::Unknown, 0.0),
+            (Cause::Flush, 1.0),
         ];
         assert_eq!(
             requests(&causes),
             "1 data, 0.50 metadata writes and 1 flush"
         );
-        let causes = [("data", 0.0), ("unknown", 2.0), ("flushes", 1.5)];
+        let causes = [
+            (Cause::Data, 0.0),
+            (Cause::Unknown, 2.0),
+            (Cause::Flush, 1.5),
+        ];
         assert_eq!(
             requests(&causes),
             "0 data, 2 unknown writes and 1.50 flushes"

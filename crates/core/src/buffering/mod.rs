@@ -7,6 +7,7 @@ mod timeline;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::evidence::RequestsPer;
 use crate::gap::Missing;
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Joined, OwnCost, Row, Stamp, Stamped};
@@ -106,17 +107,8 @@ pub struct PerWrite {
     /// Bytes per writing system call.
     pub bytes_per_syscall: Option<f64>,
     pub dirtied_pages: Option<f64>,
-    /// Requests with data.
-    pub data: Option<f64>,
-    /// Requests with journal or log blocks.
-    pub journal: Option<f64>,
-    /// Commit blocks.
-    pub commit: Option<f64>,
-    /// Requests with metadata.
-    pub metadata: Option<f64>,
-    /// Requests of unknown cause.
-    pub unknown: Option<f64>,
-    pub flushes: Option<f64>,
+    #[serde(flatten)]
+    pub requests: RequestsPer<f64>,
     /// Bytes written to the device while the program ran.
     pub device_bytes: Option<f64>,
     /// `device_bytes` over record size.
@@ -221,12 +213,7 @@ fn per_write(row: &Row<Case>) -> PerWrite {
             .cache
             .dirtied_bytes
             .map(|bytes| bytes as f64 / 4096.0 / records),
-        data: device.map(|d| each(d.data.count)),
-        journal: device.map(|d| each(d.journal.count)),
-        commit: device.map(|d| each(d.commit.count)),
-        metadata: device.map(|d| each(d.metadata.count)),
-        unknown: device.map(|d| each(d.unknown.count)),
-        flushes: device.map(|d| each(d.flushes)),
+        requests: RequestsPer::new(|cause| Some(each(device?.of(cause).count))),
         device_bytes,
         amplification: device_bytes.map(|bytes| bytes / row.case.size_bytes as f64),
         unpaid_bytes: evidence
@@ -287,10 +274,17 @@ mod tests {
                 .is_some_and(|rate| (rate - 1e6 / 71.0).abs() < 1e-6)
         );
         assert_eq!(
-            (each.data, each.journal, each.commit),
+            (
+                each.requests.data,
+                each.requests.journal,
+                each.requests.commit
+            ),
             (Some(1.0), Some(2.0), Some(1.0))
         );
-        assert_eq!((each.metadata, each.flushes), (Some(0.0), Some(2.0)));
+        assert_eq!(
+            (each.requests.metadata, each.requests.flushes),
+            (Some(0.0), Some(2.0))
+        );
         assert_eq!(
             (each.device_bytes, each.amplification),
             (Some(16384.0), Some(16384.0))

@@ -47,11 +47,6 @@ fn ratio(sides: Sides<Option<Bounds>>) -> Option<f64> {
     Some(new.exact()? as f64 / base as f64)
 }
 
-pub(super) fn device_read(run: &TraceResult) -> Option<Bounds> {
-    let bytes = run.bytes;
-    exact(bytes.device_read_bytes).or(bytes.device_read_bytes_shared)
-}
-
 struct Figure {
     what: &'static str,
     is_bytes: bool,
@@ -89,11 +84,8 @@ const FIGURES: [Figure; 13] = [
     }),
     count("cache misses", |run| exact(run.evidence.cache.missed_pages)),
     bytes("bytes dirtied", |run| exact(run.bytes.dirtied_bytes)),
-    bytes("device read", device_read),
-    bytes("device written", |run| {
-        let bytes = run.bytes;
-        exact(bytes.device_written_bytes).or(bytes.device_written_bytes_shared)
-    }),
+    bytes("device read", |run| run.bytes.device_read()),
+    bytes("device written", |run| run.bytes.device_written()),
     count("device requests", |run| {
         device(run, |counts| {
             counts.reads.count.saturating_add(counts.writes().count)
@@ -104,7 +96,7 @@ const FIGURES: [Figure; 13] = [
 ];
 
 fn exact(figure: Option<u64>) -> Option<Bounds> {
-    figure.map(|figure| Bounds::from((figure, figure)))
+    figure.map(Bounds::exactly)
 }
 
 fn calls(run: &TraceResult, wanted: impl Fn(&str) -> bool) -> Option<Bounds> {

@@ -6,7 +6,7 @@ use super::changed::{FileWork, changed};
 use super::condition::{Conditions, Weight};
 use super::count::{Counts, Part, Scale};
 use super::findings::findings;
-use super::strata::{device_read, strata};
+use super::strata::strata;
 use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
@@ -131,7 +131,7 @@ const COLDER: u64 = 4;
 /// Notes the bytes that either run read from the device, if one of them certainly read far more:
 /// its times then reflect the device, and not the program.
 fn hold_cache(conditions: &mut Conditions, base: &TraceResult, new: &TraceResult) {
-    let (Some(base), Some(new)) = (device_read(base), device_read(new)) else {
+    let (Some(base), Some(new)) = (base.bytes.device_read(), new.bytes.device_read()) else {
         return;
     };
     let is_colder = |one: Bounds, other: Bounds| {

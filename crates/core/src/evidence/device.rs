@@ -117,6 +117,48 @@ impl DeviceCounts {
     }
 }
 
+/// Requests that write, and flushes, of a record, a sync or a second. `null` where the device was not
+/// observed.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct RequestsPer<T> {
+    /// Requests with file contents.
+    pub data: Option<T>,
+    /// Requests with journal or log blocks.
+    pub journal: Option<T>,
+    /// Commit blocks.
+    pub commit: Option<T>,
+    /// Requests with metadata in its place.
+    pub metadata: Option<T>,
+    /// Writes of unknown cause.
+    pub unknown: Option<T>,
+    pub flushes: Option<T>,
+}
+
+impl<T: Copy> RequestsPer<T> {
+    pub fn new(of: impl Fn(Cause) -> Option<T>) -> Self {
+        Self {
+            data: of(Cause::Data),
+            journal: of(Cause::Journal),
+            commit: of(Cause::Commit),
+            metadata: of(Cause::Metadata),
+            unknown: of(Cause::Unknown),
+            flushes: of(Cause::Flush),
+        }
+    }
+
+    pub fn each(&self) -> [(Cause, Option<T>); 6] {
+        [
+            (Cause::Data, self.data),
+            (Cause::Journal, self.journal),
+            (Cause::Commit, self.commit),
+            (Cause::Metadata, self.metadata),
+            (Cause::Unknown, self.unknown),
+            (Cause::Flush, self.flushes),
+        ]
+    }
+}
+
 /// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {

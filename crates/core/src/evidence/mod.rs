@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::gap::Gap;
 pub use assemble::{Charge, assemble, foreign_requests};
 pub use cause::Cause;
-pub use device::{Claim, DeviceCounts, DeviceRange, RequestCount};
+pub use device::{Claim, DeviceCounts, DeviceRange, RequestCount, RequestsPer};
 pub use raw::{
     BlockRow, CacheRow, Life, Losses, Pages, Phase, RawEvidence, Sharing, Submitter, Summed,
     SyscallRow, Totals,

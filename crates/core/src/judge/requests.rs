@@ -3,11 +3,11 @@
 use super::rows::{Judged, TargetRows, numbers};
 use super::{Finding, Missing, Pair, Relation, SAME_WITHIN};
 use crate::answer::Verdict;
-use crate::evidence::DeviceCounts;
+use crate::evidence::{Cause, DeviceCounts, RequestsPer};
 use crate::figures::{rate, requests};
 
 /// The device requests of one record or sync.
-pub(crate) struct Requests([(&'static str, f64); 6]);
+pub(crate) struct Requests([(Cause, f64); 6]);
 
 /// Fewer requests than this per record or sync are not listed.
 const RARE: f64 = 0.05;
@@ -19,14 +19,11 @@ const SAME_REQUESTS: f64 = 0.1;
 impl Requests {
     /// These counts, each divided.
     pub(super) fn of(device: &DeviceCounts, each: impl Fn(u64) -> f64) -> Self {
-        Self([
-            ("data", each(device.data.count)),
-            ("journal", each(device.journal.count)),
-            ("commit", each(device.commit.count)),
-            ("metadata", each(device.metadata.count)),
-            ("unknown", each(device.unknown.count)),
-            ("flushes", each(device.flushes)),
-        ])
+        let per = RequestsPer::new(|cause| Some(each(device.of(cause).count)));
+        Self(
+            per.each()
+                .map(|(cause, each)| (cause, each.unwrap_or_default())),
+        )
     }
 
     /// Whether each cause has as many requests, within a tenth of a request or of the count.
@@ -41,8 +38,12 @@ impl Requests {
         let made = self.0.iter().filter(|(_, each)| *each >= RARE);
         made.map(|(cause, each)| {
             let figure = rate(*each);
-            let is_one_flush = *cause == "flushes" && figure == "1";
-            format!("{figure} {}", if is_one_flush { "flush" } else { cause })
+            let name = if figure == "1" {
+                cause.singular()
+            } else {
+                cause.name()
+            };
+            format!("{figure} {name}")
         })
         .collect()
     }
@@ -61,8 +62,8 @@ impl Requests {
         self.0.iter().map(|(_, each)| each).sum()
     }
 
-    pub(crate) fn by(&self, cause: &str) -> f64 {
-        let wanted = |(name, _): &&(&str, f64)| *name == cause;
+    pub(crate) fn by(&self, cause: Cause) -> f64 {
+        let wanted = |(of, _): &&(Cause, f64)| *of == cause;
         self.0.iter().find(wanted).map_or(0.0, |(_, each)| *each)
     }
 }

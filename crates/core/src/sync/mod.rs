@@ -8,6 +8,7 @@ mod series;
 use serde::{Deserialize, Serialize};
 
 use crate::bytes;
+use crate::evidence::RequestsPer;
 use crate::gap::{Missing, Reason};
 use crate::judge::Judged;
 use crate::lab::{self, ExperimentResult, Joined, Row, Stamp, Stamped};
@@ -134,17 +135,8 @@ pub struct SyncRow {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct PerSync {
-    /// Requests with file contents.
-    pub data: Option<f64>,
-    /// Requests with journal or log blocks.
-    pub journal: Option<f64>,
-    /// Commit blocks.
-    pub commit: Option<f64>,
-    /// Requests with metadata in its place.
-    pub metadata: Option<f64>,
-    /// Writes of unknown cause.
-    pub unknown: Option<f64>,
-    pub flushes: Option<f64>,
+    #[serde(flatten)]
+    pub requests: RequestsPer<f64>,
     /// Bytes written to the device.
     pub bytes: Option<f64>,
     /// Requests that read: blocks a write had to fetch first.
@@ -158,28 +150,10 @@ impl PerSync {
         };
         let each = |count: u64| Some(count as f64 / syncs as f64);
         Self {
-            data: each(device.data.count),
-            journal: each(device.journal.count),
-            commit: each(device.commit.count),
-            metadata: each(device.metadata.count),
-            unknown: each(device.unknown.count),
-            flushes: each(device.flushes),
+            requests: RequestsPer::new(|cause| each(device.of(cause).count)),
             bytes: each(device.writes().bytes),
             reads: each(device.reads.count),
         }
-    }
-
-    /// Requests that write, and flushes, in the order of the table; `None` when
-    /// the device was not observed.
-    pub fn requests(&self) -> Option<[(&'static str, f64); 6]> {
-        Some([
-            ("data", self.data?),
-            ("journal", self.journal?),
-            ("commit", self.commit?),
-            ("metadata", self.metadata?),
-            ("unknown", self.unknown?),
-            ("flushes", self.flushes?),
-        ])
     }
 }
 
@@ -310,8 +284,14 @@ mod tests {
         let (low, high) = row.syncs_per_s_interval.unwrap();
         assert!((low - 1e6 / 72.0).abs() < 1e-6 && (high - 1e6 / 70.0).abs() < 1e-6);
         let each = row.per_sync;
-        assert_eq!((each.data, each.metadata), (Some(1.0), Some(0.0)));
-        assert_eq!((each.flushes, each.bytes), (Some(2.0), Some(12_288.0)));
+        assert_eq!(
+            (each.requests.data, each.requests.metadata),
+            (Some(1.0), Some(0.0))
+        );
+        assert_eq!(
+            (each.requests.flushes, each.bytes),
+            (Some(2.0), Some(12_288.0))
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::evidence::RequestsPer;
 use crate::gap::{Gap, Missing, Reason};
 
 /// Fewest seconds that a rate can be called steady of.
@@ -22,17 +23,8 @@ pub struct Second {
     pub lasted_s: f64,
     /// Syncs, all writers together.
     pub syncs: u64,
-    /// Requests with file contents.
-    pub data: Option<u64>,
-    /// Requests with journal or log blocks.
-    pub journal: Option<u64>,
-    /// Commit blocks.
-    pub commit: Option<u64>,
-    /// Requests with metadata.
-    pub metadata: Option<u64>,
-    /// Writes of unknown cause.
-    pub unknown: Option<u64>,
-    pub flushes: Option<u64>,
+    #[serde(flatten)]
+    pub requests: RequestsPer<u64>,
 }
 
 impl Second {

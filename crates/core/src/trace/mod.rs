@@ -157,6 +157,20 @@ pub struct Descent {
     pub dirty_at_exit_bytes: Option<u64>,
 }
 
+impl Descent {
+    /// Bytes read from the device; `None` when not observed.
+    pub fn device_read(&self) -> Option<Bounds> {
+        let exact = self.device_read_bytes.map(Bounds::exactly);
+        exact.or(self.device_read_bytes_shared)
+    }
+
+    /// Bytes written to the device; `None` when not observed.
+    pub fn device_written(&self) -> Option<Bounds> {
+        let exact = self.device_written_bytes.map(Bounds::exactly);
+        exact.or(self.device_written_bytes_shared)
+    }
+}
+
 /// A figure known only as a range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -168,6 +182,13 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    pub fn exactly(figure: u64) -> Self {
+        Self {
+            at_least: figure,
+            at_most: figure,
+        }
+    }
+
     /// The figure, if minimum and maximum are equal.
     pub fn exact(self) -> Option<u64> {
         (self.at_least == self.at_most).then_some(self.at_least)

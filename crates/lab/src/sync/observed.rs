@@ -1,6 +1,6 @@
 //! The evidence pass: a run of each case, watched second by second.
 
-use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, RawEvidence};
+use iostrata_core::evidence::{CallCount, Cause, DeviceCounts, Evidence, RawEvidence, RequestsPer};
 use iostrata_core::observe::{Observation, Observer, Stream};
 use iostrata_core::sync::{Counted, Second, SyncCall};
 
@@ -124,16 +124,14 @@ fn second(
     before: Option<&DeviceCounts>,
     now: Option<&DeviceCounts>,
 ) -> Second {
-    let since = |pick: fn(&DeviceCounts) -> u64| Some(pick(now?).saturating_sub(pick(before?)));
+    let since = |cause| {
+        let [now, before] = [now?, before?].map(|counts| counts.of(cause).count);
+        Some(now.saturating_sub(before))
+    };
     Second {
         lasted_s: report.work.sample.real_s,
         syncs: report.syncs,
-        data: since(|counts| counts.data.count),
-        journal: since(|counts| counts.journal.count),
-        commit: since(|counts| counts.commit.count),
-        metadata: since(|counts| counts.metadata.count),
-        unknown: since(|counts| counts.unknown.count),
-        flushes: since(|counts| counts.flushes),
+        requests: RequestsPer::new(since),
     }
 }
 
@@ -141,18 +139,10 @@ fn second(
 fn line(item: &Item<'_>, number: usize, second: &Second) -> String {
     let rate = |count: u64| rounded(second.per_s(count));
     let syncs = rate(second.syncs);
-    let requests = [
-        (second.data, "data"),
-        (second.journal, "journal"),
-        (second.commit, "commit"),
-        (second.metadata, "metadata"),
-        (second.unknown, "unknown"),
-        (second.flushes, "flushes"),
-    ];
-    let seen: Option<Vec<String>> = requests
-        .iter()
-        .filter(|request| **request != (Some(0), "unknown"))
-        .map(|(count, name)| Some(format!("{} {name}", rate((*count)?))))
+    let shown = second.requests.each().into_iter();
+    let shown = shown.filter(|request| *request != (Cause::Unknown, Some(0)));
+    let seen: Option<Vec<String>> = shown
+        .map(|(cause, count)| Some(format!("{} {}", rate(count?), cause.name())))
         .collect();
     let requests = seen.map_or_else(
         || "device requests not observed".to_owned(),
@@ -268,6 +258,9 @@ mod tests {
             ..DeviceCounts::default()
         };
         let told = second(&report, Some(&upto(2)), Some(&upto(9)));
-        assert_eq!((told.unknown, told.metadata), (Some(7), Some(0)));
+        assert_eq!(
+            (told.requests.unknown, told.requests.metadata),
+            (Some(7), Some(0))
+        );
     }
 }

@@ -86,7 +86,7 @@ fn every_mode_is_timed_and_what_is_unknown_is_null() {
             assert!((2..=3).contains(&timing.samples_s.len()));
             assert!(row.per_write.writes_per_s.is_some_and(|rate| rate > 0.0));
             assert_eq!((&evidence.syscalls, &evidence.device), (&None, &None));
-            assert_eq!(row.per_write.flushes, None);
+            assert_eq!(row.per_write.requests.flushes, None);
             assert!(
                 evidence
                     .missing

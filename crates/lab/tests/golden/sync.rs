@@ -2,9 +2,10 @@
 //!
 //! A comment next to a surprising figure names the kernel code that causes it.
 
+use iostrata_core::evidence::RequestsPer;
 use iostrata_core::gap::Reason;
 use iostrata_core::lab::Experiment;
-use iostrata_core::sync::{Case, PerSync, SyncCall, SyncResult, SyncRow, Write};
+use iostrata_core::sync::{Case, SyncCall, SyncResult, SyncRow, Write};
 use iostrata_lab::engine::{Silent, StoppingRule};
 use iostrata_lab::experiment::run;
 use iostrata_lab::interrupt::Interrupt;
@@ -145,15 +146,14 @@ fn asks(result: &SyncResult, call: SyncCall, write: Write, due: Each) {
     let row = row(result, call, write);
     let case = format!("{} {} {}", row.row.target, call.as_str(), write.as_str());
     whole(row);
-    let PerSync {
+    let RequestsPer {
         data,
         journal,
         commit,
         metadata,
         flushes,
         unknown,
-        ..
-    } = row.per_sync;
+    } = row.per_sync.requests;
     assert_eq!(unknown, Some(0.0), "{case}");
     let got = [data, journal, commit, metadata, flushes].map(Option::unwrap);
     let names = ["data", "journal", "commit", "metadata", "flushes"];
@@ -207,11 +207,16 @@ fn ext4_commits_a_transaction_unless_only_contents_change() {
         // After the commit `sync_filesystem` (fs/sync.c) writes the block device's pages as well,
         // so the committed metadata is written in place at once.
         let syncfs = row(&result, SyncCall::Syncfs, Write::Append).per_sync;
-        near("syncfs metadata", syncfs.metadata.unwrap(), 0.9, 2.5);
+        near(
+            "syncfs metadata",
+            syncfs.requests.metadata.unwrap(),
+            0.9,
+            2.5,
+        );
         // `sync_filesystem` starts a commit before it waits for the data, and commits again after
         // that (`ext4_sync_fs`, fs/ext4/super.c): the second has work if the data's write-back
         // ended between the two.
-        near("syncfs commit", syncfs.commit.unwrap(), 0.97, 2.05);
+        near("syncfs commit", syncfs.requests.commit.unwrap(), 0.97, 2.05);
     });
 }
 
@@ -247,24 +252,27 @@ fn ext4_without_journal_writes_the_inode_itself() {
             let row = row(&result, call, write);
             whole(row);
             let each = row.per_sync;
-            assert_eq!((each.journal, each.commit), (Some(0.0), Some(0.0)));
-            near("data", each.data.unwrap(), 0.99, 1.01);
+            assert_eq!(
+                (each.requests.journal, each.requests.commit),
+                (Some(0.0), Some(0.0))
+            );
+            near("data", each.requests.data.unwrap(), 0.99, 1.01);
             // Every fourth takes a new block, whose bitmap is written with it on 6.1, and at times on 6.12.
             let most = if kernel() <= (6, 12) { 1.25 } else { 1.0 };
             inodes(row, 1.0, most);
-            near("flushes", each.flushes.unwrap(), 0.97, 1.09);
+            near("flushes", each.requests.flushes.unwrap(), 0.97, 1.09);
         }
         // `ext4_fsync_nojournal` (fs/ext4/fsync.c) also calls `ext4_write_inode` for fdatasync,
         // which writes the inode's block if its time has changed: once per tick of the clock, or per sync if
         // these are further apart.
         let row = row(&result, SyncCall::Fdatasync, Write::Overwrite);
         whole(row);
-        near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+        near("data", row.per_sync.requests.data.unwrap(), 0.99, 1.01);
         inodes(row, 0.0, 1.0);
         // 6.1 returns before the flush where the inode has not changed.
         let flushes = if is_as_6_1() { 0.0..=0.1 } else { 0.97..=1.09 };
         let (low, high) = (*flushes.start(), *flushes.end());
-        near("flushes", row.per_sync.flushes.unwrap(), low, high);
+        near("flushes", row.per_sync.requests.flushes.unwrap(), low, high);
     });
 }
 
@@ -303,10 +311,10 @@ fn only_commits(result: &SyncResult, call: SyncCall, write: Write) {
     let row = row(result, call, write);
     whole(row);
     let each = row.per_sync;
-    near("data", each.data.unwrap(), 0.0, 1.06);
-    near("journal", each.journal.unwrap(), 0.97, 1.09);
-    near("commit", each.commit.unwrap(), 0.97, 1.09);
-    near("flushes", each.flushes.unwrap(), 1.94, 2.12);
+    near("data", each.requests.data.unwrap(), 0.0, 1.06);
+    near("journal", each.requests.journal.unwrap(), 0.97, 1.09);
+    near("commit", each.requests.commit.unwrap(), 0.97, 1.09);
+    near("flushes", each.requests.flushes.unwrap(), 1.94, 2.12);
 }
 
 #[test]
@@ -353,8 +361,11 @@ fn xfs_writes_one_log_record_unless_only_contents_change() {
         // their contents in the device's volatile cache.
         let syncfs = row(&result, SyncCall::Syncfs, Write::Overwrite);
         whole(syncfs);
-        near("data", syncfs.per_sync.data.unwrap(), 0.97, 1.03);
-        let (flushes, log) = (syncfs.per_sync.flushes, syncfs.per_sync.journal);
+        near("data", syncfs.per_sync.requests.data.unwrap(), 0.97, 1.03);
+        let (flushes, log) = (
+            syncfs.per_sync.requests.flushes,
+            syncfs.per_sync.requests.journal,
+        );
         let (flushes, log) = (flushes.unwrap(), log.unwrap());
         assert!(
             flushes <= 2.0 * log + 0.05,
@@ -378,11 +389,11 @@ fn btrfs_writes_its_log_trees_whatever_changes() {
             whole(row);
             let each = row.per_sync;
             // The first two appends lie inline in the tree (`max_inline`, btrfs(5)).
-            near("data", each.data.unwrap(), 0.8, 1.03);
-            near("super blocks", each.commit.unwrap(), 0.97, 1.1);
+            near("data", each.requests.data.unwrap(), 0.8, 1.03);
+            near("super blocks", each.requests.commit.unwrap(), 0.97, 1.1);
             // Two log trees with two blocks, each with a copy (DUP), and more as they grow.
-            near("metadata", each.metadata.unwrap(), 3.8, 9.0);
-            near("flushes", each.flushes.unwrap(), 1.97, 2.1);
+            near("metadata", each.requests.metadata.unwrap(), 3.8, 9.0);
+            near("flushes", each.requests.flushes.unwrap(), 1.97, 2.1);
         }
     });
 }
@@ -399,10 +410,10 @@ fn on_the_host_data_is_charged_by_file() {
         for (call, write) in kinds {
             let row = row(&result, call, write);
             whole(row);
-            near("data", row.per_sync.data.unwrap(), 0.99, 1.01);
+            near("data", row.per_sync.requests.data.unwrap(), 0.99, 1.01);
             let calls = row.row.evidence.syscalls.as_ref().unwrap();
             assert_eq!(calls.get(call.as_str()).unwrap().count, row.observed_syncs);
-            assert_eq!(row.per_sync.unknown, Some(0.0));
+            assert_eq!(row.per_sync.requests.unknown, Some(0.0));
         }
         assert!(
             result
@@ -423,7 +434,10 @@ fn a_series_has_every_second_and_adds_up() {
         assert!(seconds.iter().all(|second| second.lasted_s >= 1.0));
         let syncs: u64 = seconds.iter().map(|second| second.syncs).sum();
         assert_eq!(syncs, row.observed_syncs);
-        let data: u64 = seconds.iter().map(|second| second.data.unwrap()).sum();
+        let data: u64 = seconds
+            .iter()
+            .map(|second| second.requests.data.unwrap())
+            .sum();
         let whole = row.row.evidence.exact_device().unwrap().data.count;
         assert_eq!(data, whole, "no request between the seconds");
         assert!(row.series.steadiness.is_some());
@@ -439,7 +453,7 @@ fn writers_at_the_same_time_share_commits() {
             .iter()
             .map(|row| {
                 whole(row);
-                row.per_sync.commit.unwrap()
+                row.per_sync.requests.commit.unwrap()
             })
             .collect();
         near("a lone writer's commits", commits[0], 0.97, 1.1);

@@ -4,7 +4,7 @@ use iostrata_core::atime::{AtimeRow, LoopRow, Moved, Spread, TouchRow};
 use iostrata_core::buffering::{BufferingRow, Memory, MemoryChange, PerWrite};
 use iostrata_core::bytes::grouped;
 use iostrata_core::copy::{CopyMethod, CopyRow, Measure};
-use iostrata_core::evidence::CallCounts;
+use iostrata_core::evidence::{CallCounts, Cause, RequestsPer};
 use iostrata_core::page_cache::{PageCacheRow, Percentiles};
 use iostrata_core::sync::{Bucket, Latency, PerSync, Second, SyncRow};
 
@@ -13,21 +13,21 @@ use crate::format::{number, rate};
 use crate::view::page::GLUE;
 use crate::view::table::Cell;
 
-/// Adds requests that write to the device, by cause, and flushes. Usually every cause is known.
-macro_rules! by_cause {
-    ($fields:expr) => {
-        by_cause!(
-            by_cause!($fields, data journal commit metadata unknown).unusual(),
-            flushes
-        )
-    };
-    ($fields:expr, $($cause:ident)+) => {
-        $fields$(.field(stringify!($cause), |each| each.$cause).shown(
-            Group::Shared,
-            stringify!($cause),
-            Quantity::Rate,
-        ))+
-    };
+/// Requests that write to the device, by cause, and flushes. Usually every cause is known.
+fn requests<'a>() -> Fields<'a, &'a RequestsPer<f64>> {
+    let causes = RequestsPer::<f64>::default().each().into_iter().enumerate();
+    causes.fold(Fields::new(), |fields, (place, (cause, _))| {
+        let field = fields
+            .field(cause.name(), move |per: &&'a RequestsPer<f64>| {
+                per.each()[place].1
+            })
+            .shown(Group::Shared, cause.name(), Quantity::Rate);
+        if cause == Cause::Unknown {
+            field.unusual()
+        } else {
+            field
+        }
+    })
 }
 
 /// Head of spreads; a table has what they are in its rows.
@@ -87,7 +87,8 @@ fn per_write<'a>() -> Fields<'a, &'a PerWrite> {
         .field("dirtied_pages", |each| each.dirtied_pages)
         .shown(Group::Counts, "pages", Rate)
         .rank(2);
-    by_cause!(before)
+    before
+        .within("", requests(), |each| Some(&each.requests))
         .field("device_bytes", |each| each.device_bytes)
         .shown(Group::Shared, "device B", Figure)
         .rank(3)
@@ -324,7 +325,8 @@ fn latency<'a>() -> Fields<'a, &'a Latency> {
 
 fn per_sync<'a>() -> Fields<'a, &'a PerSync> {
     use Quantity::{Figure, Rate};
-    by_cause!(Fields::<&'a PerSync>::new())
+    Fields::<&'a PerSync>::new()
+        .within("", requests(), |each| Some(&each.requests))
         .field("bytes", |each| each.bytes)
         .shown(Group::Shared, "bytes", Figure)
         .rank(3)
@@ -341,19 +343,29 @@ pub(crate) fn bucket<'a>() -> Fields<'a, &'a Bucket> {
 }
 
 pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
-    macro_rules! counted {
-        ($fields:expr, $($name:ident)+) => {
-            $fields$(.field(stringify!($name), |second| second.$name).shown_as(
-                Group::Seconds,
-                concat!(stringify!($name), "/s"),
-                |second| {
-                    let count = Option::<u64>::from(second.$name);
-                    Cell::seen(count, |count| number(second.per_s(count)))
-                },
-            ))+
-        };
-    }
-    let lasted = Fields::<&'a Second>::new().field("lasted_s", |second| second.lasted_s);
-    let causes = counted!(lasted, syncs data journal commit metadata unknown).unusual();
-    counted!(causes, flushes)
+    let per_s = |second: &&'a Second, count: Option<u64>| {
+        Cell::seen(count, |count| number(second.per_s(count)))
+    };
+    let counted = Fields::<&'a Second>::new()
+        .field("lasted_s", |second| second.lasted_s)
+        .field("syncs", |second| second.syncs)
+        .shown_as(Group::Seconds, "syncs/s", move |second| {
+            per_s(second, Some(second.syncs))
+        });
+    let causes = RequestsPer::<u64>::default().each().into_iter().enumerate();
+    causes.fold(counted, |fields, (place, (cause, _))| {
+        let count = move |second: &&'a Second| second.requests.each()[place].1;
+        let head = format!("{}/s", cause.name());
+        let shown =
+            fields
+                .field(cause.name(), count)
+                .shown_as(Group::Seconds, head, move |second| {
+                    per_s(second, count(second))
+                });
+        if cause == Cause::Unknown {
+            shown.unusual()
+        } else {
+            shown
+        }
+    })
 }

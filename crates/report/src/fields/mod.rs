@@ -117,7 +117,7 @@ pub(crate) type Metric = (&'static str, &'static str);
 
 struct Shown<'a, R> {
     group: Group,
-    head: &'static str,
+    head: Cow<'static, str>,
     rank: u8,
     kind: table::Kind,
     text: Text<'a, R>,
@@ -148,7 +148,7 @@ impl<'a, R> Field<'a, R> {
             Text::Of(quantity) => quantity.cell(self.of(row)),
             Text::Made(make) => make(row),
         });
-        Column::new(shown.head, shown.kind, cells).rank(shown.rank)
+        Column::new(&shown.head, shown.kind, cells).rank(shown.rank)
     }
 }
 
@@ -250,7 +250,7 @@ impl<'a, R> Fields<'a, R> {
     pub(crate) fn shown_as(
         self,
         group: Group,
-        head: &'static str,
+        head: impl Into<Cow<'static, str>>,
         make: impl Fn(&R) -> Cell + 'a,
     ) -> Self {
         self.show(group, head, table::Kind::Number, Text::Made(Box::new(make)))
@@ -292,13 +292,13 @@ impl<'a, R> Fields<'a, R> {
     fn show(
         mut self,
         group: Group,
-        head: &'static str,
+        head: impl Into<Cow<'static, str>>,
         kind: table::Kind,
         text: Text<'a, R>,
     ) -> Self {
         let shown = Shown {
             group,
-            head,
+            head: head.into(),
             rank: 0,
             kind,
             text,

@@ -3,6 +3,7 @@
 use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
 use crate::bytes;
+use crate::evidence::Cause;
 use crate::figures::{duration, number, percent, rate};
 use crate::judge::{Finding, Missing};
 use crate::stats::Ends;
@@ -73,7 +74,7 @@ pub(super) fn fastest<'a>(target: &TargetRows<'a>) -> Result<(Numbered<'a>, (f64
 /// Whether each sync of a row was durable, as far as the device tells; and the words.
 fn durable(row: &Numbered<'_>) -> Result<(Option<bool>, String), Missing> {
     let device = row.device()?;
-    let flushes = row.requests()?.by("flushes");
+    let flushes = row.requests()?.by(Cause::Flush);
     let cached = |cache: &str| {
         let mut caches = row.devices().iter().map(|disk| disk.write_cache.as_deref());
         caches.any(|found| found == Some(cache))

@@ -2,6 +2,7 @@
 
 use super::{APPEND, Numbered, TargetRows};
 use crate::answer::Verdict;
+use crate::evidence::Cause;
 use crate::figures::{number, rate};
 use crate::judge::{Finding, Missing, Requests};
 use crate::sync::{SyncCall, Write};
@@ -104,12 +105,11 @@ pub(super) fn sync_asks_for_more(target: &TargetRows<'_>) -> Result<Finding, Mis
 
 /// The request that makes a sync's changes valid on this file system, and its number
 /// for: commit blocks, else log writes, else flushes where nothing is committed.
-fn transactions(lone: &Requests) -> &'static str {
-    let asked = |cause: &&str| lone.by(cause) >= 0.5;
-    ["commit", "journal"]
-        .iter()
-        .find(|cause| asked(cause))
-        .unwrap_or(&"flushes")
+fn transactions(lone: &Requests) -> Cause {
+    [Cause::Commit, Cause::Journal]
+        .into_iter()
+        .find(|cause| lone.by(*cause) >= 0.5)
+        .unwrap_or(Cause::Flush)
 }
 
 /// One appending writer, and the most that were measured.
@@ -141,16 +141,15 @@ pub(super) fn shared(lone: &Numbered<'_>, many: &Numbered<'_>) -> Result<Shared,
     let (each, shared) = (alone.by(cause), together.by(cause));
     if each <= 0.0 {
         return Err(Missing::Evidence(format!(
-            "a single writer's sync causes no {cause} (row {})",
+            "a single writer's sync causes no {} (row {})",
+            cause.name(),
             lone.number
         )));
     }
-    let noun = if cause == "flushes" {
-        "flushes"
-    } else if cause == "commit" {
-        "commit blocks"
-    } else {
-        "log writes"
+    let noun = match cause {
+        Cause::Flush => "flushes",
+        Cause::Commit => "commit blocks",
+        _ => "log writes",
     };
     Ok(Shared {
         noun,

@@ -85,14 +85,18 @@ impl Figures {
     /// Syncs a second of one writer whose syncs make these requests; `None` when they
     /// were not seen, or take no time at all.
     fn syncs_per_s(&self, per_sync: &PerSync) -> Option<f64> {
-        let [writes @ .., (_, flushes)] = per_sync.requests()?;
-        let waits = writes.iter().map(|(_, each)| match *each {
+        let flushes = per_sync.requests.flushes?;
+        let writes = per_sync.requests.each().into_iter();
+        let writes = writes.filter(|(cause, _)| cause.is_write());
+        let writes = writes.map(|(_, each)| each);
+        let writes = writes.collect::<Option<Vec<f64>>>()?;
+        let waits = writes.iter().map(|each| match *each {
             each if each >= 1.0 => 1.0,
             each if each >= EVERY_OTHER => each,
             _ => 0.0,
         });
         let time_s = waits.sum::<f64>() * self.write_s + flushes * self.flush_s;
-        let requests: f64 = writes.iter().map(|(_, each)| each).sum();
+        let requests: f64 = writes.iter().sum();
         let limit = self.iops.filter(|_| requests > 0.0);
         let limit = limit.map_or(f64::INFINITY, |iops| iops / requests);
         (time_s > 0.0).then(|| (1.0 / time_s).min(limit))
@@ -170,6 +174,7 @@ fn project(device: &Figures, (row, of): (usize, &SyncRow), check: bool) -> Optio
 mod tests {
     use super::super::answers::fixture::{made, result};
     use super::*;
+    use crate::evidence::RequestsPer;
     use crate::sync::SyncCall;
     use proptest::prelude::*;
 
@@ -187,12 +192,14 @@ mod tests {
     fn sync(requests: [f64; 6]) -> PerSync {
         let [data, journal, commit, metadata, unknown, flushes] = requests.map(Some);
         PerSync {
-            data,
-            journal,
-            commit,
-            metadata,
-            unknown,
-            flushes,
+            requests: RequestsPer {
+                data,
+                journal,
+                commit,
+                metadata,
+                unknown,
+                flushes,
+            },
             ..PerSync::default()
         }
     }

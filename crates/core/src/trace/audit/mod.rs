@@ -73,16 +73,23 @@ pub(super) fn audit(
     judged.extend(bounds(result));
     if result.lost_events == 0 {
         judged.extend(timeline_requests(result, raw));
+    }
+    if result.lost_events == 0 && is_over(result) {
         judged.extend(of_files(result, raw, left));
     }
     judged
 }
 
-/// Whether all threads and files have a row, and none goes on while its sums are read.
+/// Whether no thread goes on while sums are read.
+fn is_over(result: &TraceResult) -> bool {
+    result.tasks.iter().all(|task| task.ended_s.is_some())
+}
+
+/// Whether all threads and files have a row.
 fn is_whole(result: &TraceResult) -> bool {
-    result.evidence.syscalls.is_some()
+    is_over(result)
+        && result.evidence.syscalls.is_some()
         && result.threads == result.tasks.len() as u64
-        && result.tasks.iter().all(|task| task.ended_s.is_some())
         && result.other_calls == 0
         && result.summed_files == 0
 }

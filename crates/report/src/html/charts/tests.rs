@@ -147,7 +147,7 @@ fn requests_that_were_not_seen_are_no_zeros() {
         panic!("a sync result");
     };
     for second in &mut result.rows[0].series.seconds {
-        second.data = None;
+        second.requests.data = None;
     }
     let seconds = lab::sync_seconds(&result);
     assert_eq!(seconds[0].lanes.each[1].values, [None, None, None]);

@@ -5,7 +5,7 @@ use iostrata_core::evidence::{Cause, DeviceRange};
 use iostrata_core::figures::duration;
 use iostrata_core::noun;
 use iostrata_core::trace::timeline::{Purpose, Timeline};
-use iostrata_core::trace::{CallRow, TraceResult};
+use iostrata_core::trace::{Bounds, CallRow, TraceResult};
 
 use super::flow::{Arrow, Part, Stratum, Way};
 use super::heat;
@@ -13,17 +13,17 @@ use super::strips::Strip;
 use super::timeline::{self, Lane, Lanes};
 use crate::format::{between, number, size};
 use crate::view::table::Cell;
-use crate::view::trace::{device_read, device_written, of_calls};
+use crate::view::trace::{moved, of_calls};
 
 /// Bytes down and up through the strata; a way on which nothing went is left out.
 pub(super) fn ways(result: &TraceResult) -> Vec<Way> {
     let bytes = &result.bytes;
     let went = |calls: u64, device: Option<u64>| calls > 0 || device.unwrap_or(0) > 0;
     let mut ways = Vec::new();
-    if went(bytes.written_bytes, device_written(bytes).most()) {
+    if went(bytes.written_bytes, most(bytes.device_written())) {
         ways.push(written(result));
     }
-    if went(bytes.read_bytes, device_read(bytes).most()) {
+    if went(bytes.read_bytes, most(bytes.device_read())) {
         ways.push(read(result));
     }
     ways
@@ -62,7 +62,7 @@ fn written(result: &TraceResult) -> Way {
     }
     let start = Some(bytes.written_bytes);
     let words = of_calls(result, bytes.written_bytes).into();
-    let to_device = device_written(bytes);
+    let to_device = bytes.device_written();
     Way {
         title: "Written: bytes from program to device".to_owned(),
         strata: vec![
@@ -70,7 +70,7 @@ fn written(result: &TraceResult) -> Way {
             cached,
             Stratum {
                 name: "device",
-                words: to_device.text(),
+                words: moved(to_device),
                 parts: device.as_ref().map(causes),
             },
         ],
@@ -81,7 +81,7 @@ fn written(result: &TraceResult) -> Way {
             },
             Arrow {
                 by: "write-back, syncs",
-                times: times(result, start, to_device.least(), to_device.most()),
+                times: times(result, start, least(to_device), most(to_device)),
             },
         ],
     }
@@ -90,7 +90,7 @@ fn written(result: &TraceResult) -> Way {
 fn read(result: &TraceResult) -> Way {
     let bytes = &result.bytes;
     let cache = &result.evidence.cache;
-    let from_device = device_read(bytes);
+    let from_device = bytes.device_read();
     let asked = cache.lookups_pages;
     let pages = [
         ("resident", cache.resident_pages()),
@@ -108,7 +108,7 @@ fn read(result: &TraceResult) -> Way {
     };
     let read = Some(bytes.read_bytes);
     let words = of_calls(result, bytes.read_bytes).into();
-    let (device, device_words) = (from_device.least(), from_device.text());
+    let (device, device_words) = (least(from_device), moved(from_device));
     Way {
         title: "Read: bytes from device to program".to_owned(),
         strata: vec![
@@ -196,6 +196,14 @@ fn causes(device: &DeviceRange) -> Vec<Part> {
         });
     }
     parts
+}
+
+fn least(bytes: Option<Bounds>) -> Option<u64> {
+    bytes.map(|bytes| bytes.at_least)
+}
+
+fn most(bytes: Option<Bounds>) -> Option<u64> {
+    bytes.map(|bytes| bytes.at_most)
 }
 
 fn requests_of(least: u64, most: u64) -> String {

@@ -3,7 +3,7 @@
 use iostrata_core::bytes::grouped;
 use iostrata_core::evidence::{Cause, DeviceRange};
 use iostrata_core::noun::{counted, noun_of};
-use iostrata_core::trace::{Bounds, Descent, TraceResult};
+use iostrata_core::trace::{Bounds, TraceResult};
 
 use super::View;
 use super::wall::COLUMN;
@@ -14,12 +14,14 @@ use crate::words;
 
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let bytes = &view.result.bytes;
-    let nothing = |calls: u64, device: Device| calls == 0 && device.most().unwrap_or(0) == 0;
-    let nothing_written = nothing(bytes.written_bytes, device_written(bytes));
+    let nothing = |calls: u64, device: Option<Bounds>| {
+        calls == 0 && device.is_none_or(|bytes| bytes.at_most == 0)
+    };
+    let nothing_written = nothing(bytes.written_bytes, bytes.device_written());
     if !nothing_written {
         page.entry("  written", Tone::Plain, COLUMN, written(view));
     }
-    let nothing_read = nothing(bytes.read_bytes, device_read(bytes));
+    let nothing_read = nothing(bytes.read_bytes, bytes.device_read());
     if !nothing_read {
         page.entry("  read", Tone::Plain, COLUMN, read(view));
     }
@@ -72,45 +74,9 @@ fn others(result: &TraceResult) -> Option<String> {
     ))
 }
 
-/// Bytes that a device moved: exactly, as a range, or not measured.
-#[derive(Clone, Copy)]
-pub(crate) struct Device {
-    exact: Option<u64>,
-    shared: Option<Bounds>,
-}
-
-pub(crate) fn device_written(bytes: &Descent) -> Device {
-    Device {
-        exact: bytes.device_written_bytes,
-        shared: bytes.device_written_bytes_shared,
-    }
-}
-
-pub(crate) fn device_read(bytes: &Descent) -> Device {
-    Device {
-        exact: bytes.device_read_bytes,
-        shared: bytes.device_read_bytes_shared,
-    }
-}
-
-impl Device {
-    /// Everything that may be the run's.
-    pub(crate) fn most(self) -> Option<u64> {
-        self.exact.or(self.shared.map(|bounds| bounds.at_most))
-    }
-
-    /// The part that is certainly the run's.
-    pub(crate) fn least(self) -> Option<u64> {
-        self.exact.or(self.shared.map(|bounds| bounds.at_least))
-    }
-
-    /// `3.1 MiB`, `1.2 MiB to 6.2 MiB`, `n/a`.
-    pub(crate) fn text(self) -> Cell {
-        match (self.exact, self.shared) {
-            (None, Some(bounds)) => between(bounds.at_least, bounds.at_most, size).into(),
-            (exact, _) => Cell::seen(exact, size),
-        }
-    }
+/// Bytes that a device moved: `3.1 MiB`, `1.2 MiB to 6.2 MiB`, `n/a`.
+pub(crate) fn moved(bytes: Option<Bounds>) -> Cell {
+    Cell::seen(bytes, |bytes| between(bytes.at_least, bytes.at_most, size))
 }
 
 /// Bytes of calls, on files that found room in the tables.
@@ -142,7 +108,7 @@ fn written(view: &View<'_>) -> String {
         "application {} → page cache {} → device {}{facts}",
         of_calls(view.result, bytes.written_bytes),
         Cell::seen(bytes.dirtied_bytes, size),
-        device_written(bytes).text(),
+        moved(bytes.device_written()),
     )
 }
 
@@ -187,8 +153,11 @@ fn read(view: &View<'_>) -> String {
         let pages = pages.map(|(count, what)| format!("{} {what}", Cell::seen(count, grouped)));
         format!("page cache {} {noun}", pages.join(" / "))
     };
-    let (device, calls) = (device_read(bytes), of_calls(view.result, bytes.read_bytes));
-    format!("device {} → {pages} → application {calls}", device.text())
+    let (device, calls) = (
+        moved(bytes.device_read()),
+        of_calls(view.result, bytes.read_bytes),
+    );
+    format!("device {device} → {pages} → application {calls}")
 }
 
 fn at_exit(view: &View<'_>) -> String {

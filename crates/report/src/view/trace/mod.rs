@@ -23,7 +23,7 @@ use super::page::Page;
 use super::table::LeftOut;
 use crate::view::section::SectionId;
 pub(crate) use budgets::show as show_budgets;
-pub(crate) use descent::{device_read, device_written, of_calls};
+pub(crate) use descent::{moved, of_calls};
 pub(crate) use findings::severity;
 pub(crate) use groups::lived;
 pub(crate) use names::shortened;

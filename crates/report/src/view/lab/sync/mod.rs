@@ -64,7 +64,7 @@ fn legend(page: &mut Page, view: &View<'_>) {
          overwrite: its blocks were written before; preallocated: its blocks were allocated but \
          never written; × 8: eight concurrent writers, each with its own file";
     page.styled(0, text, Tone::Quiet);
-    let seen = |row: &Numbered<'_>| row.row.per_sync.flushes.is_some();
+    let seen = |row: &Numbered<'_>| row.row.per_sync.requests.flushes.is_some();
     if view.shown().iter().any(seen) {
         let text = "per sync: write requests to the device, by cause, flushes of its cache, and \
              bytes written";

@@ -24,7 +24,7 @@ fn wide() -> LabResult {
     for row in experiment.rows.iter_mut().skip(1) {
         row.row.case.mode = Mode::SyncFileRange;
         row.per_write.amplification = Some(108_134.4);
-        row.per_write.data = Some(0.001);
+        row.per_write.requests.data = Some(0.001);
         if row.row.target == "ext4" {
             row.row.target = "ext4-data_journal".to_owned();
         }

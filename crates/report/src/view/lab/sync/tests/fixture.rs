@@ -3,7 +3,7 @@
 
 use iostrata_core::doctor::Setting;
 use iostrata_core::environment::{Device, Storage};
-use iostrata_core::evidence::{DeviceCounts, Evidence};
+use iostrata_core::evidence::{DeviceCounts, Evidence, RequestsPer};
 use iostrata_core::lab::{Experiment, LabResult, MeasuredTarget, Method};
 use iostrata_core::sync::{
     Bucket, Case, Counted, DEVICES, Latency, Projected, QUESTION, Second, SyncCall, SyncResult,
@@ -66,12 +66,14 @@ fn second(syncs: u64) -> Second {
     Second {
         lasted_s: 1.0,
         syncs,
-        data: Some(syncs),
-        journal: Some(0),
-        commit: Some(0),
-        metadata: Some(syncs + 3),
-        unknown: Some(0),
-        flushes: Some(syncs),
+        requests: RequestsPer {
+            data: Some(syncs),
+            journal: Some(0),
+            commit: Some(0),
+            metadata: Some(syncs + 3),
+            unknown: Some(0),
+            flushes: Some(syncs),
+        },
     }
 }
 

@@ -22,7 +22,7 @@ fn wide() -> LabResult {
     experiment.targets[1].name = "ext4-data_journal".to_owned();
     for row in &mut experiment.rows {
         row.per_sync.bytes = Some(233_398.4);
-        row.per_sync.metadata = Some(13.29);
+        row.per_sync.requests.metadata = Some(13.29);
         row.per_sync.reads = Some(0.001);
         row.latency_s.max = Some(1.234_567);
         if row.row.target == "ext4" {
@@ -80,8 +80,12 @@ fn without_evidence_rates_remain() {
         row.per_sync = iostrata_core::sync::PerSync::default();
         row.row.evidence.device = None;
         for second in &mut row.series.seconds {
-            (second.data, second.journal, second.commit) = (None, None, None);
-            (second.metadata, second.flushes) = (None, None);
+            (
+                second.requests.data,
+                second.requests.journal,
+                second.requests.commit,
+            ) = (None, None, None);
+            (second.requests.metadata, second.requests.flushes) = (None, None);
         }
     }
     sync(&mut blind).own.projections.clear();
@@ -98,6 +102,6 @@ fn writes_of_unknown_cause_are_in_the_seconds_where_there_were_any() {
     assert!(!plain(&seen, 200).contains("unknown/s"));
     let mut rows = sync(&mut seen).rows.iter_mut();
     let second = rows.find_map(|row| row.series.seconds.first_mut());
-    second.unwrap().unknown = Some(7);
+    second.unwrap().requests.unknown = Some(7);
     assert!(plain(&seen, 200).contains("unknown/s"));
 }
