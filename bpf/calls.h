@@ -577,6 +577,7 @@ int BPF_PROG(switched, bool preempt, struct task_struct *prev, struct task_struc
 	 * was told to wake up (rq_clock_skip_update), which the scheduler counts as time of the task. */
 	if (HISTORY) {
 		state->run_queue_ns = now - next->se.exec_start;
+		state->run_queue_cpu = bpf_get_smp_processor_id();
 		rouse(state, now); /* where nobody saw it wake up */
 	}
 	if (state->switched_ns) {

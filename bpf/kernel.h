@@ -287,6 +287,7 @@ struct files_struct {
 };
 struct thread_info {
 	__u32 status;
+	__u32 cpu;
 };
 struct pid_namespace;
 struct upid {

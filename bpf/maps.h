@@ -157,7 +157,7 @@ struct task_state {
 	__u64 sites;
 	__u64 site_program; /* of the memory map that the reader has read */
 	__u32 parent;
-	__u32 parent_pad;
+	__u32 run_queue_cpu;  /* whose run queue that is */
 	struct cache_sum cache[2]; /* of source files, and of files that are written to */
 	struct run run;
 	struct reports reports;

@@ -13,10 +13,12 @@ static __always_inline struct totals *sums(void)
 
 /* The task's time on CPUs since it was first seen. The scheduler brings its sum up to date at ticks and
  * switches only (update_curr, kernel/sched/fair.c), so a task that is on a CPU has run since exec_start,
- * too: all its life, if that is short. */
+ * too: all its life, if that is short. The clocks of run queues differ by the time that a hypervisor stole from their
+ * CPUs (update_rq_clock_task, kernel/sched/core.c): of a task that has moved unseen, the time since a tick is left out. */
 static __always_inline __u64 on_cpu_ns(struct task_state *state, struct task_struct *task)
 {
 	__u64 sum = task->se.sum_exec_runtime - state->on_cpu_base_ns;
+	__u64 now = bpf_ktime_get_ns();
 	__s64 more;
 
 	if (!state->run_queue_ns)
@@ -24,8 +26,12 @@ static __always_inline __u64 on_cpu_ns(struct task_state *state, struct task_str
 	if (bpf_core_field_exists(task->on_cpu) ? !task->on_cpu :
 						   task != bpf_get_current_task_btf())
 		return sum;
-	more = bpf_ktime_get_ns() - state->run_queue_ns - task->se.exec_start;
-	return more > 0 ? sum + more : sum;
+	if (bpf_core_field_exists(task->thread_info.cpu) && task->thread_info.cpu != state->run_queue_cpu)
+		return sum;
+	more = now - state->run_queue_ns - task->se.exec_start;
+	if (more <= 0 || sum + more > now - state->started_ns)
+		return sum;
+	return sum + more;
 }
 
 /* What one thread did, when it ends or the observation does. The task is 0 where it is gone. */

@@ -48,7 +48,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).round() + 0.0)
 }
 
-/// `1 data, 1 journal, 1 commit, 0 metadata writes and 2 flushes`, the last of `causes`;
+/// `2 data, 1 metadata writes and 2 flushes`, the last of `causes`;
 /// unknown causes only when there are some.
 pub(crate) fn requests(causes: &[(Cause, f64)]) -> String {
     let Some(((_, flushes), writes)) = causes.split_last() else {

@@ -6,13 +6,13 @@ use super::{BlockRow, Cause};
 
 /// Block requests of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct RequestCount {
+#[cfg_attr(test, derive(JsonSchema), schemars(rename = "{N}_requests"))]
+pub struct RequestCount<N = u64, S = f64> {
     /// Requests issued to the device.
-    pub count: u64,
-    pub bytes: u64,
+    pub count: N,
+    pub bytes: N,
     /// Sum of the times from issue to completion, seconds.
-    pub time_s: f64,
+    pub time_s: S,
 }
 
 impl RequestCount {
@@ -30,19 +30,19 @@ impl RequestCount {
 /// Block requests by cause. `reads` are reads of any cause; all others write.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-pub struct DeviceCounts<R = RequestCount, N = u64, S = f64> {
+pub struct DeviceCounts<N = u64, S = f64> {
     /// Reads, of any cause.
-    pub reads: R,
+    pub reads: RequestCount<N, S>,
     /// File contents.
-    pub data: R,
+    pub data: RequestCount<N, S>,
     /// Journal or log blocks.
-    pub journal: R,
+    pub journal: RequestCount<N, S>,
     /// Commit blocks: the write that makes a journal transaction or a tree valid.
-    pub commit: R,
+    pub commit: RequestCount<N, S>,
     /// File-system metadata written in place.
-    pub metadata: R,
+    pub metadata: RequestCount<N, S>,
     /// Writes of unknown cause.
-    pub unknown: R,
+    pub unknown: RequestCount<N, S>,
     /// Cache flushes requested from the device.
     pub flushes: N,
     /// Time from issue to completion of the flushes, seconds.
@@ -233,7 +233,7 @@ impl DeviceRange {
 #[cfg_attr(test, derive(JsonSchema))]
 struct Stored {
     #[serde(flatten)]
-    exact: DeviceCounts<StoredRequests, Option<u64>, Option<f64>>,
+    exact: DeviceCounts<Option<u64>, Option<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shared: Option<Bounds>,
 }
@@ -248,20 +248,11 @@ struct Bounds {
     at_most: DeviceCounts,
 }
 
-/// Requests of one cause; `null` when they may include those of other programs.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema), schemars(rename = "Requests"))]
-struct StoredRequests {
-    count: Option<u64>,
-    bytes: Option<u64>,
-    time_s: Option<f64>,
-}
-
 impl From<DeviceRange> for Stored {
     fn from(range: DeviceRange) -> Self {
         let requests = |cause| {
             let exact = range.exact(|device| device.of(cause));
-            StoredRequests {
+            RequestCount {
                 count: exact.map(|exact| exact.count),
                 bytes: exact.map(|exact| exact.bytes),
                 time_s: exact.map(|exact| exact.time_s),
@@ -292,7 +283,7 @@ impl TryFrom<Stored> for DeviceRange {
         if let Some(Bounds { at_least, at_most }) = shared {
             return Ok(Self { at_least, at_most });
         }
-        let requests = |stored: StoredRequests| {
+        let requests = |stored: RequestCount<Option<u64>, Option<f64>>| {
             Some(RequestCount {
                 count: stored.count?,
                 bytes: stored.bytes?,

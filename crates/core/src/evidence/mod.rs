@@ -67,6 +67,7 @@ mod calls {
 
     use super::{CallCount, CallCounts};
 
+    #[expect(clippy::ref_option, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(
         calls: &Option<CallCounts>,
         to: S,

@@ -74,7 +74,7 @@ impl Pairs {
             if let Some(file) = row.file {
                 pairs.disk_of.insert(file, row.disk);
                 let work = pairs.at(row.process, Some(file));
-                work.add_requests(row.cause, &row.sum);
+                work.add_requests(row.cause, row.sum);
             }
         }
         pairs
@@ -254,7 +254,7 @@ fn totals(counted: &Counted, files: &[File]) -> Totals {
     }
     let mut requests = Causes::default();
     for row in &counted.requests {
-        requests.add(row.cause, (&row.sum).into());
+        requests.add(row.cause, row.sum);
     }
     Totals {
         calls: work.calls,

@@ -2,62 +2,27 @@
 
 use std::collections::HashMap;
 
-use super::{Commits, Dirty};
+use super::{CallFigures, Calls, Commits, Dirty, Pages, RequestFigures};
 use crate::environment::Way;
 use crate::evidence::Cause;
 use crate::gap::Gap;
 use crate::op::FileId;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CallSum {
-    pub count: u64,
-    pub errors: u64,
-    pub bytes: u64,
-    pub time_ns: u64,
-    pub longest_ns: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PageSum {
-    /// Pages asked for.
-    pub lookups_pages: u64,
-    pub missed_pages: u64,
-    /// Pages brought in, those waited for included.
-    pub filled_pages: u64,
-    /// Bytes turned dirty, in folios.
-    pub dirtied_bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RequestSum {
-    pub count: u64,
-    pub bytes: u64,
-    /// Requests that ended, which may have been issued in an earlier interval.
-    pub ended: u64,
-    /// Issue to completion of these, nanoseconds.
-    pub time_ns: u64,
-    pub longest_ns: u64,
-}
-
 /// What one process did with one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     /// The process; 0 when it is outside the observer's PID namespace.
     pub process: u32,
     /// The file; `None` for calls that name one by its path only, and where there was no room.
     pub file: Option<FileId>,
-    pub reads: CallSum,
-    pub writes: CallSum,
-    pub syncs: CallSum,
-    /// Calls on names and attributes.
-    pub metadata: CallSum,
+    pub calls: Calls,
     /// Of the calls that write, those that sync what they write.
-    pub synchronous: CallSum,
-    pub pages: PageSum,
+    pub synchronous: CallFigures,
+    pub pages: Pages,
 }
 
 /// Block requests of one disk, cause, file and process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestRow {
     /// Disk, kernel `dev_t`.
     pub disk: u32,
@@ -67,7 +32,7 @@ pub struct RequestRow {
     /// The process that submitted it; `None` for the kernel's threads, and for requests that name no
     /// file: those are the file system's.
     pub process: Option<u32>,
-    pub sum: RequestSum,
+    pub sum: RequestFigures,
 }
 
 /// A process that did something.
@@ -114,7 +79,7 @@ pub struct Own {
     pub peak_resident_bytes: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
     /// Its begin, nanoseconds since 1970.
     pub started_ns: u64,

@@ -27,7 +27,7 @@ pub(super) fn devices(counted: &Counted) -> BTreeMap<u32, Device> {
     let mut by: BTreeMap<u32, Causes> = BTreeMap::new();
     for row in &counted.requests {
         let causes = by.entry(row.disk).or_default();
-        causes.add(row.cause, (&row.sum).into());
+        causes.add(row.cause, row.sum);
     }
     let device = |(disk, requests): (u32, Causes)| {
         let known = counted.disks.get(&disk);
@@ -54,10 +54,10 @@ pub(super) fn syncs(
     let changing = changing(counted);
     let mut by: BTreeMap<(u32, Option<FileId>), [CallFigures; 2]> = BTreeMap::new();
     let shares = counted.shares.iter();
-    for share in shares.filter(|share| share.syncs.count + share.synchronous.count > 0) {
+    for share in shares.filter(|share| share.calls.syncs.count + share.synchronous.count > 0) {
         let [syncs, writes] = by.entry((share.process, share.file)).or_default();
-        *syncs += (&share.syncs).into();
-        *writes += (&share.synchronous).into();
+        *syncs += share.calls.syncs;
+        *writes += share.synchronous;
     }
     let row = |((pid, file), [syncs, synchronous_writes]): ((u32, Option<FileId>), [_; 2])| {
         let named = file.and_then(|file| counted.names.get(&file));
@@ -100,7 +100,8 @@ pub(super) fn syncs(
 fn changing(counted: &Counted) -> HashMap<u32, BTreeSet<u32>> {
     let mut by: HashMap<u32, BTreeSet<u32>> = HashMap::new();
     for share in &counted.shares {
-        let changes = share.writes.count + share.syncs.count > 0 || share.pages.dirtied_bytes > 0;
+        let changes =
+            share.calls.writes.count + share.calls.syncs.count > 0 || share.pages.dirtied_bytes > 0;
         if let Some(file) = share.file.filter(|_| changes) {
             by.entry(file.device).or_default().insert(share.process);
         }

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::counted::{CallSum, PageSum, RequestSum, Share};
+use super::counted::Share;
 use crate::evidence::Cause;
 
 /// Calls of one purpose that ended in the interval.
@@ -119,23 +119,20 @@ impl Work {
 
     pub(super) fn add_share(&mut self, share: &Share) {
         if let Some(calls) = &mut self.calls {
-            calls.reads += (&share.reads).into();
-            calls.writes += (&share.writes).into();
-            calls.syncs += (&share.syncs).into();
-            calls.metadata += (&share.metadata).into();
+            *calls += share.calls;
         }
         if let Some(cache) = &mut self.cache {
-            *cache += (&share.pages).into();
+            *cache += share.pages;
         }
     }
 
-    pub(super) fn add_requests(&mut self, cause: Cause, sum: &RequestSum) {
+    pub(super) fn add_requests(&mut self, cause: Cause, sum: RequestFigures) {
         let Some(device) = &mut self.device else {
             return;
         };
         match cause {
-            Cause::Read => device.reads += sum.into(),
-            _ => device.data += sum.into(),
+            Cause::Read => device.reads += sum,
+            _ => device.data += sum,
         }
     }
 }
@@ -198,41 +195,6 @@ impl AddAssign for Pages {
     }
 }
 
-impl From<&CallSum> for CallFigures {
-    fn from(sum: &CallSum) -> Self {
-        Self {
-            count: sum.count,
-            errors: sum.errors,
-            bytes: sum.bytes,
-            time_s: seconds(sum.time_ns),
-            longest_s: seconds(sum.longest_ns),
-        }
-    }
-}
-
-impl From<&RequestSum> for RequestFigures {
-    fn from(sum: &RequestSum) -> Self {
-        Self {
-            count: sum.count,
-            bytes: sum.bytes,
-            ended: sum.ended,
-            time_s: seconds(sum.time_ns),
-            longest_s: seconds(sum.longest_ns),
-        }
-    }
-}
-
-impl From<&PageSum> for Pages {
-    fn from(sum: &PageSum) -> Self {
-        Self {
-            lookups_pages: sum.lookups_pages,
-            missed_pages: sum.missed_pages,
-            prefetched_pages: sum.filled_pages.saturating_sub(sum.missed_pages),
-            dirtied_bytes: sum.dirtied_bytes,
-        }
-    }
-}
-
-pub(super) fn seconds(nanoseconds: u64) -> f64 {
-    nanoseconds as f64 / 1e9
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
 }

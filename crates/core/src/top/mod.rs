@@ -25,10 +25,8 @@ pub use assemble::assemble;
 pub use causes::{Causes, Latencies, Latency, Requests};
 pub use commits::{Awaited, CommitPart, CommitWait, Commits, Part, Transaction};
 pub use container::{container_id, container_of};
-pub use counted::{
-    Actor, CallSum, Counted, Disk, Named, Own, PageSum, RequestRow, RequestSum, Share, Strata,
-};
-pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work};
+pub use counted::{Actor, Counted, Disk, Named, Own, RequestRow, Share, Strata};
+pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work, seconds};
 pub use process_io::{ProcessIo, Sample, Samples, of_samples};
 pub use scope::Scope;
 pub use select::{By, Selection, Sort};

@@ -27,13 +27,13 @@ fn file(inode: u64) -> FileId {
     }
 }
 
-fn calls(count: u64, bytes: u64, time_ns: u64) -> CallSum {
-    CallSum {
+fn calls(count: u64, bytes: u64, time_ns: u64) -> CallFigures {
+    CallFigures {
         count,
         errors: 0,
         bytes,
-        time_ns,
-        longest_ns: time_ns / count.max(1),
+        time_s: time_ns as f64 / 1e9,
+        longest_s: (time_ns / count.max(1)) as f64 / 1e9,
     }
 }
 
@@ -41,12 +41,9 @@ fn share(process: u32, inode: Option<u64>) -> Share {
     Share {
         process,
         file: inode.map(file),
-        reads: CallSum::default(),
-        writes: CallSum::default(),
-        syncs: CallSum::default(),
-        metadata: CallSum::default(),
-        synchronous: CallSum::default(),
-        pages: PageSum::default(),
+        calls: Calls::default(),
+        synchronous: CallFigures::default(),
+        pages: Pages::default(),
     }
 }
 
@@ -56,12 +53,12 @@ fn requests(cause: Cause, inode: Option<u64>, process: Option<u32>, count: u64) 
         cause,
         file: inode.map(file),
         process,
-        sum: RequestSum {
+        sum: RequestFigures {
             count,
             bytes: count * 4096,
             ended: count,
-            time_ns: count * 1_000_000,
-            longest_ns: 2_000_000,
+            time_s: (count * 1_000_000) as f64 / 1e9,
+            longest_s: 0.002,
         },
     }
 }
@@ -114,27 +111,36 @@ fn commits() -> Commits {
 /// An appender that syncs, another one that writes to the same file system without, and write-back.
 pub(super) fn counted() -> Counted {
     let appender = Share {
-        writes: calls(10, 1000, 50_000),
-        syncs: calls(10, 0, 30_000_000),
-        pages: PageSum {
+        calls: Calls {
+            writes: calls(10, 1000, 50_000),
+            syncs: calls(10, 0, 30_000_000),
+            ..Calls::default()
+        },
+        pages: Pages {
             dirtied_bytes: 40_960,
-            ..PageSum::default()
+            ..Pages::default()
         },
         ..share(41, Some(11))
     };
     let writer = Share {
-        writes: calls(4, 400, 20_000),
-        reads: calls(2, 8192, 10_000),
-        pages: PageSum {
+        calls: Calls {
+            writes: calls(4, 400, 20_000),
+            reads: calls(2, 8192, 10_000),
+            ..Calls::default()
+        },
+        pages: Pages {
             lookups_pages: 2,
             missed_pages: 1,
-            filled_pages: 8,
+            prefetched_pages: 7,
             dirtied_bytes: 4096,
         },
         ..share(42, Some(12))
     };
     let by_path = Share {
-        metadata: calls(3, 0, 9_000),
+        calls: Calls {
+            metadata: calls(3, 0, 9_000),
+            ..Calls::default()
+        },
         ..share(42, None)
     };
     Counted {
@@ -288,10 +294,10 @@ fn a_sync_waits_beside_others_of_its_file_system() {
 fn a_synchronous_write_waits_as_a_sync_does() {
     let mut counted = counted();
     let appender = &mut counted.shares[0];
-    appender.syncs = CallSum::default();
-    appender.writes = calls(10, 1000, 40_000_000);
+    appender.calls.syncs = CallFigures::default();
+    appender.calls.writes = calls(10, 1000, 40_000_000);
     appender.synchronous = calls(9, 900, 36_000_000);
-    counted.shares[1].syncs = calls(1, 0, 37_000_000);
+    counted.shares[1].calls.syncs = calls(1, 0, 37_000_000);
     let interval = assemble(&counted);
     let pids: Vec<u32> = interval.syncs.iter().map(|wait| wait.pid).collect();
     assert_eq!(pids, [42, 41], "most time first");

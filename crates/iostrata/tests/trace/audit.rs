@@ -5,7 +5,7 @@ use iostrata_core::law::Law;
 use iostrata_core::trace::TraceResult;
 
 use crate::skip::skip;
-use crate::traced::{iostrata, place, workload};
+use crate::traced::{iostrata, place, trace_any, workload};
 
 /// 200 writes and a sync by `dd`, with this fault; the exit code says whether a budget was kept.
 fn with(
@@ -131,4 +131,30 @@ fn figures_of_a_broken_law_keep_no_budget() {
     // The clock is not counted.
     let (_, said, code) = budget("call", "wall<=60min").unwrap();
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// The clocks of run queues differ by seconds where a hypervisor takes time from CPUs.
+const FLIPS: &str = "import os
+cpus = sorted(os.sched_getaffinity(0))
+for turn in range(400):
+    child = os.fork()
+    if not child:
+        os.sched_setaffinity(0, {cpus[turn % len(cpus)]})
+        os.sched_setaffinity(0, {cpus[(turn + 1) % len(cpus)]})
+        os._exit(0)
+    os.waitpid(child, 0)";
+
+#[test]
+fn tasks_that_change_their_cpu_compute_no_longer_than_they_live() {
+    if !rustix::process::geteuid().is_root() {
+        skip("observing tasks needs root");
+        return;
+    }
+    let place = place();
+    let (_, result) = trace_any(place.path(), &["python3", "-c", FLIPS]);
+    assert!(result.threads > 400);
+    for task in &result.tasks {
+        let (on_cpu_s, ended_s) = (task.on_cpu_s.unwrap(), task.ended_s.unwrap());
+        assert!(on_cpu_s <= ended_s - task.started_s, "{task:?}");
+    }
 }

@@ -249,6 +249,23 @@ fn what_others_write_through_a_loop_device_is_not_of_who_wrote_to_its_file() {
     );
 }
 
+/// A sync of the run writes it back: the same file, or in one request with a file of the run.
+#[test]
+fn what_others_left_dirty_breaks_no_law() {
+    let Some(image) = image() else { return };
+    for script in [
+        ": >> left; sync left",
+        "truncate -s 8192 left; sync left",
+        "head -c 9000 /dev/zero > own; sync -f .; rm own",
+    ] {
+        fs::write(image.path("left"), vec![0; 30_000]).unwrap();
+        let traced = Traced::start(&image, &format!("{script}; wait"));
+        let result = traced.finish();
+        assert!(result.audit.len() > 8, "{:?}", result.audit);
+        fs::remove_file(image.path("left")).unwrap();
+    }
+}
+
 /// Makes, syncs and removes files in a directory until it is dropped.
 struct Neighbour {
     shell: Child,

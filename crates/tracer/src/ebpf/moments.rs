@@ -65,7 +65,8 @@ fn request_moments(ebpf: &Ebpf) -> Result<Vec<RequestMoment>, MapError> {
     let mut requests = Vec::new();
     let add = |key: &RequestMomentKey, value: &wire::RequestMoment| {
         for (code, (count, bytes)) in (0_u8..).zip(value.count.into_iter().zip(value.bytes)) {
-            if count > 0 {
+            // A request of several files counts for the first, and its bytes for each.
+            if count > 0 || bytes > 0 {
                 requests.push(RequestMoment {
                     moment: key.moment,
                     disk: key.disk,

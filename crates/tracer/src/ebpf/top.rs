@@ -15,7 +15,8 @@ use iostrata_core::gap::{Countable, Gap, Reason, Stratum};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::FileId;
 use iostrata_core::top::{
-    CallSum, CommitWait, Named, PageSum, RequestRow, RequestSum, Share, Strata, Transaction,
+    CallFigures, Calls, CommitWait, Named, Pages, RequestFigures, RequestRow, Share, Strata,
+    Transaction, seconds,
 };
 use rustix::thread::CapabilitySet;
 use zerocopy::FromZeros;
@@ -308,26 +309,32 @@ impl Taken {
 }
 
 fn share(((process, file), value): ((u32, super::wire::FileKey), ShareValue)) -> Share {
-    let calls = |sum: &ShareSum| CallSum {
+    let calls = |sum: &ShareSum| CallFigures {
         count: sum.count,
         errors: sum.errors,
         bytes: sum.bytes,
-        time_ns: sum.time_ns,
-        longest_ns: sum.longest_ns,
+        time_s: seconds(sum.time_ns),
+        longest_s: seconds(sum.longest_ns),
     };
     let [reads, writes, syncs, metadata] = &value.of;
     Share {
         process,
         file: file_id(&file),
-        reads: calls(reads),
-        writes: calls(writes),
-        syncs: calls(syncs),
-        metadata: calls(metadata),
+        calls: Calls {
+            reads: calls(reads),
+            writes: calls(writes),
+            syncs: calls(syncs),
+            metadata: calls(metadata),
+        },
         synchronous: calls(&value.synchronous),
-        pages: PageSum {
+        pages: Pages {
             lookups_pages: value.cache.lookups_pages,
             missed_pages: value.cache.missed_pages,
-            filled_pages: value.cache.filled_pages,
+            // Those waited for are filled, too.
+            prefetched_pages: value
+                .cache
+                .filled_pages
+                .saturating_sub(value.cache.missed_pages),
             dirtied_bytes: value.cache.dirtied_bytes,
         },
     }
@@ -360,12 +367,12 @@ fn request(((disk, code, file, process), value): (RequestsOf, BlockValue)) -> Re
         cause: cause(code),
         file: file_id(&file),
         process: (process != 0).then_some(process),
-        sum: RequestSum {
+        sum: RequestFigures {
             count: value.count,
             bytes: value.bytes,
             ended: value.ended,
-            time_ns: value.time_ns,
-            longest_ns: value.longest_ns,
+            time_s: seconds(value.time_ns),
+            longest_s: seconds(value.longest_ns),
         },
     }
 }

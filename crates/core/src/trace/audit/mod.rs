@@ -17,7 +17,7 @@ use super::{
     is_operation, is_resize, is_sync,
 };
 use crate::cache::is_in_memory;
-use crate::evidence::{Cause, Pages, RawEvidence};
+use crate::evidence::{Cause, Life, Pages, RawEvidence};
 use crate::gap::{Gap, Missing, Reason, Stratum};
 use crate::law::Law;
 use crate::ledger::{Owner, owner};
@@ -224,7 +224,9 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
     if rows.any(|row| owner(row) == Owner::Unknown) {
         return None;
     }
-    let is_exact = range.exact(|device| device.data).is_some();
+    // Which of the pages that others had turned dirty were written back, the moments do not tell.
+    let is_own = |life: &Life| (life.before_bytes, life.dirtied_bytes) == (0, 0);
+    let is_exact = range.exact(|device| device.data).is_some() && raw.lives.values().all(is_own);
     let is_judged = |cause: Cause| cause != Cause::Data || is_exact;
     let causes = Cause::ALL.into_iter().filter(|cause| cause.has_data());
     let causes = causes.filter(|cause| is_judged(*cause));

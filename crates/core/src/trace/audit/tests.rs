@@ -1,7 +1,5 @@
 use super::*;
-use crate::evidence::{
-    BlockRow, Cache, DeviceCounts, DeviceRange, Life, Phase, RequestCount, Submitter,
-};
+use crate::evidence::{BlockRow, Cache, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter};
 use crate::trace::timeline::{CallSeries, RequestSeries, Timeline};
 use crate::trace::{FileCall, FileHistory, Happened, fixture};
 

@@ -5,9 +5,9 @@ use iostrata_core::environment::{TRACEPOINTS, Way};
 use iostrata_core::evidence::Cause;
 use iostrata_core::op::FileId;
 use iostrata_core::top::{
-    Actor, By, CallSum, CommitPart, CommitWait, Commits, Counted, Dirty, Disk, Interval, Named,
-    Own, PageSum, ProcessIo, RequestRow, RequestSum, Sample, Samples, Share, Strata, assemble,
-    of_samples,
+    Actor, By, CallFigures, Calls, CommitPart, CommitWait, Commits, Counted, Dirty, Disk, Interval,
+    Named, Own, Pages, ProcessIo, RequestFigures, RequestRow, Sample, Samples, Share, Strata,
+    assemble, of_samples,
 };
 
 use super::Style;
@@ -23,13 +23,13 @@ fn file(inode: u64) -> FileId {
     }
 }
 
-fn calls(count: u64, bytes: u64, time_ns: u64) -> CallSum {
-    CallSum {
+fn calls(count: u64, bytes: u64, time_ns: u64) -> CallFigures {
+    CallFigures {
         count,
         bytes,
-        time_ns,
-        longest_ns: time_ns / 20,
-        ..CallSum::default()
+        time_s: time_ns as f64 / 1e9,
+        longest_s: (time_ns / 20) as f64 / 1e9,
+        ..CallFigures::default()
     }
 }
 
@@ -37,12 +37,9 @@ fn share(process: u32, inode: Option<u64>) -> Share {
     Share {
         process,
         file: inode.map(file),
-        reads: CallSum::default(),
-        writes: CallSum::default(),
-        syncs: CallSum::default(),
-        metadata: CallSum::default(),
-        synchronous: CallSum::default(),
-        pages: PageSum::default(),
+        calls: Calls::default(),
+        synchronous: CallFigures::default(),
+        pages: Pages::default(),
     }
 }
 
@@ -52,12 +49,12 @@ fn request(cause: Cause, of: (Option<u64>, Option<u32>), count: u64, bytes: u64)
         cause,
         file: of.0.map(file),
         process: of.1,
-        sum: RequestSum {
+        sum: RequestFigures {
             count,
             bytes,
             ended: count,
-            time_ns: count * 400_000,
-            longest_ns: 9_000_000,
+            time_s: (count * 400_000) as f64 / 1e9,
+            longest_s: 0.009,
         },
     }
 }
@@ -65,26 +62,35 @@ fn request(cause: Cause, of: (Option<u64>, Option<u32>), count: u64, bytes: u64)
 /// A database that syncs, a program that reads, and iostrata.
 fn shares() -> Vec<Share> {
     let database = Share {
-        writes: calls(240, 983_040, 4_000_000),
-        syncs: calls(120, 0, 600_000_000),
-        pages: PageSum {
+        calls: Calls {
+            writes: calls(240, 983_040, 4_000_000),
+            syncs: calls(120, 0, 600_000_000),
+            ..Calls::default()
+        },
+        pages: Pages {
             dirtied_bytes: 983_040,
-            ..PageSum::default()
+            ..Pages::default()
         },
         ..share(4211, Some(7))
     };
     let reader = Share {
-        reads: calls(2048, 134_217_728, 90_000_000),
-        pages: PageSum {
+        calls: Calls {
+            reads: calls(2048, 134_217_728, 90_000_000),
+            ..Calls::default()
+        },
+        pages: Pages {
             lookups_pages: 32_768,
             missed_pages: 64,
-            filled_pages: 32_768,
+            prefetched_pages: 32_704,
             dirtied_bytes: 0,
         },
         ..share(97, Some(8))
     };
     let own = Share {
-        metadata: calls(12, 0, 30_000),
+        calls: Calls {
+            metadata: calls(12, 0, 30_000),
+            ..Calls::default()
+        },
         ..share(5000, None)
     };
     vec![database, reader, own]

@@ -117,22 +117,15 @@ fn causes(device: &DeviceRange) -> String {
     let causes = Cause::ALL.into_iter().filter(|cause| *cause != Cause::Read);
     let words = causes.filter_map(|cause| {
         let (least, most) = device.of(|counts| counts.of(cause));
-        (most.count > 0).then(|| match cause.is_write() {
-            true => format!(
-                "{} {}",
-                cause.name(),
-                between(least.bytes, most.bytes, size)
-            ),
-            false => {
-                let count = between(least.count, most.count, grouped);
-                let is_one = most.count == 1;
-                let noun = if is_one {
-                    cause.singular()
-                } else {
-                    cause.name()
-                };
-                format!("{count} {noun}")
-            }
+        let name = match most.count {
+            0 => return None,
+            1 => cause.singular(),
+            _ => cause.name(),
+        };
+        Some(if cause.is_write() {
+            format!("{name} {}", between(least.bytes, most.bytes, size))
+        } else {
+            format!("{} {name}", between(least.count, most.count, grouped))
         })
     });
     words.collect::<Vec<_>>().join(", ")
