@@ -35,6 +35,7 @@ use crate::environment::{Backend, Environment};
 use crate::evidence::Evidence;
 use crate::gap::{Gap, Stratum};
 use crate::law::Law;
+use crate::op::FileId;
 
 pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble, percentile_s};
@@ -352,6 +353,16 @@ pub struct FileRow {
 }
 
 impl FileRow {
+    /// As the kernel side knows it; on overlayfs and btrfs it is shown as another.
+    pub fn id(&self) -> Option<FileId> {
+        let (major, minor) = self.device.split_once(':')?;
+        Some(FileId {
+            device: FileId::kernel_device(major.parse().ok()?, minor.parse().ok()?),
+            inode: self.inode,
+            generation: self.generation,
+        })
+    }
+
     /// Time in all calls on it, seconds.
     pub fn time_s(&self) -> f64 {
         self.calls.iter().map(|call| call.row.time_s).sum()
@@ -423,12 +434,16 @@ pub struct DirectoryRow {
 }
 
 impl TraceResult {
-    /// The first law about this that does not hold.
+    /// Laws that do not hold.
+    pub(crate) fn broken_laws(&self) -> impl Iterator<Item = Law> {
+        let broken = self.audit.iter().filter(|judged| !judged.holds);
+        broken.map(|judged| judged.law)
+    }
+
+    /// The first of them about this.
     pub fn broken_law(&self, about: Stratum) -> Option<Law> {
-        let mut broken = self.audit.iter().filter(|judged| !judged.holds);
-        broken
-            .find(|judged| audit::covers(judged.law) == about)
-            .map(|judged| judged.law)
+        let mut broken = self.broken_laws();
+        broken.find(|law| audit::covers(*law) == about)
     }
 
     /// Bytes that the device wrote per byte that calls wrote. `None` unless both concern the same

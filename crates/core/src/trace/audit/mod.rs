@@ -295,7 +295,7 @@ fn history(file: &FileRow) -> Option<bool> {
 fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> Option<bool> {
     let dirtied_bytes = file.evidence.cache.dirtied_bytes?;
     file.evidence.device?;
-    let id = id_of(file)?;
+    let id = file.id()?;
     let life = raw.lives.get(&id)?;
     let is_alone = (life.before_bytes, life.dirtied_bytes) == (0, 0);
     // On btrfs the requests of direct writes name no file (btrfs_submit_direct, fs/btrfs/direct-io.c).
@@ -303,16 +303,6 @@ fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> O
     let is_copied = calls.any(|call| CallGroup::of(&call.row.name) == Some(CallGroup::Copies));
     let is_cached = !past_cache.contains(&id) && !is_copied && file.filesystem != "btrfs";
     (is_alone && is_cached && written_bytes(file) > MAY_BE_INLINE).then_some(dirtied_bytes > 0)
-}
-
-/// As the kernel side knows it; on overlayfs and btrfs it is shown as another.
-fn id_of(file: &FileRow) -> Option<FileId> {
-    let (major, minor) = file.device.split_once(':')?;
-    Some(FileId {
-        device: FileId::kernel_device(major.parse().ok()?, minor.parse().ok()?),
-        inode: file.inode,
-        generation: file.generation,
-    })
 }
 
 /// Small files may be part of their inode.
@@ -330,7 +320,7 @@ fn synced(file: &FileRow, left: &BTreeMap<FileId, AtExit>) -> Option<bool> {
         && !history.emptied.is_any()
         && !resizes
         && file.size_before_bytes == 0
-        && left.get(&id_of(file)?)?.has_blocks
+        && left.get(&file.id()?)?.has_blocks
         && file.dirty_at_exit_bytes == Some(0)
         // Of compressed data, the requests name no file (btrfs_submit_compressed_write, fs/btrfs/compression.c).
         && file.filesystem != "btrfs"
@@ -367,13 +357,7 @@ pub(super) fn covers(law: Law) -> Stratum {
 
 /// Takes the figures that a broken law covers out of the result.
 pub(super) fn withdraw(result: &mut TraceResult) {
-    let broken: Vec<Law> = result
-        .audit
-        .iter()
-        .filter(|judged| !judged.holds)
-        .map(|judged| judged.law)
-        .collect();
-    for law in broken {
+    for law in result.broken_laws().collect::<Vec<_>>() {
         let what = Missing::Contradicted(covers(law));
         match covers(law) {
             Stratum::Device => {

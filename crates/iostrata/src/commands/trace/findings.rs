@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use iostrata_core::gap::{Gap, Missing, Reason};
-use iostrata_core::op::FileId;
 use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
@@ -136,9 +135,5 @@ pub(super) fn find(
 fn device_of(result: &TraceResult, draft: &Draft) -> Option<u32> {
     let path = draft.finding.file.as_deref()?;
     let file = result.files.iter().find(|file| file.path == path)?;
-    let (major, minor) = file.device.split_once(':')?;
-    Some(FileId::kernel_device(
-        major.parse().ok()?,
-        minor.parse().ok()?,
-    ))
+    Some(file.id()?.device)
 }

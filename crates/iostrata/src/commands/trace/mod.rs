@@ -19,6 +19,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use iostrata_core::environment::{Backend, Way};
 use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
+use iostrata_core::halves::at_once;
 use iostrata_core::observe::Observation;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
@@ -162,9 +163,9 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
         .as_ref()
         .is_some_and(Destination::is_standard_output);
     let page_instead = page.as_ref().is_some_and(Page::is_standard_output);
-    let saved = destination.map_or(Ok(()), |destination| destination.save_json(&*result));
+    let save = || destination.map_or(Ok(()), |destination| destination.save_json(&*result));
     let as_text = !(alone || json_instead || page_instead || viewed.is_standard_output());
-    let drawn = draw(options, &result, as_text, page);
+    let (drawn, saved) = at_once(|| draw(options, &result, as_text, page), save);
     let viewed = viewed.save(options, &result);
     keep(options, &result);
     saved?;

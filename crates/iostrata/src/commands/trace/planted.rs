@@ -6,7 +6,11 @@ use iostrata_core::trace::{Seen, Storage, is_sync};
 use iostrata_tracer::failure;
 
 /// Does what a defect of this name would do.
-pub(super) fn plant(raw: &mut RawEvidence, seen: &mut Seen, storage: &mut Storage) {
+pub(super) fn plant(
+    mut raw: RawEvidence,
+    seen: &mut Seen,
+    mut storage: Storage,
+) -> (RawEvidence, Storage) {
     let mut calls = raw.syscalls.iter_mut().flatten();
     match failure::planted() {
         // One event in a hundred is lost.
@@ -60,4 +64,5 @@ pub(super) fn plant(raw: &mut RawEvidence, seen: &mut Seen, storage: &mut Storag
         }
         _ => {}
     }
+    (raw, storage)
 }

@@ -24,7 +24,7 @@ pub(super) fn assemble(
     failed: &mut Vec<Gap>,
 ) -> Result<TraceResult, Failure> {
     recording::stacks(options, run.observation.seen.as_ref())?;
-    let mut raw = run.observation.raw;
+    let raw = run.observation.raw;
     let mut seen = run.observation.seen.unwrap_or_default();
     let cache = raw.cache.as_deref().unwrap_or(&[]);
     let asked = survive(Missing::CacheAtEnd, failed, || {
@@ -38,9 +38,9 @@ pub(super) fn assemble(
     let (at_exit, residency) = asked.unwrap_or_default();
     let mut environment = machine::environment(Path::new("."), run.backend)?;
     environment.ways = run.ways;
-    let mut storage = aftermath::storage(&seen.names, &raw);
+    let storage = aftermath::storage(&seen.names, &raw);
     #[cfg(debug_assertions)]
-    super::planted::plant(&mut raw, &mut seen, &mut storage);
+    let (raw, storage) = super::planted::plant(raw, &mut seen, storage);
     let facts = Facts {
         environment,
         command: command(options, target),
