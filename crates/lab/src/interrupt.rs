@@ -17,7 +17,8 @@ use rustix::thread::CapabilitySet;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
 };
-use signal_hook::iterator::Signals;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::signal_name;
 
 /// Signals that end a process unless caught (signal(7)), except those of its own faults, SIGPIPE
@@ -43,9 +44,12 @@ impl Interrupted {
 /// Reports whether an end was requested. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt {
-    /// 0 until a signal arrives.
+    /// 0 until a signal arrives; with [`SENT`] if a process has sent it.
     signal: Arc<AtomicI32>,
 }
+
+/// No signal has this bit.
+const SENT: i32 = 1 << 8;
 
 impl Interrupt {
     /// A value that no signal sets.
@@ -56,19 +60,24 @@ impl Interrupt {
     /// Catches the signals of [`caught`] for the rest of the process, and calls `first` at the first of them, and at the
     /// first after [`answered`](Self::answered). Starts threads: create a private mount namespace before.
     pub fn install(first: impl Fn(&Self) + Send + Sync + 'static) -> io::Result<Self> {
-        let mut signals = Signals::new(caught()?)?;
+        let mut signals = SignalsInfo::<WithOrigin>::new(caught()?)?;
         let interrupt = Self::default();
         let shared = interrupt.clone();
-        let take = Arc::new(move |signal| {
-            if shared.end(signal) {
+        let take = Arc::new(move |arrived| {
+            if shared.end(arrived) {
                 first(&shared);
             }
         });
         let late = Arc::clone(&take);
         lowered("signals", move || {
-            signals.forever().for_each(|signal| take(signal));
+            signals.forever().for_each(|origin| {
+                take(Arrived {
+                    signal: origin.signal,
+                    is_sent: origin.process.is_some(),
+                });
+            });
         })?;
-        undelivered(move |arrived| late(arrived.signal))?;
+        undelivered(move |arrived| late(arrived))?;
         Ok(interrupt)
     }
 
@@ -76,8 +85,16 @@ impl Interrupt {
     pub fn check(&self) -> Result<(), Interrupted> {
         match self.signal.load(Ordering::SeqCst) {
             0 => Ok(()),
-            signal => Err(Interrupted { signal }),
+            signal => Err(Interrupted {
+                signal: signal & !SENT,
+            }),
         }
+    }
+
+    /// Whether a program that this process waits for has the signal, too: what the keyboard sends goes to all
+    /// processes in front of it.
+    pub fn is_for_all(&self) -> bool {
+        [SIGINT, SIGQUIT].contains(&self.signal.load(Ordering::SeqCst))
     }
 
     /// Forgets the signal that has arrived: it was for something that has ended. The next one counts as the first.
@@ -86,8 +103,9 @@ impl Interrupt {
     }
 
     /// The first signal is the reason, and gives true; later ones change nothing.
-    fn end(&self, signal: i32) -> bool {
-        let set = |before| (before == 0).then_some(signal);
+    fn end(&self, arrived: Arrived) -> bool {
+        let sent = if arrived.is_sent { SENT } else { 0 };
+        let set = |before| (before == 0).then_some(arrived.signal | sent);
         self.signal
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, set)
             .is_ok()
@@ -141,12 +159,33 @@ fn ignored_signals() -> io::Result<u64> {
 mod tests {
     use super::*;
 
+    fn sent(signal: i32) -> Arrived {
+        Arrived {
+            signal,
+            is_sent: true,
+        }
+    }
+
+    #[test]
+    fn what_the_keyboard_sends_is_for_all() {
+        for (signal, is_sent, is_for_all) in [
+            (SIGINT, false, true),
+            (SIGINT, true, false),
+            (SIGTERM, false, false),
+        ] {
+            let interrupt = Interrupt::never();
+            assert!(interrupt.end(Arrived { signal, is_sent }));
+            assert_eq!(interrupt.is_for_all(), is_for_all);
+            assert_eq!(interrupt.check().unwrap_err().signal, signal);
+        }
+    }
+
     #[test]
     fn the_first_signal_is_remembered() {
         let interrupt = Interrupt::never();
         assert_eq!(interrupt.check(), Ok(()));
-        assert!(interrupt.end(SIGTERM));
-        assert!(!interrupt.end(SIGINT));
+        assert!(interrupt.end(sent(SIGTERM)));
+        assert!(!interrupt.end(sent(SIGINT)));
         let interrupted = interrupt.check().unwrap_err();
         assert_eq!(interrupted.to_string(), "interrupted by SIGTERM");
     }
@@ -155,10 +194,10 @@ mod tests {
     fn a_signal_that_was_answered_is_forgotten_by_all() {
         let interrupt = Interrupt::never();
         let other = interrupt.clone();
-        assert!(interrupt.end(SIGINT));
+        assert!(interrupt.end(sent(SIGINT)));
         other.answered();
         assert_eq!(interrupt.check(), Ok(()));
-        assert!(interrupt.end(SIGTERM));
+        assert!(interrupt.end(sent(SIGTERM)));
         assert_eq!(other.check().unwrap_err().signal, SIGTERM);
     }
 }

@@ -78,6 +78,17 @@ fn compact<T: Serialize>(value: &T, to: &mut Buffered<'_>) -> Result<()> {
     value.serialize(&mut Serializer::with_formatter(to, layout))
 }
 
+/// A value on one line, safe on a terminal.
+pub(crate) fn visible(value: &(impl Serialize + ?Sized)) -> Result<String> {
+    let mut text = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(
+        &mut text,
+        Plain(CompactFormatter),
+    ))?;
+    // serde_json writes only UTF-8.
+    String::from_utf8(text).map_err(serde::ser::Error::custom)
+}
+
 /// A formatter that writes 0 without a sign: an empty sum of fractions is -0.0, which no figure of
 /// a result means. And every character that a terminal would act on as an escape, not those below U+0020 alone.
 struct Plain<F>(F);

@@ -64,7 +64,7 @@ pub(crate) struct Crash {
     pub(crate) model: &'static [Model],
 
     /// States to explore at most, for each model
-    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) states: u64,
 
     /// Seed of the random states

@@ -54,7 +54,9 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
         }
         if let Err(by) = interrupt.check() {
             let since = *passed_on.get_or_insert_with(|| {
-                pass_on(&child, by.signal);
+                if !interrupt.is_for_all() {
+                    pass_on(&child, by.signal);
+                }
                 Instant::now()
             });
             // What the program had started may not have heard of it.
@@ -71,11 +73,7 @@ fn is_of_keyboard(signal: i32) -> bool {
     signal == SIGINT || signal == SIGQUIT
 }
 
-/// What the keyboard sends goes to all processes in front of it.
 fn pass_on(child: &Child, signal: i32) {
-    if is_of_keyboard(signal) {
-        return;
-    }
     if let Some(signal) = Signal::from_named_raw(signal) {
         // It may have ended.
         _ = kill_process(Pid::from_child(child), signal);

@@ -7,6 +7,7 @@ use iostrata_core::record::{Begin, Change, End, Operation};
 
 use super::table::Table;
 use crate::fields::Fields;
+use crate::json::visible;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -43,7 +44,7 @@ pub fn recordings<'a>(logs: &'a [(u64, Vec<Recorded>)]) -> Table<'a> {
         .field("command", |row| {
             let words = row.2.begin.command.iter();
             let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word)).collect();
-            serde_json::to_string(&words).ok()
+            visible(&words).ok()
         })
         .field("directory", |row| lossy(&row.2.begin.directory))
         .field("directory_hex", |row| {

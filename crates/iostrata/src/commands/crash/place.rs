@@ -198,7 +198,9 @@ pub(super) fn run(
             && let Err(by) = interrupt.check()
         {
             ended = Some(by);
-            pass_on(pid, by);
+            if !interrupt.is_for_all() {
+                pass_on(pid, by);
+            }
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -282,12 +284,8 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Resu
         .spawn()
 }
 
-/// What the keyboard sends goes to all processes in front of it.
 fn pass_on(pid: Pid, by: Interrupted) {
-    if let Some(signal) = Signal::from_named_raw(by.signal)
-        && by.signal != SIGINT
-        && by.signal != SIGQUIT
-    {
+    if let Some(signal) = Signal::from_named_raw(by.signal) {
         // It may have ended.
         _ = kill_process(pid, signal);
     }

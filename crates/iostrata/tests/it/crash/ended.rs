@@ -87,6 +87,12 @@ fn nothing_found_is_not_clean() {
 
 #[test]
 fn ctrl_c_while_the_program_runs_ends_the_program() {
+    // From the keyboard, and for iostrata alone.
+    ended_while_it_runs(|running| running.signal_group(Signal::INT));
+    ended_while_it_runs(|running| running.signal(Signal::INT));
+}
+
+fn ended_while_it_runs(send: fn(&Running)) {
     let case = Case::new("f", "old");
     let saved = case.place.path("crash.json");
     let options = ["--json", saved.to_str().unwrap()];
@@ -99,7 +105,7 @@ fn ctrl_c_while_the_program_runs_ends_the_program() {
         let text = fs::read_to_string(&printed).ok();
         text.filter(|text| text.contains("started"))
     });
-    running.signal_group(Signal::INT);
+    send(&running);
     let outcome = running.finish().expect(1);
     outcome.says(&["what it did until then is explored"]);
     let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 
+use crate::json::visible;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// A slice of a thread.
@@ -83,10 +85,10 @@ impl<'a> Events<'a> {
     pub(super) fn add(&mut self, event: &Event<'_>) -> io::Result<()> {
         let separator = if self.is_first { "\n" } else { ",\n" };
         self.is_first = false;
-        let (output, name) = (&mut *self.output, Value::from(event.name));
+        let (output, name) = (&mut *self.output, visible(event.name)?);
         write!(output, "{separator}{{\"ph\":\"{}\",", event.phase.letter())?;
         if !event.category.is_empty() {
-            write!(output, "\"cat\":{},", Value::from(event.category))?;
+            write!(output, "\"cat\":{},", visible(event.category)?)?;
         }
         write!(
             output,
@@ -106,8 +108,7 @@ impl<'a> Events<'a> {
             output.write_all(b",\"s\":\"t\"")?;
         }
         if !event.args.0.is_empty() {
-            output.write_all(b",\"args\":")?;
-            serde_json::to_writer(&mut *output, &event.args.0)?;
+            write!(output, ",\"args\":{}", visible(&event.args.0)?)?;
         }
         output.write_all(b"}")
     }

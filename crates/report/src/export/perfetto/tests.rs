@@ -7,6 +7,7 @@ use iostrata_core::trace::{FileHistory, Happened, TaskRow};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::format::is_printable;
 use crate::view::trace::fixture;
 
 const NODE: FileId = FileId {
@@ -51,6 +52,9 @@ fn logged(
 fn events(result: Option<&TraceResult>, operations: Vec<Logged>) -> Vec<Value> {
     let mut text = Vec::new();
     write(result, &mut operations.into_iter(), &mut text).unwrap();
+    let shown = String::from_utf8(text.clone()).unwrap();
+    let mut shown = shown.chars();
+    assert!(shown.all(|char| char == '\n' || is_printable(char)));
     let read: Value = serde_json::from_slice(&text).unwrap();
     let events = read["traceEvents"].as_array().unwrap().clone();
     for event in &events {
@@ -200,7 +204,7 @@ fn run() -> TraceResult {
     let task = |thread, ended_s| TaskRow {
         thread,
         process: 10,
-        name: "a\u{1b}[31m\"b".to_owned(),
+        name: "a\u{1b}[31m\"b\u{202e}\u{9b}".to_owned(),
         started_s: 0.001,
         ended_s,
         ..TaskRow::default()
@@ -245,7 +249,7 @@ fn threads_have_names_and_lives() {
         })
         .filter(|(_, thread, _)| *thread == 10 || *thread == 11)
         .collect();
-    let hostile = json!("a\u{1b}[31m\"b");
+    let hostile = json!("a\u{1b}[31m\"b\u{202e}\u{9b}");
     assert_eq!(
         names,
         [
