@@ -331,12 +331,19 @@ mod tests {
 
     #[test]
     fn every_page_of_a_fresh_buffer_is_a_fault_and_none_of_a_touched_one() {
-        let mut fresh = AlignedBuffer::fresh(PAGES * page_size()).unwrap();
-        fresh.advise(Advice::BasePages).unwrap();
-        assert_eq!(faults_of_use(&mut fresh), PAGES as u64);
-        assert_eq!(faults_of_use(&mut fresh), 0, "used again");
-        let mut touched = AlignedBuffer::touched(PAGES * page_size()).unwrap();
-        assert_eq!(faults_of_use(&mut touched), 0);
+        // A page of the program may be a fault, too, where it was taken away.
+        let least = |use_of: fn() -> [u64; 3]| {
+            let each: Vec<_> = (0..20).map(|_| use_of()).collect();
+            [0, 1, 2].map(|of| each.iter().map(|faults| faults[of]).min())
+        };
+        let faults = least(|| {
+            let mut fresh = AlignedBuffer::fresh(PAGES * page_size()).unwrap();
+            fresh.advise(Advice::BasePages).unwrap();
+            let (first, again) = (faults_of_use(&mut fresh), faults_of_use(&mut fresh));
+            let mut touched = AlignedBuffer::touched(PAGES * page_size()).unwrap();
+            [first, again, faults_of_use(&mut touched)]
+        });
+        assert_eq!(faults, [PAGES as u64, 0, 0].map(Some));
     }
 
     #[test]
