@@ -13,6 +13,7 @@ use std::thread;
 
 use iostrata_tracer::permission::caller::keep_only;
 use iostrata_tracer::signals::{Arrived, Undelivered};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::CapabilitySet;
 use signal_hook::consts::{
     SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
@@ -91,9 +92,19 @@ impl Interrupt {
         }
     }
 
-    /// Whether a program that this process waits for has the signal, too: what the keyboard sends goes to all
+    /// Sends the signal that has arrived to a process, unless that has it, too: what the keyboard sends goes to all
     /// processes in front of it.
-    pub fn is_for_all(&self) -> bool {
+    pub fn pass_on(&self, to: Pid) {
+        if !self.is_for_all()
+            && let Err(by) = self.check()
+            && let Some(signal) = Signal::from_named_raw(by.signal)
+        {
+            // It may have ended.
+            _ = kill_process(to, signal);
+        }
+    }
+
+    fn is_for_all(&self) -> bool {
         [SIGINT, SIGQUIT].contains(&self.signal.load(Ordering::SeqCst))
     }
 

@@ -27,9 +27,6 @@ pub struct Held {
     before: Mask,
 }
 
-/// While this value lives, the kernel gives no signal to this thread, save those that no thread can block.
-pub(crate) struct Blocked(Mask);
-
 /// Signals that a thread has blocked.
 #[derive(Clone, Copy)]
 pub struct Mask(libc::sigset_t);
@@ -62,8 +59,15 @@ impl Mask {
 impl Held {
     /// Starts blocking. Call it before there are other threads, which would receive the signals.
     pub fn begin() -> io::Result<Self> {
-        let before = block(&asking())?;
-        Ok(Self { before })
+        block(&asking()).map(|before| Self { before })
+    }
+
+    /// Of every signal that a thread can block: the kernel gives them to other threads.
+    pub(crate) fn all() -> io::Result<Self> {
+        let mut set = empty();
+        // SAFETY: fills the whole set.
+        unsafe { libc::sigfillset(&raw mut set) };
+        block(&set).map(|before| Self { before })
     }
 
     /// The previous mask, which started programs get.
@@ -169,21 +173,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         // It was the mask of this thread, so the kernel accepts it again.
         drop(self.before.take());
-    }
-}
-
-impl Blocked {
-    pub(crate) fn all() -> io::Result<Self> {
-        let mut set = empty();
-        // SAFETY: fills the whole set.
-        unsafe { libc::sigfillset(&raw mut set) };
-        block(&set).map(Self)
-    }
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        drop(self.0.take());
     }
 }
 

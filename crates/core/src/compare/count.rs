@@ -144,7 +144,7 @@ impl Counts {
     }
 
     fn device(&mut self, scale: Scale, base: &DeviceCounts, new: &DeviceCounts) {
-        for cause in Cause::ALL.into_iter().filter(|cause| cause.has_data()) {
+        for cause in Cause::with_data() {
             let (base, new) = (base.of(cause), new.of(cause));
             for (noun, base, new) in [
                 ("requests", base.count, new.count),

@@ -41,6 +41,11 @@ impl Cause {
         Self::Discard,
     ];
 
+    /// Causes of requests that move data.
+    pub fn with_data() -> impl Iterator<Item = Self> + Clone {
+        Self::ALL.into_iter().filter(|cause| cause.has_data())
+    }
+
     /// Causes of requests that write data.
     pub fn writes() -> impl Iterator<Item = Self> + Clone {
         Self::ALL.into_iter().filter(|cause| cause.is_write())

@@ -157,6 +157,12 @@ impl<T: Copy> RequestsPer<T> {
             (Cause::Flush, self.flushes),
         ]
     }
+
+    /// Of these causes alone.
+    pub fn of(&self, cause: Cause) -> Option<T> {
+        let mut each = self.each().into_iter();
+        each.find(|(of, _)| *of == cause)?.1
+    }
 }
 
 /// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run.

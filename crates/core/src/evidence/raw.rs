@@ -114,6 +114,13 @@ pub struct Life {
     pub is_mapped: bool,
 }
 
+impl Life {
+    /// Whether nobody else has dirtied pages.
+    pub fn is_alone(&self) -> bool {
+        (self.before_bytes, self.dirtied_bytes) == (0, 0)
+    }
+}
+
 /// Sums over the tasks of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {

@@ -29,8 +29,7 @@ impl Written {
 
     /// Whether nobody else has dirtied pages.
     pub(super) fn is_alone(&self) -> bool {
-        self.others
-            .is_some_and(|life| (life.before_bytes, life.dirtied_bytes) == (0, 0))
+        self.others.is_some_and(|life| life.is_alone())
     }
 
     pub(super) fn dirtied(&mut self, bytes: u64) {

@@ -54,9 +54,7 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
         }
         if let Err(by) = interrupt.check() {
             let since = *passed_on.get_or_insert_with(|| {
-                if !interrupt.is_for_all() {
-                    pass_on(&child, by.signal);
-                }
+                interrupt.pass_on(Pid::from_child(&child));
                 Instant::now()
             });
             // What the program had started may not have heard of it.
@@ -71,13 +69,6 @@ pub fn attended_main(arguments: &[OsString]) -> io::Result<i32> {
 
 fn is_of_keyboard(signal: i32) -> bool {
     signal == SIGINT || signal == SIGQUIT
-}
-
-fn pass_on(child: &Child, signal: i32) {
-    if let Some(signal) = Signal::from_named_raw(signal) {
-        // It may have ended.
-        _ = kill_process(Pid::from_child(child), signal);
-    }
 }
 
 /// Ends every process below this one, repeatedly: they may still start others.

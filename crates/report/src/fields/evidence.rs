@@ -51,9 +51,8 @@ pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
 }
 
 fn device<'a>() -> Fields<'a, DeviceRange> {
-    let causes = Cause::ALL.into_iter().filter(|cause| cause.has_data());
     let fields = Fields::<DeviceRange>::new();
-    let fields = causes.fold(fields, |fields, cause| {
+    let fields = Cause::with_data().fold(fields, |fields, cause| {
         let prefix = format!("{}_", cause.name());
         fields.within(&prefix, requests(), move |device| {
             device.exact(|exact| exact.of(cause))

@@ -15,11 +15,11 @@ use crate::view::table::Cell;
 
 /// Requests that write to the device, by cause, and flushes. Usually every cause is known.
 fn requests<'a>() -> Fields<'a, &'a RequestsPer<f64>> {
-    let causes = RequestsPer::<f64>::default().each().into_iter().enumerate();
-    causes.fold(Fields::new(), |fields, (place, (cause, _))| {
+    let causes = RequestsPer::<f64>::default().each().into_iter();
+    causes.fold(Fields::new(), |fields, (cause, _)| {
         let field = fields
             .field(cause.name(), move |per: &&'a RequestsPer<f64>| {
-                per.each()[place].1
+                per.of(cause)
             })
             .shown(Group::Shared, cause.name(), Quantity::Rate);
         if cause == Cause::Unknown {
@@ -352,9 +352,9 @@ pub(crate) fn second<'a>() -> Fields<'a, &'a Second> {
         .shown_as(Group::Seconds, "syncs/s", move |second| {
             per_s(second, Some(second.syncs))
         });
-    let causes = RequestsPer::<u64>::default().each().into_iter().enumerate();
-    causes.fold(counted, |fields, (place, (cause, _))| {
-        let count = move |second: &&'a Second| second.requests.each()[place].1;
+    let causes = RequestsPer::<u64>::default().each().into_iter();
+    causes.fold(counted, |fields, (cause, _)| {
+        let count = move |second: &&'a Second| second.requests.of(cause);
         let head = format!("{}/s", cause.name());
         let shown =
             fields

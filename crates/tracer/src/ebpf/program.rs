@@ -184,7 +184,7 @@ impl Program {
     /// The verifier gives up at a signal (`do_check`, kernel/bpf/verifier.c), and at work that another task has left
     /// for this one. Signals are for other threads meanwhile.
     fn load_patiently(&self, place: Place, log: &mut [u8]) -> io::Result<OwnedFd> {
-        let _left_to_others = signals::Blocked::all()?;
+        let _left_to_others = signals::Held::all()?;
         for attempt in 0..ATTEMPTS {
             match self.load_with(place, log) {
                 Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => sleep(PAUSE * attempt),

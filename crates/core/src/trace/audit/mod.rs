@@ -225,11 +225,10 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
         return None;
     }
     // Which of the pages that others had turned dirty were written back, the moments do not tell.
-    let is_own = |life: &Life| (life.before_bytes, life.dirtied_bytes) == (0, 0);
-    let is_exact = range.exact(|device| device.data).is_some() && raw.lives.values().all(is_own);
+    let is_exact =
+        range.exact(|device| device.data).is_some() && raw.lives.values().all(Life::is_alone);
     let is_judged = |cause: Cause| cause != Cause::Data || is_exact;
-    let causes = Cause::ALL.into_iter().filter(|cause| cause.has_data());
-    let causes = causes.filter(|cause| is_judged(*cause));
+    let causes = Cause::with_data().filter(|cause| is_judged(*cause));
     let ours: Vec<_> = causes.map(|cause| range.at_most.of(cause)).collect();
     let witness: Vec<_> = series
         .iter()
@@ -297,12 +296,12 @@ fn dirtied(file: &FileRow, raw: &RawEvidence, past_cache: &HashSet<FileId>) -> O
     file.evidence.device?;
     let id = file.id()?;
     let life = raw.lives.get(&id)?;
-    let is_alone = (life.before_bytes, life.dirtied_bytes) == (0, 0);
     // On btrfs the requests of direct writes name no file (btrfs_submit_direct, fs/btrfs/direct-io.c).
     let mut calls = file.calls.iter().filter(|call| !call.is_source);
     let is_copied = calls.any(|call| CallGroup::of(&call.row.name) == Some(CallGroup::Copies));
     let is_cached = !past_cache.contains(&id) && !is_copied && file.filesystem != "btrfs";
-    (is_alone && is_cached && written_bytes(file) > MAY_BE_INLINE).then_some(dirtied_bytes > 0)
+    (life.is_alone() && is_cached && written_bytes(file) > MAY_BE_INLINE)
+        .then_some(dirtied_bytes > 0)
 }
 
 /// Small files may be part of their inode.

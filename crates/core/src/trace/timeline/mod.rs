@@ -217,8 +217,7 @@ impl Buckets {
                 bytes: self.sum(of_it.map(|one| (one.moment, one.bytes))),
             })
         };
-        let with_data = Cause::ALL.into_iter().filter(|cause| cause.has_data());
-        with_data.filter_map(series).collect()
+        Cause::with_data().filter_map(series).collect()
     }
 }
 

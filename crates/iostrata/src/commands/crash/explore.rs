@@ -285,8 +285,9 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
 pub(super) fn refuses(message: &str, when: &str) -> String {
     format!(
         "the checker refuses the directory as it is {when}: {message}; it has to accept that. It runs in the \
-         copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME and /tmp of its own, and read what everybody may; --check-sees shows it more, and \
-         --check-user makes it another user"
+         copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME and \
+         /tmp of its own, and read what everybody may; --check-sees shows it more, and --check-user makes it \
+         another user"
     )
 }
 

@@ -10,7 +10,7 @@ use iostrata_core::crash::{CallStack, Stacks};
 use iostrata_lab::crash::{CopyError, copy_directory};
 use iostrata_lab::engine::run_to_end;
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Pid;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::cannot;
@@ -198,9 +198,7 @@ pub(super) fn run(
             && let Err(by) = interrupt.check()
         {
             ended = Some(by);
-            if !interrupt.is_for_all() {
-                pass_on(pid, by);
-            }
+            interrupt.pass_on(pid);
         }
         thread::sleep(Duration::from_millis(20));
     }
@@ -282,13 +280,6 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Resu
         .current_dir(work)
         .stdout(Stdio::piped())
         .spawn()
-}
-
-fn pass_on(pid: Pid, by: Interrupted) {
-    if let Some(signal) = Signal::from_named_raw(by.signal) {
-        // It may have ended.
-        _ = kill_process(pid, signal);
-    }
 }
 
 /// Passes on what the program prints, and keeps it.
