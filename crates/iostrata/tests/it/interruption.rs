@@ -173,13 +173,14 @@ impl Drop for Silent<'_> {
     }
 }
 
-/// Whether one of its threads waits in a way that no caught signal ends.
+/// Whether one of its threads waits for the server. State `D` alone is not it: that is also a program that is read from
+/// the disk. A request waits for the answer to the first one of all, which says what the server can (`fuse_get_req()`,
+/// fs/fuse/dev.c).
 fn waits(running: &Running<'_>) -> bool {
     let tasks = fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
     tasks.flatten().any(|task| {
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        stat.rsplit_once(") ")
-            .is_some_and(|(_, after)| after.starts_with('D'))
+        let waits_in = fs::read_to_string(task.path().join("wchan")).unwrap_or_default();
+        waits_in == "fuse_get_req"
     })
 }
 
