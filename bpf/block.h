@@ -9,9 +9,6 @@
 #include "moments.h"
 #include "others.h"
 
-/* In `submitted`, in place of a process. */
-#define BY_WORKER 0xffffffff
-
 struct reason {
 	struct file_key file;
 	__u64 inode; /* its address */
@@ -184,35 +181,43 @@ static __always_inline void ends(struct block_key *key, __u64 time_ns)
 #endif
 }
 
-/* Not 0 for a task of the tree; of the whole machine, its process. */
-static __always_inline __u32 submitting(void)
-{
 #ifdef TOP
+/* The process. */
+static __always_inline __u32 submitting(struct bio *bio)
+{
 	return submitting_process();
-#else
-	return is_of_tree(bpf_get_current_task_btf());
-#endif
 }
 
-#ifdef TOP
-static __always_inline bool is_delayed(struct bio *bio)
+static __always_inline __u8 submitted_by(__u32 process)
 {
-	return 0;
+	return !!process;
 }
 #else
 /* A read or a direct write of a worker: of a control group with a limit, whose bios a worker queues when it is their turn
  * (blk_throtl_dispatch_work_fn, block/blk-throttle.c). Whose it was is not known any more. */
 static __always_inline bool is_delayed(struct bio *bio)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct config *c;
 
-	if (!HISTORY || !(task->flags & PF_WQ_WORKER))
+	if (!HISTORY || !is_worker(bpf_get_current_task_btf()))
 		return 0;
 	if ((bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ)
 		return 1;
 	c = configuration();
 	return c && ends_in(c, (__u64)WALK(bio, bi_end_io), END_IO_DIRECT);
+}
+
+/* SUBMITTED_BY_*, 0 for others. */
+static __always_inline __u32 submitting(struct bio *bio)
+{
+	if (is_of_tree(bpf_get_current_task_btf()))
+		return SUBMITTED_BY_RUN;
+	return is_delayed(bio) ? SUBMITTED_BY_WORKER : commit_of(bpf_get_current_task_btf());
+}
+
+static __always_inline __u8 submitted_by(__u32 submitter)
+{
+	return submitter;
 }
 #endif
 
@@ -221,12 +226,10 @@ SEC("tp_btf/block_bio_queue")
 int BPF_PROG(queued, struct bio *bio)
 {
 	__u64 key = (__u64)bio;
-	__u32 process = submitting();
+	__u32 submitter = submitting(bio);
 
-	if (!process && is_delayed(bio))
-		process = BY_WORKER;
-	if (process) {
-		if (bpf_map_update_elem(&submitted, &key, &process, BPF_ANY))
+	if (submitter) {
+		if (bpf_map_update_elem(&submitted, &key, &submitter, BPF_ANY))
 			lose(LOSS_BLOCK); /* its requests will seem to belong to others */
 	} else {
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
@@ -263,7 +266,7 @@ static __always_inline int cause_of_operation(__u32 operation, struct block_key 
 	return 0;
 }
 
-/* 0 where it was no task of the tree. */
+/* As submitting() has said. */
 static __always_inline __u32 submitter(struct config *c, struct bio *bio)
 {
 	__u64 key = (__u64)original(c, bio);
@@ -289,9 +292,7 @@ static __always_inline void take_bio(struct config *c, struct block_key *key, st
 	__u32 process = submitter(c, bio);
 
 	explain(c, (__u64)bio, reason);
-	key->by_tree = process == BY_WORKER ? SUBMITTED_BY_WORKER :
-		       process		   ? SUBMITTED_BY_RUN :
-					     0;
+	key->by_tree = submitted_by(process);
 	key->file = reason->file;
 	key->cause = reads ? CAUSE_READ : reason->cause;
 	key->pages = 0;
@@ -386,7 +387,7 @@ int BPF_PROG(issued, struct request *rq)
 	flight.bytes = rq->__data_len;
 	flight.issued_ns = bpf_ktime_get_ns();
 	if (cause_of_operation(operation, &flight.key)) {
-		flight.key.by_tree = bio && submitter(c, bio);
+		flight.key.by_tree = bio ? submitted_by(submitter(c, bio)) : 0;
 		flight.has_own = flight.key.by_tree;
 	} else {
 		if (!bio)

@@ -412,6 +412,7 @@ struct gendisk {
 };
 struct block_device {
 	struct gendisk *bd_disk;
+	__u32 bd_dev;
 };
 struct bio {
 	struct bio *bi_next;
@@ -479,7 +480,12 @@ struct btrfs_fs_info {
 };
 struct journal_s {
 	struct task_struct *j_task;
+	struct block_device *j_fs_dev;
 	__u32 j_commit_sequence;
+};
+struct transaction_s {
+	__u32 t_tid;
+	__u64 t_start_time;
 };
 struct ext4_sb_info {
 	struct journal_s *s_journal;

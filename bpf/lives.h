@@ -92,5 +92,7 @@ static __always_inline bool is_for_tree(const struct block_key *of)
 {
 	if (of->cause == CAUSE_READ || of->pages == PAGES_DIRECT)
 		return of->by_tree == SUBMITTED_BY_RUN;
-	return of->cause != CAUSE_DATA || of->pages == PAGES_WRITTEN;
+	if (of->cause == CAUSE_DATA)
+		return of->pages == PAGES_WRITTEN;
+	return of->by_tree != SUBMITTED_BY_COMMIT_OF_OTHERS;
 }

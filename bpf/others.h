@@ -5,7 +5,7 @@
  * request names its owner, so only the absence of others proves it.
  */
 #pragma once
-#include "maps.h"
+#include "transactions.h"
 
 /* An entry for each use seen; the number of times does not matter. */
 struct {
@@ -36,7 +36,7 @@ static __always_inline void note_change(struct super_block *sb)
 		return;
 	if (is_of_tree(task))
 		note(READ(sb, s_dev), USE_TREE_CHANGED);
-	else if (!(task->flags & PF_WQ_WORKER))
+	else if (!is_worker(task))
 		note(READ(sb, s_dev), USE_OTHERS_CHANGED);
 }
 
@@ -64,6 +64,8 @@ static __always_inline void note_bio(struct bio *bio)
 SEC("raw_tp/ext4_journal_start_inode")
 int BPF_PROG(ext4_changed, struct inode *inode)
 {
+	if (is_worker(bpf_get_current_task_btf()))
+		next_handle(party_of_file(number(inode)));
 	note_change(READ(inode, i_sb));
 	return 0;
 }
@@ -71,6 +73,8 @@ int BPF_PROG(ext4_changed, struct inode *inode)
 SEC("raw_tp/ext4_journal_start_sb")
 int BPF_PROG(ext4_changed_whole, struct super_block *sb)
 {
+	if (is_worker(bpf_get_current_task_btf()))
+		next_handle(PARTY_OTHERS);
 	note_change(sb);
 	return 0;
 }

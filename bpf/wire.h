@@ -185,6 +185,9 @@ struct cache_value {
 
 #define SUBMITTED_BY_RUN 1    /* by a task of the tree */
 #define SUBMITTED_BY_WORKER 2 /* for nobody knows whom */
+/* By the thread of a journal that commits a transaction, in which */
+#define SUBMITTED_BY_COMMIT_OF_RUN 3    /* only the tree took part, */
+#define SUBMITTED_BY_COMMIT_OF_OTHERS 4 /* ... or only others did */
 
 struct block_key {
 	struct file_key file;

@@ -87,6 +87,10 @@ pub enum Submitter {
     Run,
     /// A worker that queued a read or a direct write which a limit of a control group had delayed; for whom is unknown.
     Worker,
+    /// The thread of a journal, for a transaction in which only the run took part.
+    CommitOfRun,
+    /// The same, without the run.
+    CommitOfOthers,
     #[default]
     Others,
 }

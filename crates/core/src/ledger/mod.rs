@@ -71,7 +71,7 @@ impl Ledger {
                     let of = ledger.files.entry(file).or_default().of(row.phase);
                     of.add(row, Claim::Some);
                 }
-                (Some(_), Owner::Unknown | Owner::Others) => {}
+                (Some(_), Owner::Unknown) | (_, Owner::Others) => {}
                 (None, Owner::Run) => ledger.without_file.of(row.phase).add(row, Claim::All),
                 (None, _) => {
                     let claim = claim(row.disk, row.cause);
@@ -132,13 +132,16 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
         (Cause::Read, _) | (_, Pages::Direct) => match row.submitter {
             Submitter::Run => Owner::Run,
             Submitter::Worker => Owner::Unknown,
-            Submitter::Others => Owner::Others,
+            _ => Owner::Others,
         },
         (Cause::Data, Pages::WrittenByRun) => Owner::Pages,
         (Cause::Data, Pages::Others) => Owner::Others,
-        // One request serves all that wait for a flush or a journal.
-        _ if row.submitter == Submitter::Run => Owner::Run,
-        _ => Owner::Pages,
+        // One request serves all that wait for a flush, or took part in a transaction.
+        _ => match row.submitter {
+            Submitter::Run | Submitter::CommitOfRun => Owner::Run,
+            Submitter::CommitOfOthers => Owner::Others,
+            Submitter::Worker | Submitter::Others => Owner::Pages,
+        },
     }
 }
 
