@@ -9,6 +9,16 @@
 #include "moments.h"
 #include "others.h"
 
+#define OPF(name, bit) static const __u32 name = 1u << (bit)
+/* include/linux/blk_types.h, enum req_flag_bits */
+OPF(OPF_META, 12);
+OPF(OPF_SYNC, 11);
+OPF(OPF_IDLE, 15);
+OPF(OPF_FUA, 17);
+OPF(OPF_PREFLUSH, 18);
+
+#define OPF_LOG (OPF_META | OPF_SYNC | OPF_IDLE)
+
 struct reason {
 	struct file_key file;
 	__u64 inode; /* its address */
@@ -85,16 +95,6 @@ static __always_inline void direct_file(struct bio *bio, struct reason *reason)
 	if (inode)
 		reason_is(reason, inode);
 }
-
-#define OPF(name, bit) static const __u32 name = 1u << (bit)
-/* include/linux/blk_types.h, enum req_flag_bits */
-OPF(OPF_META, 12);
-OPF(OPF_SYNC, 11);
-OPF(OPF_IDLE, 15);
-OPF(OPF_FUA, 17);
-OPF(OPF_PREFLUSH, 18);
-
-#define OPF_LOG (OPF_META | OPF_SYNC | OPF_IDLE)
 
 APART int explain(struct config *c, __u64 address, struct reason *reason)
 {
@@ -207,12 +207,18 @@ static __always_inline bool is_delayed(struct bio *bio)
 	return c && ends_in(c, (__u64)WALK(bio, bi_end_io), END_IO_DIRECT);
 }
 
-/* SUBMITTED_BY_*, 0 for others. */
+/* SUBMITTED_BY_*. */
 static __always_inline __u32 submitting(struct bio *bio)
 {
-	if (is_of_tree(bpf_get_current_task_btf()))
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (is_of_tree(task))
 		return SUBMITTED_BY_RUN;
-	return is_delayed(bio) ? SUBMITTED_BY_WORKER : commit_of(bpf_get_current_task_btf());
+	if (is_delayed(bio))
+		return SUBMITTED_BY_WORKER;
+	if (HISTORY && !(task->flags & PF_KTHREAD) && (bio->bi_opf & OPF_PREFLUSH))
+		return SUBMITTED_BY_OTHERS;
+	return commit_of(task);
 }
 
 static __always_inline __u8 submitted_by(__u32 submitter)
@@ -228,13 +234,12 @@ int BPF_PROG(queued, struct bio *bio)
 	__u64 key = (__u64)bio;
 	__u32 submitter = submitting(bio);
 
-	if (submitter) {
-		if (bpf_map_update_elem(&submitted, &key, &submitter, BPF_ANY))
-			lose(LOSS_BLOCK); /* its requests will seem to belong to others */
-	} else {
+	if (!submitter)
 		bpf_map_delete_elem(&submitted, &key); /* the address may be reused */
+	else if (bpf_map_update_elem(&submitted, &key, &submitter, BPF_ANY))
+		lose(LOSS_BLOCK); /* its requests will seem to belong to others */
+	if (!submitter || submitter == SUBMITTED_BY_OTHERS)
 		note_bio(bio);
-	}
 	return 0;
 }
 
@@ -274,6 +279,67 @@ static __always_inline __u32 submitter(struct config *c, struct bio *bio)
 
 	return process ? *process : 0;
 }
+
+#ifdef TOP
+#define flushed_by(request) 0
+#else
+/* Requests that wait for a flush at one time. */
+#define MOST_FLUSHED 64
+
+struct flushed {
+	__u64 head;
+	__u64 next;
+	__u32 by;
+	__u32 count;
+};
+
+static long flushed_for(__u32 index, struct flushed *queue)
+{
+	struct config *c = configuration();
+	struct request *rq;
+	struct bio *bio;
+	__u32 by;
+
+	if (!c || !queue->next || queue->next == queue->head)
+		return 1;
+	/* Since Linux 6.6 a flush waits in the list of any request (block/blk-flush.c). */
+	if (HAS(struct request, flush.list))
+		rq = (void *)queue->next - bpf_core_field_offset(struct request, flush.list);
+	else
+		rq = (void *)queue->next - bpf_core_field_offset(struct request, queuelist);
+	/* The first is gone once the data is written (blk_flush_restore_request). */
+	bio = BPF_CORE_READ(rq, biotail);
+	by = bio ? submitter(c, bio) : 0;
+	queue->by = queue->count && queue->by != by ? 0 : by;
+	queue->count++;
+	queue->next = word_at(queue->next);
+	return 0;
+}
+
+/* A flush is issued for all that wait in either list: those that it serves, and those for the next (blk_kick_flush,
+ * block/blk-flush.c). */
+APART int flushed_by(__u64 address)
+{
+	struct request *rq = (struct request *)address;
+	struct flushed queue = {};
+	__u64 lists;
+
+	if (!rq)
+		return 0;
+	lists = (__u64)BPF_CORE_READ(rq, mq_hctx, fq);
+	if (!lists)
+		return 0;
+	lists += bpf_core_field_offset(struct blk_flush_queue, flush_queue);
+	for (int i = 0; i < 2; i++) {
+		queue.head = lists + i * 16;
+		queue.next = word_at(queue.head);
+		bpf_loop(MOST_FLUSHED, flushed_for, &queue, 0);
+		if (queue.next != queue.head)
+			return 0;
+	}
+	return queue.by;
+}
+#endif
 
 /* Issued again, as opposed to a new request in the same memory after an unseen completion. */
 static __always_inline bool is_same(struct in_flight *flight, struct request *rq)
@@ -387,7 +453,8 @@ int BPF_PROG(issued, struct request *rq)
 	flight.bytes = rq->__data_len;
 	flight.issued_ns = bpf_ktime_get_ns();
 	if (cause_of_operation(operation, &flight.key)) {
-		flight.key.by_tree = bio ? submitted_by(submitter(c, bio)) : 0;
+		flight.key.by_tree = bio ? submitted_by(submitter(c, bio)) :
+					   flushed_by(number(rq));
 		flight.has_own = flight.key.by_tree;
 	} else {
 		if (!bio)
@@ -454,6 +521,16 @@ static long forget(__u32 index, __u64 *next)
 	return 0;
 }
 
+/* Its data is written, and a flush may follow (block/blk-flush.c). Before Linux 6.11 the flag is a macro. */
+static __always_inline bool is_amid_flush(struct request *rq)
+{
+	__u32 flag = 4;
+
+	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
+		flag = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
+	return BPF_CORE_READ(rq, rq_flags) & (1U << flag);
+}
+
 static __always_inline int on_completion(struct request *rq, __u8 error)
 {
 	__u64 key = (__u64)rq;
@@ -462,7 +539,7 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 	__u64 now, bio;
 
 	/* A flush is not issued itself: one request serves all that wait (block/blk-flush.c). */
-	if (!flight || flight->has_own) {
+	if ((!flight || flight->has_own) && !is_amid_flush(rq)) {
 		bio = (__u64)BPF_CORE_READ(rq, bio);
 		bpf_loop(MOST_BIOS, forget, &bio, 0);
 	}

@@ -391,6 +391,9 @@ struct folio {
 	unsigned long _flags_1;
 	unsigned char _folio_order; /* before Linux 6.6 */
 };
+enum rqf_flags {
+	__RQF_FLUSH_SEQ = 1,
+};
 enum pageflags {
 	PG_head = 6,
 	PG_writeback = 1,
@@ -445,7 +448,20 @@ struct request {
 	unsigned int __data_len;
 	__u64 __sector;
 	struct bio *bio;
+	struct bio *biotail;
+	__u32 rq_flags;
 	__u64 start_time_ns;
+	struct blk_mq_hw_ctx *mq_hctx;
+	struct list_head queuelist;
+	struct {
+		struct list_head list;
+	} flush; /* with the list until Linux 6.6 */
+};
+struct blk_flush_queue {
+	struct list_head flush_queue[2];
+};
+struct blk_mq_hw_ctx {
+	struct blk_flush_queue *fq;
 };
 struct io_ring_ctx;
 struct io_cqe {

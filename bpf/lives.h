@@ -94,5 +94,5 @@ static __always_inline bool is_for_tree(const struct block_key *of)
 		return of->by_tree == SUBMITTED_BY_RUN;
 	if (of->cause == CAUSE_DATA)
 		return of->pages == PAGES_WRITTEN;
-	return of->by_tree != SUBMITTED_BY_COMMIT_OF_OTHERS;
+	return of->by_tree != SUBMITTED_BY_OTHERS;
 }

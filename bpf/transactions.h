@@ -190,7 +190,7 @@ int BPF_PROG(commit_ended, __u64 journal, __u64 transaction)
 	return 0;
 }
 
-/* SUBMITTED_BY_COMMIT_*, or 0 where both took part, or it is not known. */
+/* For whom the thread of a journal writes: 0 where both took part, or it is not known. */
 static __always_inline __u32 commit_of(struct task_struct *task)
 {
 	__u32 thread = task->pid, *party;
@@ -205,5 +205,5 @@ static __always_inline __u32 commit_of(struct task_struct *task)
 	party = bpf_map_lookup_elem(&parties, &key);
 	if (!party || *party == (PARTY_RUN | PARTY_OTHERS))
 		return 0;
-	return *party == PARTY_RUN ? SUBMITTED_BY_COMMIT_OF_RUN : SUBMITTED_BY_COMMIT_OF_OTHERS;
+	return *party == PARTY_RUN ? SUBMITTED_BY_RUN : SUBMITTED_BY_OTHERS;
 }

@@ -183,11 +183,9 @@ struct cache_value {
 #define PAGES_WRITTEN 1 /* of a file that the tree had written to by then */
 #define PAGES_DIRECT 2  /* not from the page cache */
 
-#define SUBMITTED_BY_RUN 1    /* by a task of the tree */
-#define SUBMITTED_BY_WORKER 2 /* for nobody knows whom */
-/* By the thread of a journal that commits a transaction, in which */
-#define SUBMITTED_BY_COMMIT_OF_RUN 3    /* only the tree took part, */
-#define SUBMITTED_BY_COMMIT_OF_OTHERS 4 /* ... or only others did */
+#define SUBMITTED_BY_RUN 1     /* by a task of the tree, or on its behalf alone */
+#define SUBMITTED_BY_WORKER 2  /* for nobody knows whom */
+#define SUBMITTED_BY_OTHERS 3  /* certainly not on its behalf: 0 may be */
 
 struct block_key {
 	struct file_key file;

@@ -191,7 +191,7 @@ mod tests {
             phase: Phase::Running,
             cause,
             file,
-            submitter: Submitter::Others,
+            submitter: Submitter::Unknown,
             pages: Pages::default(),
             count,
             bytes: count * 4096,

@@ -83,16 +83,16 @@ pub struct BlockRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Submitter {
-    /// A task of the observed tree, or a worker of io_uring for it.
+    /// A task of the observed tree, a worker of io_uring for it, or what serves it alone: the commit of a transaction
+    /// of the journal, a flush of the disk.
     Run,
     /// A worker that queued a read or a direct write which a limit of a control group had delayed; for whom is unknown.
     Worker,
-    /// The thread of a journal, for a transaction in which only the run took part.
-    CommitOfRun,
-    /// The same, without the run.
-    CommitOfOthers,
-    #[default]
+    /// What serves others alone.
     Others,
+    /// Another task, which may do it for any.
+    #[default]
+    Unknown,
 }
 
 /// Where written file contents come from.

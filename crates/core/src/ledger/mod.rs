@@ -132,15 +132,15 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
         (Cause::Read, _) | (_, Pages::Direct) => match row.submitter {
             Submitter::Run => Owner::Run,
             Submitter::Worker => Owner::Unknown,
-            _ => Owner::Others,
+            Submitter::Others | Submitter::Unknown => Owner::Others,
         },
         (Cause::Data, Pages::WrittenByRun) => Owner::Pages,
         (Cause::Data, Pages::Others) => Owner::Others,
         // One request serves all that wait for a flush, or took part in a transaction.
         _ => match row.submitter {
-            Submitter::Run | Submitter::CommitOfRun => Owner::Run,
-            Submitter::CommitOfOthers => Owner::Others,
-            Submitter::Worker | Submitter::Others => Owner::Pages,
+            Submitter::Run => Owner::Run,
+            Submitter::Others => Owner::Others,
+            Submitter::Worker | Submitter::Unknown => Owner::Pages,
         },
     }
 }

@@ -19,7 +19,7 @@ fn request(cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
         phase: Phase::Running,
         cause,
         file,
-        submitter: Submitter::Others,
+        submitter: Submitter::Unknown,
         pages: Pages::Others,
         count,
         bytes: count * 4096,

@@ -1,23 +1,24 @@
 //! Whose bytes reach the disk, beside another program that uses the same names, files and inode numbers.
 
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use iostrata_core::evidence::{DeviceRange, Evidence};
+use iostrata_core::evidence::{DeviceCounts, DeviceRange, Evidence};
 use iostrata_core::trace::TraceResult;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::image::{Image, done, text};
 use crate::skip::skip;
 use crate::traced::{assert_audited, file, iostrata, workload};
-use crate::wait::until;
 
 const MIB: usize = 1 << 20;
 
-/// A shell in the image under eBPF, which waits for the test where it says `ready; wait`.
+/// A shell in the image under eBPF, which waits for the test where it says `wait`. Through pipes: a file would be one of
+/// the run.
 struct Traced<'i> {
     image: &'i Image,
     child: Child,
@@ -25,14 +26,9 @@ struct Traced<'i> {
 
 impl<'i> Traced<'i> {
     fn start(image: &'i Image, script: &str) -> Self {
-        let file = text(&image.file());
-        let [ready, go, result] = [".ready", ".go", ".json"].map(|end| format!("{file}{end}"));
-        for left in [&ready, &go, &result] {
-            drop(fs::remove_file(left));
-        }
-        let script = format!(
-            "wait() {{ : > {ready}; while [ ! -e {go} ]; do sleep 0.02; done; }}; {script}"
-        );
+        let result = format!("{}.json", text(&image.file()));
+        drop(fs::remove_file(&result));
+        let script = format!("wait() {{ echo ready; read go || :; }}; {script}");
         let options = [
             "--backend",
             "ebpf",
@@ -43,16 +39,35 @@ impl<'i> Traced<'i> {
         ];
         let mut command = iostrata(&options, &["sh", "-c", &script]);
         let command = command.current_dir(image.path("")).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        until(|| fs::metadata(&ready));
-        Self { image, child }
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut traced = Self {
+            image,
+            child: command.spawn().unwrap(),
+        };
+        traced.waits();
+        traced
     }
 
-    fn finish(mut self) -> TraceResult {
-        let file = text(&self.image.file());
-        File::create(format!("{file}.go")).unwrap();
-        assert!(self.child.wait().unwrap().success());
-        let saved = fs::read_to_string(format!("{file}.json")).unwrap();
+    /// Until it waits.
+    fn waits(&mut self) {
+        let mut line = [0; 6];
+        let printed = self.child.stdout.as_mut().unwrap();
+        printed.read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"ready\n");
+    }
+
+    /// Lets it go on until it waits again.
+    fn goes_on(&mut self) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(b"\n").unwrap();
+        self.waits();
+    }
+
+    fn finish(self) -> TraceResult {
+        let saved = format!("{}.json", text(&self.image.file()));
+        // The end of its input ends the wait.
+        assert!(self.child.wait_with_output().unwrap().status.success());
+        let saved = fs::read_to_string(saved).unwrap();
         let result: TraceResult = serde_json::from_str(&saved).unwrap();
         assert_eq!(result.lost_events, 0);
         assert_sums(&result);
@@ -83,18 +98,21 @@ fn assert_sums(result: &TraceResult) {
     assert_eq!(sum, data_bytes(&result.evidence));
 }
 
-/// Writes and syncs; the bytes are in the sectors that the disk counts.
-fn written_by_another(image: &Image, path: &Path, mebibytes: usize) {
-    let sectors = || {
-        let stat = format!("/sys/block/{}/stat", image.disk());
-        let stat = fs::read_to_string(stat).unwrap();
-        let written = stat.split_whitespace().nth(6).unwrap();
-        written.parse::<u64>().unwrap()
-    };
-    let before = sectors();
+/// Bytes that the disk has counted.
+fn counted(image: &Image) -> u64 {
+    let stat = fs::read_to_string(format!("/sys/block/{}/stat", image.disk())).unwrap();
+    let sectors = stat.split_whitespace().nth(6).unwrap();
+    512 * sectors.parse::<u64>().unwrap()
+}
+
+/// Writes and syncs; the bytes are in the sectors that the disk counts, which it returns.
+fn written_by_another(image: &Image, path: &Path, mebibytes: usize) -> u64 {
+    let before = counted(image);
     fs::write(path, vec![1; mebibytes * MIB]).unwrap();
     File::open(path).unwrap().sync_all().unwrap();
-    assert!((sectors() - before) * 512 >= (mebibytes * MIB) as u64);
+    let bytes = counted(image) - before;
+    assert!(bytes >= (mebibytes * MIB) as u64);
+    bytes
 }
 
 #[test]
@@ -264,6 +282,33 @@ fn what_others_left_dirty_breaks_no_law() {
         assert!(result.audit.len() > 8, "{:?}", result.audit);
         fs::remove_file(image.path("left")).unwrap();
     }
+}
+
+/// Syncs of the run and of another program in turn: each has transactions of its own, though both use the journal.
+#[test]
+fn a_commit_is_of_those_who_took_part_in_its_transaction() {
+    let Some(image) = image() else { return };
+    let script = "for name in a b c d; do echo $name > $name; sync $name; wait; done";
+    // What made the image is committed.
+    done("sync", &["-f", &text(&image.path(""))]);
+    let before = counted(&image);
+    let mut traced = Traced::start(&image, script);
+    let mut by_others = 0;
+    for number in 0..3 {
+        by_others += written_by_another(&image, &image.path(&format!("other-{number}")), 1);
+        traced.goes_on();
+    }
+    let by_both = counted(&image) - before;
+    let device = traced.finish().evidence.device.unwrap();
+    assert_eq!(device.of(|device| device.commit.count), (4, 4));
+    // Before and after the commit block: the disk cannot force a write by itself (FUA).
+    assert_eq!(device.of(|device| device.flushes), (8, 8));
+    let of_run =
+        |device: &DeviceCounts| device.data.bytes + device.journal.bytes + device.commit.bytes;
+    let (least, most) = device.of(of_run);
+    assert_eq!(most, by_both - by_others);
+    // The journal's superblock, before the first commit begins (jbd2_journal_commit_transaction, fs/jbd2/commit.c).
+    assert!(most - least <= 4096, "{least} {most}");
 }
 
 /// Makes, syncs and removes files in a directory until it is dropped.

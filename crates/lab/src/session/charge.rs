@@ -115,7 +115,7 @@ pub(crate) mod tests {
             phase: Phase::Running,
             cause,
             file,
-            submitter: iostrata_core::evidence::Submitter::Others,
+            submitter: iostrata_core::evidence::Submitter::Unknown,
             pages: iostrata_core::evidence::Pages::default(),
             count: 1,
             bytes: 4096,

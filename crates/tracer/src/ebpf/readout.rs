@@ -312,9 +312,8 @@ fn block_rows(ebpf: &Ebpf) -> Result<Vec<BlockRow>, MapError> {
         submitter: match key.by_tree {
             submitted_by::RUN => Submitter::Run,
             submitted_by::WORKER => Submitter::Worker,
-            submitted_by::COMMIT_OF_RUN => Submitter::CommitOfRun,
-            submitted_by::COMMIT_OF_OTHERS => Submitter::CommitOfOthers,
-            _ => Submitter::Others,
+            submitted_by::OTHERS => Submitter::Others,
+            _ => Submitter::Unknown,
         },
         pages: match key.pages {
             pages::WRITTEN => Pages::WrittenByRun,

@@ -27,7 +27,7 @@ fn request(cause: Cause, file: Option<FileId>, count: u64) -> BlockRow {
         file,
         submitter: match cause {
             Cause::Read => Submitter::Run,
-            _ => Submitter::Others,
+            _ => Submitter::Unknown,
         },
         pages: match file {
             Some(FILE) => Pages::WrittenByRun,
@@ -137,7 +137,7 @@ fn whoever_else_changes_the_disk_makes_it_a_range() {
 fn a_read_is_that_of_its_submitter() {
     let mut raw = raw();
     raw.block.as_mut().unwrap().push(BlockRow {
-        submitter: Submitter::Others,
+        submitter: Submitter::Unknown,
         ..request(Cause::Read, Some(FILE), 9)
     });
     assert_eq!(counted(&raw, &storage()), (ALL, ALL));
