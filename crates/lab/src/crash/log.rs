@@ -25,13 +25,22 @@ pub enum LogError {
     #[error("the operation log has several recordings; record the program alone")]
     Several,
     #[error(transparent)]
-    Build(#[from] RebuildError),
+    Build(RebuildError),
     #[error("cannot run the checker: {0}; check the space in TMPDIR and the limits of this user")]
     Stage(std::io::Error),
     #[error("a thread that runs the checker has ended early")]
     NoChecker,
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+}
+
+impl From<RebuildError> for LogError {
+    fn from(error: RebuildError) -> Self {
+        match error {
+            RebuildError::Interrupted(by) => Self::Interrupted(by),
+            other => Self::Build(other),
+        }
+    }
 }
 
 /// A log that was read, which its trees still refer to.

@@ -35,7 +35,7 @@ use iostrata_tracer::kernel::LoopError;
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error(transparent)]
-    Scratch(#[from] ScratchError),
+    Scratch(ScratchError),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(transparent)]
@@ -68,6 +68,15 @@ impl BlockError {
         move |source| Self::Io {
             doing,
             source: source.into(),
+        }
+    }
+}
+
+impl From<ScratchError> for BlockError {
+    fn from(error: ScratchError) -> Self {
+        match error {
+            ScratchError::Interrupted(by) => Self::Interrupted(by),
+            other => Self::Scratch(other),
         }
     }
 }
