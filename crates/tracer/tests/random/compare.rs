@@ -122,7 +122,8 @@ fn walk(dir: &Path, found: &mut impl FnMut(PathBuf, Thing)) {
     };
     for entry in entries {
         let entry = entry.expect("an entry");
-        let meta = entry.metadata().expect("what it is");
+        // One of the neighbour's may be gone.
+        let Ok(meta) = entry.metadata() else { continue };
         let (major, minor) = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
         if meta.is_dir() {
             walk(&entry.path(), found);

@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 
@@ -11,6 +14,7 @@ use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ext4,
+    Xfs,
     /// Two subvolumes, one a snapshot of the other: inode numbers collide.
     Btrfs,
     /// Two layers, each a tmpfs: inode numbers collide.
@@ -27,11 +31,53 @@ pub(crate) struct Ground {
     pub(crate) other: PathBuf,
     /// For files outside the tested file systems.
     pub(crate) scratch: tempfile::TempDir,
+    _neighbour: Neighbour,
     _mounts: PrivateMounts,
+}
+
+/// A thread of this process, which nobody traces: it makes, changes and removes files in the same directory until it is
+/// dropped. Their inode numbers are those of files that the program has removed, and the other way round.
+#[derive(Debug)]
+struct Neighbour {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Neighbour {
+    fn of(directory: PathBuf) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&ends);
+        let works = move || {
+            while !asked.load(Ordering::Relaxed) {
+                for number in 0..8 {
+                    let [made, moved] = ["neighbour", "moved"]
+                        .map(|name| directory.join(format!("{name}-{number}")));
+                    std::fs::write(&made, vec![1; 700 * number]).expect("a file");
+                    std::fs::rename(&made, &moved).expect("its new name");
+                    std::fs::remove_file(&moved).expect("no file");
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        Self {
+            ends,
+            thread: Some(std::thread::spawn(works)),
+        }
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().expect("a thread").join();
+        assert!(ended.is_ok() || std::thread::panicking(), "it has worked");
+    }
 }
 
 /// Large enough for the smallest btrfs; nearly all of it is holes.
 const IMAGE_BYTES: u64 = 256 << 20;
+/// ... and for the smallest xfs (mkfs.xfs(8)).
+const XFS_BYTES: u64 = 300 << 20;
 
 impl Ground {
     /// Creates and mounts it for these seeds, in a private mount namespace, for the calling thread.
@@ -47,11 +93,15 @@ impl Ground {
         };
         let (dir, other) = match kind {
             Kind::Ext4 => {
-                image(&scratch, &at, "mkfs.ext4", &["-q"]);
+                image(&scratch, &at, IMAGE_BYTES, "mkfs.ext4");
+                (sub("one"), sub("two"))
+            }
+            Kind::Xfs => {
+                image(&scratch, &at, XFS_BYTES, "mkfs.xfs");
                 (sub("one"), sub("two"))
             }
             Kind::Btrfs => {
-                image(&scratch, &at, "mkfs.btrfs", &["-q"]);
+                image(&scratch, &at, IMAGE_BYTES, "mkfs.btrfs");
                 let (one, two) = (at.join("one"), at.join("two"));
                 run("btrfs", &["-q", "subvolume", "create", text(&one)]);
                 std::fs::write(one.join("shared"), "in both").expect("a file");
@@ -77,6 +127,7 @@ impl Ground {
             }
         };
         Self {
+            _neighbour: Neighbour::of(dir.clone()),
             dir,
             other,
             scratch,
@@ -114,11 +165,11 @@ fn below(dir: &Path, seeds: Range<u64>) {
     }
 }
 
-fn image(scratch: &tempfile::TempDir, at: &Path, make: &str, options: &[&str]) {
+fn image(scratch: &tempfile::TempDir, at: &Path, bytes: u64, make: &str) {
     let path = scratch.path().join("image");
     let file = std::fs::File::create(&path).expect("an image");
-    file.set_len(IMAGE_BYTES).expect("its length");
-    run(make, &[options, &[text(&path)]].concat());
+    file.set_len(bytes).expect("its length");
+    run(make, &["-q", text(&path)]);
     // The loop device goes with the last mount of it (`-o loop`, mount(8)).
     run("mount", &["-o", "loop", text(&path), text(at)]);
 }

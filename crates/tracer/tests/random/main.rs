@@ -1,7 +1,7 @@
 //! The property on which all figures rest: calls and bytes of each file are those that an
 //! independent witness saw in the same run. Programs are random (`workloads/random`); the witness
 //! of the eBPF side is `strace -f -y`, that of ptrace, which permits no second tracer, is the eBPF
-//! side. Needs root.
+//! side. Beside them, a neighbour uses the same directory and inode numbers. Needs root.
 //!
 //! A failure prints seed, file and both rows. To reproduce it:
 //!
@@ -164,6 +164,11 @@ fn ebpf_agrees_with_strace_on_ext4() {
 }
 
 #[test]
+fn ebpf_agrees_with_strace_on_xfs() {
+    hold("xfs", Kind::Xfs, by_strace);
+}
+
+#[test]
 fn ebpf_agrees_with_strace_on_btrfs() {
     hold("btrfs", Kind::Btrfs, by_strace);
 }
@@ -181,6 +186,11 @@ fn ebpf_agrees_with_strace_on_tmpfs() {
 #[test]
 fn ptrace_agrees_with_ebpf_on_ext4() {
     hold("ext4", Kind::Ext4, by_ptrace);
+}
+
+#[test]
+fn ptrace_agrees_with_ebpf_on_xfs() {
+    hold("xfs", Kind::Xfs, by_ptrace);
 }
 
 #[test]
@@ -209,6 +219,11 @@ fn recorded(_: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Vec<String> 
 #[test]
 fn what_ptrace_recorded_is_rebuilt_on_ext4() {
     hold("ext4", Kind::Ext4, recorded);
+}
+
+#[test]
+fn what_ptrace_recorded_is_rebuilt_on_xfs() {
+    hold("xfs", Kind::Xfs, recorded);
 }
 
 #[test]
