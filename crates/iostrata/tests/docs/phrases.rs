@@ -82,9 +82,10 @@ fn snapshots() -> Vec<Text> {
 }
 
 fn messages() -> Vec<Text> {
-    let sources = CRATES.map(|name| files(&format!("crates/{name}/src"), ".rs"));
+    let kinds = [".rs", ".json"];
+    let sources = CRATES.map(|name| kinds.map(|kind| files(&format!("crates/{name}/src"), kind)));
     let mut messages = Vec::new();
-    for source in sources.iter().flatten() {
+    for source in sources.iter().flatten().flatten() {
         let code = std::fs::read_to_string(source).unwrap();
         for (line, literal) in literals(&code) {
             messages.push(text(format!("{}:{line}", name(source)), &literal));

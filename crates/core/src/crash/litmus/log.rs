@@ -251,7 +251,7 @@ impl Log {
     /// What a litmus program finds and calls, and at its end that it has ended.
     pub(super) fn perform(&mut self, litmus: &Litmus) {
         let mut nodes = Nodes(HashMap::from([(".".to_owned(), ROOT)]));
-        for given in litmus.given {
+        for given in &litmus.given {
             match given {
                 Given::Directory(path) => {
                     let (parent, name) = nodes.place(path);
@@ -264,7 +264,7 @@ impl Log {
                 }
             }
         }
-        for call in litmus.calls {
+        for call in &litmus.calls {
             self.call(*call, &mut nodes);
         }
         self.print();
@@ -348,7 +348,7 @@ impl Log {
 }
 
 fn payload(filled: &Filled) -> Payload {
-    letters(char::from(filled.letter), filled.bytes)
+    letters(filled.letter, filled.bytes)
 }
 
 /// The nodes that paths lead to.

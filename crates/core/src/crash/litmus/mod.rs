@@ -2,15 +2,17 @@
 //!
 //! A litmus program is a value. [`Litmus::history`] makes of it what a recording would, so that models
 //! say what they allow; `iostrata_lab` performs the same calls on real file systems. Most are those of Ferrite
-//! (Bornholt et al., ASPLOS 2016).
+//! (Bornholt et al., ASPLOS 2016). They are in programs.json: first those of a few calls, with one sync at most; from
+//! fsync-create-rename on those that tell file systems with one log of all metadata from those that log single files.
 
 mod log;
-mod logged;
 mod outcome;
-mod programs;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::explore::{Budget, Coverage, Explorer, State};
 use super::history::History;
@@ -18,9 +20,6 @@ use super::model::Model;
 use crate::record::Tree;
 
 pub use outcome::{Left, outcome, runs};
-
-use logged::LOGGED;
-use programs::SHORT;
 
 pub(super) use log::Log;
 #[cfg(test)]
@@ -31,22 +30,26 @@ pub(super) use outcome::left;
 /// Combinations of effects at one point; a litmus program has fewer, so all are explored.
 const COMBINATIONS: usize = 1 << 16;
 
+static ALL: LazyLock<Vec<Litmus>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("programs.json")).expect("tests read the programs")
+});
+
 /// A small program. Its paths are below a directory of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub struct Litmus {
     /// `replace-by-rename`.
     pub name: &'static str,
     /// What it does, as the end of a sentence that begins with the program.
     pub does: &'static str,
     /// What is there before it, and durable.
-    pub given: &'static [Given],
-    pub calls: &'static [Call],
+    pub given: Vec<Given>,
+    pub calls: Vec<Call>,
     /// The paths whose state is its outcome.
-    pub looks_at: &'static [&'static str],
+    pub looks_at: Vec<&'static str>,
 }
 
 /// What a litmus program finds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Deserialize)]
 pub enum Given {
     Directory(&'static str),
     /// A file that holds one letter.
@@ -54,17 +57,17 @@ pub enum Given {
 }
 
 /// A range of a file, filled with one letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Filled {
     pub path: &'static str,
     /// Where the range begins, bytes.
     pub at: u64,
-    pub letter: u8,
+    pub letter: char,
     pub bytes: u32,
 }
 
 /// What a litmus program calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Call {
     MakeDirectory(&'static str),
     /// `open` with `O_CREAT | O_EXCL`; the file stays open.
@@ -114,7 +117,7 @@ pub struct Seen {
 
 impl Litmus {
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        SHORT.iter().chain(LOGGED)
+        ALL.iter()
     }
 
     pub fn named(name: &str) -> Option<&'static Self> {
@@ -135,7 +138,7 @@ impl Litmus {
         };
         let mut all = BTreeSet::new();
         let mut add = |tree: &Tree, ended| {
-            let files = outcome::files(tree, self.looks_at);
+            let files = outcome::files(tree, &self.looks_at);
             // What may be left after the end may be left a moment before it.
             all.insert(Seen {
                 files: files.clone(),
@@ -159,7 +162,7 @@ impl Litmus {
     /// The files before it, and after it without a crash.
     pub fn ends(&self) -> [String; 2] {
         let (before, after) = self.history().ends();
-        [before, after].map(|tree| outcome::files(&tree, self.looks_at))
+        [before, after].map(|tree| outcome::files(&tree, &self.looks_at))
     }
 
     /// What a recording of it would say; its end comes last.

@@ -37,7 +37,7 @@ impl LitmusTest {
         litmus: &'static Litmus,
     ) -> Result<Self, BlockError> {
         let foundation = Foundation::make(room, kind, None, |work| {
-            give(litmus.given, work).map_err(BlockError::io("write what a litmus program finds"))
+            give(&litmus.given, work).map_err(BlockError::io("write what a litmus program finds"))
         })?;
         Ok(Self { litmus, foundation })
     }
@@ -84,7 +84,7 @@ impl LitmusTest {
         };
         let told_at = |now_ns| usize::from(now_ns >= ended_ns);
         let look = |recovered: Recovered<'_>, told: usize| -> Result<Option<String>, BlockError> {
-            let files = files(recovered.work, self.litmus.looks_at);
+            let files = files(recovered.work, &self.litmus.looks_at);
             add(
                 files.map_err(BlockError::io("read a recovered file"))?,
                 told > 0,
@@ -109,7 +109,7 @@ impl LitmusTest {
 
 fn run_in(litmus: &Litmus, work: &Path, press: Option<&Path>) -> io::Result<()> {
     let mut presser = press.map(Presser::open).transpose()?;
-    perform(litmus.calls, work, || {
+    perform(&litmus.calls, work, || {
         presser.as_mut().map_or(Ok(()), Presser::press)
     })
 }

@@ -138,5 +138,6 @@ fn options() -> OpenOptions {
 
 fn letters(filled: Filled) -> Vec<u8> {
     // A u32 fits into every address space that Linux has here.
-    vec![filled.letter; usize::try_from(filled.bytes).unwrap_or(usize::MAX)]
+    let bytes = usize::try_from(filled.bytes).unwrap_or(usize::MAX);
+    filled.letter.to_string().repeat(bytes).into_bytes()
 }
