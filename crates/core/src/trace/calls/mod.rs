@@ -2,20 +2,18 @@
 //!
 //! One table, [`GROUPS`], contains each system call, io_uring opcode and libaio operation once. The
 //! purposes of a call ([`super::direction()`], [`super::CallGroup`], [`super::timeline::Purpose`])
-//! and the gaps it leaves ([`unfollowed`]) come from it.
-
-mod table;
+//! and the gaps it leaves ([`unfollowed`]) come from it. It is calls.json, ordered by the effect on files.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
+use serde::Deserialize;
+
 use crate::evidence::SyscallRow;
 use crate::gap::{Gap, Missing, NotFollowed, Reason};
 
-pub use table::GROUPS;
-
 /// The effect of a call on files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 pub enum Effect {
     /// Moves bytes of a file to the program.
     Reads,
@@ -50,14 +48,14 @@ pub enum Effect {
 }
 
 /// Where a call is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Counted {
     ByName,
     AtFile,
 }
 
 /// The treatment of a call in the history and in the operation log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 pub enum Following {
     /// It changes nothing that they record.
     NotNeeded,
@@ -69,7 +67,7 @@ pub enum Following {
 }
 
 /// Calls that share all of this.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Group {
     pub effect: Effect,
     pub counted: Counted,
@@ -85,6 +83,11 @@ impl Group {
         self.calls.split_ascii_whitespace()
     }
 }
+
+/// All groups.
+pub static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("calls.json")).expect("tests read the table")
+});
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Group>> = LazyLock::new(|| {
     let entries = GROUPS.iter();
