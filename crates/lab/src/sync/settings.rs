@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iostrata_core::distinct;
 use iostrata_core::gap::Reason;
-use iostrata_core::sync::{Case, DEVICES, Figures, SyncCall, Write};
+use iostrata_core::sync::{Case, DEVICES, Device, Figures, SyncCall, Write};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::observed::Stretches;
@@ -76,7 +76,7 @@ impl Selection {
                 writers,
             })
         });
-        let usual_devices = DEVICES.map(|device| device.figures());
+        let usual_devices: Vec<Figures> = DEVICES.iter().map(Device::figures).collect();
         Ok(Plan {
             cases: distinct(cases),
             devices: chosen_or(&self.devices, &usual_devices).to_vec(),

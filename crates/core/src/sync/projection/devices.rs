@@ -1,13 +1,17 @@
-//! The classes of devices, with the source of every figure.
+//! The built-in table of devices, with the source of every figure, and a device as typed: a name of the table, or
+//! its figures.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 use super::Figures;
 
 /// A device of the built-in table.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Device {
     /// Name on the command line and in tables.
     pub name: &'static str,
-    pub class: &'static str,
     /// One write of 4 KiB, microseconds.
     pub write_us: f64,
     /// One flush, microseconds.
@@ -33,101 +37,94 @@ impl Device {
     }
 }
 
-pub const DEVICES: [Device; 8] = [
-    Device {
-        name: "hdd-7200",
-        class: "disk of 7,200 rpm with its write cache on",
-        write_us: 100.0,
-        flush_us: 12_360.0,
-        iops: None,
-        source: "Western Digital, Ultrastar DC HC310 OEM specification, 4.5.1: average seek for \
-                 writes 8.2 ms, average rotational latency 4.16 ms \
-                 (manualshive.com/en/manual/western-digital/ultrastar-dc-hc310/961649?page=23)",
-        assumption: Some(
-            "a write into the cache takes 0.1 ms, a flush one average seek and half a turn",
-        ),
+pub static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("devices.json")).expect("tests read the devices")
+});
+
+/// Why a text is unknown device.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// Neither a name nor figures.
+    #[error(
+        "unknown device {name:?}; give one of {}, or figures such as write_us=20,flush_us=800",
+        known()
+    )]
+    Unknown { name: String },
+    #[error("unknown key {key:?}; a device has iops, write_us and flush_us")]
+    Key { key: String },
+    #[error("{key} is given twice")]
+    Twice { key: &'static str },
+    /// No number, or one that makes no sense.
+    #[error("{key}={value}: it is not a {} number", if *.key == "flush_us" { "finite" } else { "finite positive" })]
+    Value {
+        key: &'static str,
+        /// The text after `=`.
+        value: String,
     },
-    Device {
-        name: "sata-ssd",
-        class: "SATA SSD without power-loss protection",
-        write_us: 52.0,
-        flush_us: 3500.0,
-        iops: None,
-        source: "P. Zaitsev, Percona blog, 18 July 2018: 3.5 ms for a single-threaded fsync on a \
-                 consumer SSD (percona.com/blog/2018/07/18/\
-                 why-consumer-ssd-reviews-are-useless-for-database-performance-use-case)",
-        assumption: Some(
-            "that drive is a Samsung 960 PRO (NVMe): a SATA drive is assumed to flush no faster; \
-             the write latency is that of sata-ssd-plp",
-        ),
-    },
-    Device {
-        name: "sata-ssd-plp",
-        class: "SATA SSD with power-loss protection",
-        write_us: 52.0,
-        flush_us: 36.0,
-        iops: None,
-        source: "Intel SSD DC S4500/S4600 product specification: typical latency of random writes \
-                 52 µs, of sequential writes 36 µs; enhanced power-loss data protection \
-                 (manualzz.com/doc/48879893)",
-        assumption: Some("a flush has nothing to do and takes as long as the shortest command"),
-    },
-    Device {
-        name: "nvme-consumer",
-        class: "NVMe SSD without power-loss protection",
-        write_us: 20.0,
-        flush_us: 1623.0,
-        iops: None,
-        source: "T. Poder, 27 May 2025, pg_test_fsync on a Samsung 990 PRO: 8 kB and fdatasync \
-                 1,643 µs (tanelpoder.com/posts/using-pg-test-fsync-for-testing-low-latency-writes)",
-        assumption: Some("20 µs of it are the write, as on nvme-enterprise"),
-    },
-    Device {
-        name: "nvme-enterprise",
-        class: "NVMe SSD with power-loss protection",
-        write_us: 20.0,
-        flush_us: 0.0,
-        iops: None,
-        source: "Lenovo product guide of the Intel P4500: latency of random writes 20 µs; T. \
-                 Poder (see nvme-consumer): a Micron 7400 reports `write through`, so the kernel \
-                 sends no flush",
+    /// A figure that cannot be done without.
+    #[error(
+        "{missing} is missing: give write_us or iops, and flush_us (0 without a volatile cache)"
+    )]
+    Missing { missing: &'static str },
+}
+
+const KEYS: [&str; 3] = ["iops", "write_us", "flush_us"];
+
+fn known() -> String {
+    let names: Vec<&str> = DEVICES.iter().map(|device| device.name).collect();
+    names.join(", ")
+}
+
+/// Parses `nvme-consumer`, or `iops=…,write_us=…,flush_us=…`. Without `write_us` a
+/// write takes `1 / iops`, as with one request at a time.
+pub fn parse_device(text: &str) -> Result<Figures, DeviceError> {
+    if let Some(device) = DEVICES.iter().find(|device| device.name == text) {
+        return Ok(device.figures());
+    }
+    if !text.contains('=') {
+        return Err(DeviceError::Unknown {
+            name: text.to_owned(),
+        });
+    }
+    let [iops, write_us, flush_us] = figures(text)?;
+    let write_us = write_us.or(iops.map(|iops| 1e6 / iops));
+    let missing = |missing| DeviceError::Missing { missing };
+    Ok(Figures {
+        name: text.to_owned(),
+        write_s: write_us.ok_or(missing("write_us"))? * 1e-6,
+        flush_s: flush_us.ok_or(missing("flush_us"))? * 1e-6,
+        iops,
+        source: "given on the command line".to_owned(),
         assumption: None,
-    },
-    Device {
-        name: "gp3",
-        class: "Amazon EBS gp3, default settings",
-        write_us: 1000.0,
-        flush_us: 0.0,
-        iops: Some(3000.0),
-        source: "Amazon EBS User Guide, General Purpose SSD volumes: single-digit millisecond \
-                 latency, 3,000 IOPS included \
-                 (docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html)",
-        assumption: Some("1 ms, the lower end; no flush is sent, as for a disk without a cache"),
-    },
-    Device {
-        name: "io2",
-        class: "Amazon EBS io2 Block Express",
-        write_us: 500.0,
-        flush_us: 0.0,
-        iops: Some(64_000.0),
-        source: "Amazon EBS User Guide, EBS optimization: average latency under 500 µs for 16 KiB \
-                 (docs.aws.amazon.com/ebs/latest/userguide/ebs-optimization.html)",
-        assumption: Some(
-            "500 µs, the upper end; 64,000 IOPS provisioned; no flush is sent, as for a disk \
-             without a cache",
-        ),
-    },
-    Device {
-        name: "pd-ssd",
-        class: "Google Cloud SSD persistent disk",
-        write_us: 1000.0,
-        flush_us: 0.0,
-        iops: None,
-        source: "Google Cloud, Configure disks to meet performance requirements: designed for \
-                 single-digit millisecond latencies (cloud.google.com/compute/docs/disks/performance)",
-        assumption: Some("1 ms, the lower end; no flush is sent, as for a disk without a cache"),
-    },
-];
+    })
+}
+
+/// The figures in the order of [`KEYS`].
+fn figures(text: &str) -> Result<[Option<f64>; 3], DeviceError> {
+    let mut found = [None; 3];
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let (key, place) = KEYS
+            .into_iter()
+            .zip(&mut found)
+            .find(|(known, _)| *known == key.trim())
+            .ok_or_else(|| DeviceError::Key {
+                key: key.to_owned(),
+            })?;
+        let number: Option<f64> = value.trim().parse().ok();
+        let sensible = |number: &f64| {
+            number.is_finite() && (*number > 0.0 || (key == "flush_us" && *number >= 0.0))
+        };
+        let number = number.filter(sensible).ok_or_else(|| DeviceError::Value {
+            key,
+            value: value.to_owned(),
+        })?;
+        if place.replace(number).is_some() {
+            return Err(DeviceError::Twice { key });
+        }
+    }
+    Ok(found)
+}
 
 #[cfg(test)]
 mod tests {
@@ -143,6 +140,38 @@ mod tests {
             );
             assert!(device.source.contains('.') && device.write_us > 0.0);
             assert!(!device.name.contains('='), "{}", device.name);
+        }
+    }
+
+    #[test]
+    fn names_and_figures() {
+        assert_eq!(parse_device("gp3").unwrap().iops, Some(3000.0));
+        let own = parse_device("write_us=20, flush_us=800").unwrap();
+        assert!((own.write_s - 20e-6).abs() < 1e-12 && (own.flush_s - 800e-6).abs() < 1e-12);
+        let own = parse_device("iops=200,flush_us=0").unwrap();
+        assert!((own.write_s - 5e-3).abs() < 1e-12);
+        assert_eq!(own.iops, Some(200.0));
+    }
+
+    #[test]
+    fn nonsense_is_told_with_a_remedy() {
+        for (text, word) in [
+            ("ramdisk", "hdd-7200, sata-ssd"),
+            ("", "unknown device"),
+            ("speed=3", "iops, write_us and flush_us"),
+            ("write_us=1,write_us=2,flush_us=0", "twice"),
+            ("write_us=fast,flush_us=0", "positive number"),
+            ("write_us=-1,flush_us=0", "positive number"),
+            ("write_us=0,flush_us=0", "positive number"),
+            ("write_us=inf,flush_us=0", "positive number"),
+            ("write_us=1,flush_us=-2", "not a finite number"),
+            ("write_us=1", "flush_us is missing"),
+            ("flush_us=1", "write_us is missing"),
+            ("write_us=1,flush_us", "not a finite number"),
+            ("write_us=1,flush_us=1,", "unknown key"),
+        ] {
+            let error = parse_device(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
         }
     }
 }

@@ -7,13 +7,11 @@
 //! transfer time of large requests, and requests of others.
 
 mod devices;
-mod parse;
 
 use serde::{Deserialize, Serialize};
 
 use super::{PerSync, SyncResult, SyncRow, Write};
-pub use devices::{DEVICES, Device};
-pub use parse::{DeviceError, parse_device};
+pub use devices::{DEVICES, Device, DeviceError, parse_device};
 
 /// Requests of a cause below this many per sync are no part of every sync: it is
 /// not waited for.
