@@ -65,51 +65,21 @@ pub use bound::Bound;
 pub use proof::prove;
 pub use rule::Rule;
 
-pub static ALL: &[&Rule] = &[
-    &acknowledged_not_synced::RULE,
-    &cache_thrash::RULE,
-    &close_without_sync::RULE,
-    &cold_start::RULE,
-    &copy_loop::RULE,
-    &direct_io_small::RULE,
-    &directory_not_synced::RULE,
-    &directory_reread::RULE,
-    &end_of_file_polling::RULE,
-    &failed_lookups::RULE,
-    &fdatasync_suffices::RULE,
-    &fsync_of_nothing::RULE,
-    &fsync_per_record::RULE,
-    &ignored_fsync_error::RULE,
-    &journal_amplification::RULE,
-    &lost_events::RULE,
-    &many_tiny_files::RULE,
-    &mapped_file_faults::RULE,
-    &mapped_not_synced::RULE,
-    &medium_transfers::RULE,
-    &open_close_churn::RULE,
-    &overwritten_in_place::RULE,
-    &preallocate_log::RULE,
-    &prefetch_wasted::RULE,
-    &queue_depth_one::RULE,
-    &re_read::RULE,
-    &read_before_write::RULE,
-    &rename_without_fsync::RULE,
-    &rewritten_range::RULE,
-    &seek_per_transfer::RULE,
-    &small_pipe_transfers::RULE,
-    &small_reads::RULE,
-    &small_synchronous_writes::RULE,
-    &small_writes::RULE,
-    &sync_everything::RULE,
-    &sync_range_is_not_durable::RULE,
-    &temp_file_churn::RULE,
-    &truncate_then_write::RULE,
-    &unlink_before_durable::RULE,
-    &unpaid_at_exit::RULE,
-    &uring_single_operations::RULE,
-    &waits_for_lock::RULE,
-    &write_amplification::RULE,
-];
+macro_rules! all {
+    ($($rule:ident)+) => { &[$(&$rule::RULE),+] };
+}
+
+pub static ALL: &[&Rule] = all! {
+    acknowledged_not_synced cache_thrash close_without_sync cold_start copy_loop direct_io_small
+    directory_not_synced directory_reread end_of_file_polling failed_lookups fdatasync_suffices
+    fsync_of_nothing fsync_per_record ignored_fsync_error journal_amplification lost_events
+    many_tiny_files mapped_file_faults mapped_not_synced medium_transfers open_close_churn
+    overwritten_in_place preallocate_log prefetch_wasted queue_depth_one re_read read_before_write
+    rename_without_fsync rewritten_range seek_per_transfer small_pipe_transfers small_reads
+    small_synchronous_writes small_writes sync_everything sync_range_is_not_durable temp_file_churn
+    truncate_then_write unlink_before_durable unpaid_at_exit uring_single_operations waits_for_lock
+    write_amplification
+};
 
 /// The advice of a rule in a few words; `None` for an unknown rule.
 pub fn in_short(id: &str) -> Option<&'static str> {
