@@ -11,6 +11,12 @@ pub(crate) struct Claim<R: Judged + 'static, X: 'static> {
     pub(crate) by: By<R, X>,
 }
 
+/// Claims, each with what decides it.
+macro_rules! claims {
+    ($($text:literal => $by:expr;)+) => { [$($crate::judge::Claim { text: $text, by: $by }),+] };
+}
+pub(crate) use claims;
+
 /// What decides a claim on one target.
 pub(crate) enum By<R: Judged + 'static, X: 'static> {
     /// The times of two rows.

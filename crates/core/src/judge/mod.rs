@@ -15,7 +15,7 @@ mod rows;
 use crate::answer::{Answer, Verdict};
 use crate::distinct;
 use crate::lab::HOST;
-pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times};
+pub(crate) use claim::{Also, By, Claim, Pair, Pick, Times, claims};
 pub(crate) use compared::{Compared, Relation, SAME_WITHIN};
 pub(crate) use requests::{Requests, longer_by_requests};
 pub(crate) use rows::{Judged, Numbered, TargetRows, numbers};

@@ -13,7 +13,9 @@ pub(super) mod fixture;
 use super::{BufferingResult, BufferingRow, Mode};
 use crate::answer::{Answer, Verdict};
 use crate::figures::rate;
-use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, numbers};
+use crate::judge::{
+    self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, claims, numbers,
+};
 
 pub use replies::replies;
 
@@ -21,74 +23,46 @@ type TargetRows<'a> = judge::TargetRows<'a, BufferingRow, BufferingResult>;
 type Numbered<'a> = judge::Numbered<'a, BufferingRow>;
 
 /// The claims, in the order they are printed.
-const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = [
-    Claim {
-        text: "a write is visible to other processes only after the user-space buffer is flushed",
-        by: By::Rows(visibility::after_the_flush),
-    },
-    Claim {
-        text: "a flush makes data visible, not durable: only a sync makes the device keep it",
-        by: By::Rows(device::only_a_sync_asks_the_device),
-    },
-    Claim {
-        text: "an fsync after each record costs more than the write alone",
-        by: By::Times(Times {
-            // The same program without the sync.
-            rows: Pick::Smallest([Mode::Fsync, Mode::Flush]),
-            relation: Relation::LONGER,
-            words: "{size0}: fsync {time0}, flush {time1} per record, {times}",
-            also: &[],
-        }),
-    },
-    Claim {
-        text: "fdatasync is cheaper than fsync for an append",
-        by: By::Rows(fdatasync_is_cheaper),
-    },
-    Claim {
-        text: "write and fsync cost the same at any record size",
-        by: By::Times(Times {
-            rows: Pick::Sizes(Mode::Fsync),
-            relation: Relation::Same,
-            words: "{size0} {time0}, {size1} {time1} per record, {times}",
-            also: &[],
-        }),
-    },
-    Claim {
-        text: "O_SYNC makes the same device requests as write and fsync, O_DSYNC and RWF_DSYNC \
-               the same as write and fdatasync",
-        by: By::Rows(device::flags_equal_calls),
-    },
-    Claim {
-        text: "sync_file_range makes data durable",
-        by: By::Rows(device::sync_file_range_is_durable),
-    },
-    Claim {
-        text: "group commit amortizes the cost of fsync",
-        by: By::Times(Times {
-            // One for [`super::GROUP_WRITES`] records.
-            rows: Pick::Smallest([Mode::Fsync, Mode::GroupFsync]),
-            relation: Relation::LONGER,
-            words: "{size0}: one fsync each {time0}, one fsync per group {time1} per record, {times}",
-            also: &[
-                Also::Each("; per record {0} and {1} flushes", |row| {
-                    Some(rate(row.each(row.device().ok()?.flushes)))
-                }),
-                Also::Each(", {0} and {1} device writes", |row| {
-                    Some(rate(row.each(row.device().ok()?.writes().count)))
-                }),
-            ],
-        }),
-    },
-    Claim {
-        text: "small records pay for the system call, large ones for the copy: the larger the \
-               record, the less a flush per record adds",
-        by: By::Rows(large_records_hide_the_flush),
-    },
-    Claim {
-        text: "the device writes as many bytes as the program",
-        by: By::Rows(device::writes_are_not_amplified),
-    },
-];
+const CLAIMS: [Claim<BufferingRow, BufferingResult>; 10] = claims! {
+    "a write is visible to other processes only after the user-space buffer is flushed" =>
+        By::Rows(visibility::after_the_flush);
+    "a flush makes data visible, not durable: only a sync makes the device keep it" =>
+        By::Rows(device::only_a_sync_asks_the_device);
+    "an fsync after each record costs more than the write alone" => By::Times(Times {
+        // The same program without the sync.
+        rows: Pick::Smallest([Mode::Fsync, Mode::Flush]),
+        relation: Relation::LONGER,
+        words: "{size0}: fsync {time0}, flush {time1} per record, {times}",
+        also: &[],
+    });
+    "fdatasync is cheaper than fsync for an append" => By::Rows(fdatasync_is_cheaper);
+    "write and fsync cost the same at any record size" => By::Times(Times {
+        rows: Pick::Sizes(Mode::Fsync),
+        relation: Relation::Same,
+        words: "{size0} {time0}, {size1} {time1} per record, {times}",
+        also: &[],
+    });
+    "O_SYNC makes the same device requests as write and fsync, O_DSYNC and RWF_DSYNC \
+     the same as write and fdatasync" => By::Rows(device::flags_equal_calls);
+    "sync_file_range makes data durable" => By::Rows(device::sync_file_range_is_durable);
+    "group commit amortizes the cost of fsync" => By::Times(Times {
+        // One for [`super::GROUP_WRITES`] records.
+        rows: Pick::Smallest([Mode::Fsync, Mode::GroupFsync]),
+        relation: Relation::LONGER,
+        words: "{size0}: one fsync each {time0}, one fsync per group {time1} per record, {times}",
+        also: &[
+            Also::Each("; per record {0} and {1} flushes", |row| {
+                Some(rate(row.each(row.device().ok()?.flushes)))
+            }),
+            Also::Each(", {0} and {1} device writes", |row| {
+                Some(rate(row.each(row.device().ok()?.writes().count)))
+            }),
+        ],
+    });
+    "small records pay for the system call, large ones for the copy: the larger the \
+     record, the less a flush per record adds" => By::Rows(large_records_hide_the_flush);
+    "the device writes as many bytes as the program" => By::Rows(device::writes_are_not_amplified);
+};
 
 /// Judges the experiment's claims on its rows.
 ///

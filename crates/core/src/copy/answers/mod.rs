@@ -13,7 +13,7 @@ use super::{CopyMethod, CopyResult, CopyRow, Measure, Yardstick};
 use crate::answer::Answer;
 use crate::bytes::grouped;
 use crate::judge::{
-    self, Also, By, Claim, Judged as _, Missing, Pick, Relation, SAME_WITHIN, Times,
+    self, Also, By, Claim, Judged as _, Missing, Pick, Relation, SAME_WITHIN, Times, claims,
 };
 
 pub use replies::replies;
@@ -30,51 +30,36 @@ const PAGE_FAULTS: Also<CopyRow, CopyResult> = Also::Each("; page faults {0} and
 });
 
 /// The claims, in the order they are printed.
-const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
-    Claim {
-        text: "a copy with mmap is 4 to 5 times as fast as with read and write",
-        by: By::Rows(article::mmap_is_four_times_as_fast),
-    },
-    Claim {
-        text: "read and write are slow because one buffer holds the whole file",
-        by: By::Times(Times {
-            rows: Pick::By(article::whole_and_smaller_buffer),
-            relation: Relation::LONGER,
-            words: COMPARED,
-            also: &[PAGE_FAULTS, Also::Both(article::memory)],
-        }),
-    },
-    Claim {
-        text: "the size of the buffer of read and write matters",
-        by: By::Rows(buffer::its_size_matters),
-    },
-    Claim {
-        text: "fgetc and fputc are slow because of their per-byte function calls, not because of \
-               system calls",
-        by: By::Times(Times {
-            // The same library's buffer without a lock for each byte, and with about as many
-            // system calls.
-            rows: Pick::Best([Some(CopyMethod::FgetcFputc), Some(CopyMethod::GetcUnlocked)]),
-            relation: Relation::LONGER,
-            words: COMPARED,
-            also: &[Also::Each("; system calls {0} and {1}", |row| {
-                row.row.figures.calls.map(grouped)
-            })],
-        }),
-    },
-    Claim {
-        text: "mapping both files and memcpy beats writing from the mapped source",
-        by: By::Times(Times {
-            // The article's suggestion to try memcpy: two mappings against one and a write.
-            rows: Pick::Best([Some(CopyMethod::MmapWrite), Some(CopyMethod::MmapMemcpy)]),
-            relation: Relation::LONGER,
-            words: COMPARED,
-            also: &[PAGE_FAULTS],
-        }),
-    },
-    Claim {
-        text: "a copy inside the kernel is faster than read and write with the best buffer",
-        by: By::Times(Times {
+const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = claims! {
+    "a copy with mmap is 4 to 5 times as fast as with read and write" =>
+        By::Rows(article::mmap_is_four_times_as_fast);
+    "read and write are slow because one buffer holds the whole file" => By::Times(Times {
+        rows: Pick::By(article::whole_and_smaller_buffer),
+        relation: Relation::LONGER,
+        words: COMPARED,
+        also: &[PAGE_FAULTS, Also::Both(article::memory)],
+    });
+    "the size of the buffer of read and write matters" => By::Rows(buffer::its_size_matters);
+    "fgetc and fputc are slow because of their per-byte function calls, not because of \
+     system calls" => By::Times(Times {
+        // The same library's buffer without a lock for each byte, and with about as many
+        // system calls.
+        rows: Pick::Best([Some(CopyMethod::FgetcFputc), Some(CopyMethod::GetcUnlocked)]),
+        relation: Relation::LONGER,
+        words: COMPARED,
+        also: &[Also::Each("; system calls {0} and {1}", |row| {
+            row.row.figures.calls.map(grouped)
+        })],
+    });
+    "mapping both files and memcpy beats writing from the mapped source" => By::Times(Times {
+        // The article's suggestion to try memcpy: two mappings against one and a write.
+        rows: Pick::Best([Some(CopyMethod::MmapWrite), Some(CopyMethod::MmapMemcpy)]),
+        relation: Relation::LONGER,
+        words: COMPARED,
+        also: &[PAGE_FAULTS],
+    });
+    "a copy inside the kernel is faster than read and write with the best buffer" =>
+        By::Times(Times {
             rows: Pick::By(methods::buffered_and_inside),
             relation: Relation::LONGER,
             words: COMPARED,
@@ -85,30 +70,19 @@ const CLAIMS: [Claim<CopyRow, CopyResult>; 10] = [
                     Some(format!("{:.0}", bytes / row.case().size_bytes as f64))
                 },
             )],
-        }),
-    },
-    Claim {
-        text: "the fastest method here is at least as fast as cp",
-        by: By::Times(Times {
-            rows: Pick::By(methods::quickest_and_cp),
-            relation: Relation::AtMost(SAME_WITHIN),
-            words: COMPARED,
-            also: &[Also::Both(methods::start_of_cp)],
-        }),
-    },
-    Claim {
-        text: "a durable copy takes longer than one to the page cache",
-        by: By::Rows(durable::it_takes_longer),
-    },
-    Claim {
-        text: "a copy from a cold source takes longer than from a warm source",
-        by: By::Rows(durable::cold_takes_longer),
-    },
-    Claim {
-        text: "a reflink copies no data, and takes less time than a copy",
-        by: By::Rows(methods::copies_nothing),
-    },
-];
+        });
+    "the fastest method here is at least as fast as cp" => By::Times(Times {
+        rows: Pick::By(methods::quickest_and_cp),
+        relation: Relation::AtMost(SAME_WITHIN),
+        words: COMPARED,
+        also: &[Also::Both(methods::start_of_cp)],
+    });
+    "a durable copy takes longer than one to the page cache" => By::Rows(durable::it_takes_longer);
+    "a copy from a cold source takes longer than from a warm source" =>
+        By::Rows(durable::cold_takes_longer);
+    "a reflink copies no data, and takes less time than a copy" =>
+        By::Rows(methods::copies_nothing);
+};
 
 /// Judges the experiment's claims on its rows. Claims about rows that were not measured
 /// on any target are not made.

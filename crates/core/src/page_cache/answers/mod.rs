@@ -16,7 +16,7 @@ pub(super) mod fixture;
 
 use super::{PageCacheResult, PageCacheRow, Parse, Reader, State};
 use crate::answer::Answer;
-use crate::judge::{self, Also, By, Claim, Missing, Pick, Relation, Times};
+use crate::judge::{self, Also, By, Claim, Missing, Pick, Relation, Times, claims};
 
 pub use replies::replies;
 
@@ -28,73 +28,43 @@ type Pair<'a, 'b> = judge::Pair<'a, 'b, PageCacheRow, PageCacheResult>;
 const WARM_READ: (State, Reader, Parse) = (State::Warm, Reader::Read, Parse::None);
 
 /// The claims, in the order they are printed.
-const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = [
-    Claim {
-        text: "a file that is cached is read faster than one that is not",
-        by: By::Rows(sizes::warm_is_faster),
-    },
-    Claim {
-        text: "for a large file it does not matter whether it is cached",
-        by: By::Rows(sizes::stops_mattering),
-    },
-    Claim {
-        text: "most of a warm read of a large file is page faults in its new buffer",
-        by: By::Times(Times {
-            // The difference to a reused buffer is the time of the page faults:
-            // most of it when it takes more than twice as long.
-            rows: Pick::Largest([WARM_READ, (State::Warm, Reader::ReadReused, Parse::None)]),
-            relation: Relation::Above(2.0),
-            words: "{size0}: read {time0}, read_reused {time1}, {times}",
-            also: &[Also::Both(|pair| Some(memory::of_the_new_buffer(pair)))],
-        }),
-    },
-    Claim {
-        text: "a warm read into a reused buffer runs at the speed of a memory copy",
-        by: By::Rows(memory::reused_is_a_copy),
-    },
-    Claim {
-        text: "mapping a large cached file is faster than reading it into a new buffer",
-        by: By::Times(Times {
-            // A mapping clears no pages and copies nothing.
-            rows: Pick::Largest([WARM_READ, (State::Warm, Reader::Mmap, Parse::None)]),
-            relation: Relation::LONGER,
-            words: "{size0}: read {time0}, mmap {time1} with every byte summed, {times}",
-            also: &[memory::MINOR_FAULTS],
-        }),
-    },
-    Claim {
-        text: "the second read is faster because the first left the file in the cache",
-        by: By::Rows(again::the_cache_explains_it),
-    },
-    Claim {
-        text: "a read that bypasses the cache is faster the second time",
-        by: By::Rows(again::without_the_cache),
-    },
-    Claim {
-        text: "reading a file once leaves all of it in the cache",
-        by: By::Rows(residency::all_is_cached),
-    },
-    Claim {
-        text: "RWF_DONTCACHE leaves none of the file in the cache",
-        by: By::Rows(residency::dontcache_leaves_nothing),
-    },
-    Claim {
-        text: "cold reads came from the device, warm reads did not",
-        by: By::Rows(residency::cold_is_from_the_device),
-    },
-    Claim {
-        text: "for a program that parses JSON, the cache hardly matters",
-        // Faster when cold: the cache does not help either.
-        by: By::Rows(|target| parse::matters(target, Parse::Json, Relation::SameOrLess)),
-    },
-    Claim {
-        text: "for a program that only sums the bytes, the cache matters",
-        // The other end: work as cheap as can be.
-        by: By::Rows(|target| {
-            parse::matters(target, Parse::Checksum, Relation::Above(judge::SAME_WITHIN))
-        }),
-    },
-];
+const CLAIMS: [Claim<PageCacheRow, PageCacheResult>; 12] = claims! {
+    "a file that is cached is read faster than one that is not" => By::Rows(sizes::warm_is_faster);
+    "for a large file it does not matter whether it is cached" => By::Rows(sizes::stops_mattering);
+    "most of a warm read of a large file is page faults in its new buffer" => By::Times(Times {
+        // The difference to a reused buffer is the time of the page faults:
+        // most of it when it takes more than twice as long.
+        rows: Pick::Largest([WARM_READ, (State::Warm, Reader::ReadReused, Parse::None)]),
+        relation: Relation::Above(2.0),
+        words: "{size0}: read {time0}, read_reused {time1}, {times}",
+        also: &[Also::Both(|pair| Some(memory::of_the_new_buffer(pair)))],
+    });
+    "a warm read into a reused buffer runs at the speed of a memory copy" =>
+        By::Rows(memory::reused_is_a_copy);
+    "mapping a large cached file is faster than reading it into a new buffer" => By::Times(Times {
+        // A mapping clears no pages and copies nothing.
+        rows: Pick::Largest([WARM_READ, (State::Warm, Reader::Mmap, Parse::None)]),
+        relation: Relation::LONGER,
+        words: "{size0}: read {time0}, mmap {time1} with every byte summed, {times}",
+        also: &[memory::MINOR_FAULTS],
+    });
+    "the second read is faster because the first left the file in the cache" =>
+        By::Rows(again::the_cache_explains_it);
+    "a read that bypasses the cache is faster the second time" =>
+        By::Rows(again::without_the_cache);
+    "reading a file once leaves all of it in the cache" => By::Rows(residency::all_is_cached);
+    "RWF_DONTCACHE leaves none of the file in the cache" =>
+        By::Rows(residency::dontcache_leaves_nothing);
+    "cold reads came from the device, warm reads did not" =>
+        By::Rows(residency::cold_is_from_the_device);
+    // Faster when cold: the cache does not help either.
+    "for a program that parses JSON, the cache hardly matters" =>
+        By::Rows(|target| parse::matters(target, Parse::Json, Relation::SameOrLess));
+    // The other end: work as cheap as can be.
+    "for a program that only sums the bytes, the cache matters" => By::Rows(|target| {
+        parse::matters(target, Parse::Checksum, Relation::Above(judge::SAME_WITHIN))
+    });
+};
 
 /// Judges the experiment's claims on its rows.
 ///

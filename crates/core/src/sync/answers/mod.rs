@@ -12,7 +12,7 @@ pub(super) mod fixture;
 
 use super::{SyncCall, SyncResult, SyncRow, Write};
 use crate::answer::Answer;
-use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times};
+use crate::judge::{self, Also, By, Claim, Finding, Missing, Pick, Relation, Times, claims};
 
 pub use replies::replies;
 
@@ -28,66 +28,37 @@ const REQUESTS: Also<SyncRow, SyncResult> = Also::Each("; {0} against {1}", |row
 });
 
 /// The claims, in the order they are printed.
-const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = [
-    Claim {
-        text: "one small append and its fsync cause about five device requests",
-        by: By::Rows(requests::about_five),
-    },
-    Claim {
-        text: "more than 10,000 syncs a second are durable on this device",
-        by: By::Rows(rate::ten_thousand),
-    },
-    Claim {
-        text: "the rate of syncs is steady after its warm-up",
-        by: By::Rows(rate::is_steady),
-    },
-    Claim {
-        text: "an append and its fsync cost more than an overwrite and its fsync",
-        by: By::Times(Times {
-            rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Overwrite, 1)]),
-            relation: Relation::LONGER,
-            words: "{size0}: append {time0}, overwrite {time1} per sync, {times}",
-            also: &[REQUESTS],
-        }),
-    },
-    Claim {
-        text: "preallocating the file makes an fsync cheaper than an append's",
-        by: By::Times(Times {
-            rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Preallocated, 1)]),
-            relation: Relation::LONGER,
-            words: "{size0}: append {time0}, preallocated {time1} per sync, {times}",
-            also: &[REQUESTS],
-        }),
-    },
-    Claim {
-        text: "fdatasync is cheaper than fsync for an append",
-        by: By::Rows(|target| fdatasync_is_cheaper(target, Write::Append)),
-    },
-    Claim {
-        text: "fdatasync is cheaper than fsync for an overwrite",
-        by: By::Rows(|target| fdatasync_is_cheaper(target, Write::Overwrite)),
-    },
-    Claim {
-        text: "O_DSYNC makes the same device requests as write and fdatasync",
-        by: By::Rows(|target| requests::equal(target, SyncCall::ODsync, SyncCall::Fdatasync)),
-    },
-    Claim {
-        text: "O_SYNC makes the same device requests as write and fsync",
-        by: By::Rows(|target| requests::equal(target, SyncCall::OSync, SyncCall::Fsync)),
-    },
-    Claim {
-        text: "sync and syncfs cause more device requests than fsync",
-        by: By::Rows(requests::sync_asks_for_more),
-    },
-    Claim {
-        text: "writers that sync at the same time share transactions",
-        by: By::Rows(requests::writers_share),
-    },
-    Claim {
-        text: "requests and latencies of a device predict its sync rate",
-        by: By::Rows(rate::the_projection_holds),
-    },
-];
+const CLAIMS: [Claim<SyncRow, SyncResult>; 12] = claims! {
+    "one small append and its fsync cause about five device requests" =>
+        By::Rows(requests::about_five);
+    "more than 10,000 syncs a second are durable on this device" => By::Rows(rate::ten_thousand);
+    "the rate of syncs is steady after its warm-up" => By::Rows(rate::is_steady);
+    "an append and its fsync cost more than an overwrite and its fsync" => By::Times(Times {
+        rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Overwrite, 1)]),
+        relation: Relation::LONGER,
+        words: "{size0}: append {time0}, overwrite {time1} per sync, {times}",
+        also: &[REQUESTS],
+    });
+    "preallocating the file makes an fsync cheaper than an append's" => By::Times(Times {
+        rows: Pick::Smallest([APPEND, (SyncCall::Fsync, Write::Preallocated, 1)]),
+        relation: Relation::LONGER,
+        words: "{size0}: append {time0}, preallocated {time1} per sync, {times}",
+        also: &[REQUESTS],
+    });
+    "fdatasync is cheaper than fsync for an append" =>
+        By::Rows(|target| fdatasync_is_cheaper(target, Write::Append));
+    "fdatasync is cheaper than fsync for an overwrite" =>
+        By::Rows(|target| fdatasync_is_cheaper(target, Write::Overwrite));
+    "O_DSYNC makes the same device requests as write and fdatasync" =>
+        By::Rows(|target| requests::equal(target, SyncCall::ODsync, SyncCall::Fdatasync));
+    "O_SYNC makes the same device requests as write and fsync" =>
+        By::Rows(|target| requests::equal(target, SyncCall::OSync, SyncCall::Fsync));
+    "sync and syncfs cause more device requests than fsync" =>
+        By::Rows(requests::sync_asks_for_more);
+    "writers that sync at the same time share transactions" => By::Rows(requests::writers_share);
+    "requests and latencies of a device predict its sync rate" =>
+        By::Rows(rate::the_projection_holds);
+};
 
 /// Judges the experiment's claims on its rows.
 ///
