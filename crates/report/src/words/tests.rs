@@ -38,6 +38,36 @@ fn lines(words: impl Iterator<Item = Words>) -> String {
     lines.join("\n")
 }
 
+/// Variants without data, which `gaps.txt` has the words of.
+fn without_data<T: DeserializeOwned>(section: &'static str) -> Vec<(&'static str, String)> {
+    let mut names = variants::<T>();
+    names.retain(|name| serde_json::from_value::<T>(json!(name)).is_ok());
+    names.into_iter().map(|name| (section, name)).collect()
+}
+
+#[test]
+fn each_code_without_data_has_one_line() {
+    let mut codes = without_data::<Missing>("missing");
+    codes.extend(without_data::<Countable>("countable"));
+    codes.extend(without_data::<Listed>("listed"));
+    codes.extend(without_data::<Reason>("reason"));
+    codes.extend(without_data::<gap::Exit>("exit"));
+    codes.extend(without_data::<gap::NotFollowed>("not_followed"));
+    codes.sort_unstable();
+    let of_table = gaps::FIXED.keys();
+    let mut lines: Vec<_> = of_table
+        .map(|(section, code)| (*section, (*code).to_owned()))
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(codes, lines);
+    // A second line for a code would replace the first one.
+    let written = include_str!("gaps.txt").lines();
+    assert_eq!(
+        written.filter(|line| line.contains(": ")).count(),
+        lines.len()
+    );
+}
+
 #[test]
 fn what_is_missing() {
     let mut samples = vec![
