@@ -760,27 +760,26 @@ pub(crate) mod as_text {
 }
 
 #[cfg(test)]
-impl schemars::JsonSchema for Gap {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Gap".into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        /// A part that was not observed completely, and why.
-        #[derive(Serialize, JsonSchema)]
-        struct Gap {
-            what: String,
-            why: String,
-            /// Both as codes, with their figures: a name, or an object with one name.
-            code: Code<serde_json::Value, serde_json::Value>,
-        }
-        Gap::json_schema(generator)
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
+
+    impl schemars::JsonSchema for Gap {
+        fn schema_name() -> std::borrow::Cow<'static, str> {
+            "Gap".into()
+        }
+
+        fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+            /// A part that was not observed completely, and why.
+            #[derive(Serialize, JsonSchema)]
+            struct Gap {
+                what: String,
+                why: String,
+                /// Both as codes, with their figures: a name, or an object with one name.
+                code: Code<serde_json::Value, serde_json::Value>,
+            }
+            Gap::json_schema(generator)
+        }
+    }
 
     fn gap() -> Gap {
         let what = Missing::Count {

@@ -206,53 +206,55 @@ pub(crate) fn block(signals: &libc::sigset_t) -> io::Result<Mask> {
     Ok(Mask(unsafe { before.assume_init() }))
 }
 
-/// A thread that sends signals to the one that started it, until [`Storm::end`].
 #[cfg(test)]
-pub(crate) struct Storm {
-    ends: std::sync::Arc<std::sync::atomic::AtomicBool>,
-    sender: std::thread::JoinHandle<u32>,
-}
+pub(crate) mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread::{self, JoinHandle};
 
-#[cfg(test)]
-impl Storm {
-    pub(crate) fn begin() -> Self {
-        extern "C" fn nothing(_signal: libc::c_int) {}
-        let handler: extern "C" fn(libc::c_int) = nothing;
-        // SAFETY: the handler does nothing, and interrupted calls go on.
-        unsafe { libc::signal(libc::SIGURG, handler as *const () as libc::sighandler_t) };
-        let (process, thread) = (rustix::process::getpid(), rustix::thread::gettid());
-        let (process, thread) = (process.as_raw_pid(), thread.as_raw_pid());
-        let ends = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let is_over = ends.clone();
-        let sender = std::thread::spawn(move || {
-            let mut sent = 0;
-            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                // SAFETY: the thread is of this process and waits for this one.
-                unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGURG) };
-                sent += 1;
-            }
-            sent
-        });
-        Self { ends, sender }
-    }
-
-    /// Returns the number of signals sent.
-    pub(crate) fn end(self) -> u32 {
-        self.ends.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.sender.join().unwrap()
-    }
-}
-
-#[cfg(test)]
-mod tests {
     use rustix::process::Signal;
 
     use super::*;
 
+    /// A thread that sends signals to the one that started it, until [`Storm::end`].
+    pub(crate) struct Storm {
+        ends: Arc<AtomicBool>,
+        sender: JoinHandle<u32>,
+    }
+
+    impl Storm {
+        pub(crate) fn begin() -> Self {
+            extern "C" fn nothing(_signal: libc::c_int) {}
+            let handler: extern "C" fn(libc::c_int) = nothing;
+            // SAFETY: the handler does nothing, and interrupted calls go on.
+            unsafe { libc::signal(libc::SIGURG, handler as *const () as libc::sighandler_t) };
+            let (process, thread) = (rustix::process::getpid(), rustix::thread::gettid());
+            let (process, thread) = (process.as_raw_pid(), thread.as_raw_pid());
+            let ends = Arc::new(AtomicBool::new(false));
+            let is_over = ends.clone();
+            let sender = thread::spawn(move || {
+                let mut sent = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    // SAFETY: the thread is of this process and waits for this one.
+                    unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGURG) };
+                    sent += 1;
+                }
+                sent
+            });
+            Self { ends, sender }
+        }
+
+        /// Returns the number of signals sent.
+        pub(crate) fn end(self) -> u32 {
+            self.ends.store(true, Ordering::Relaxed);
+            self.sender.join().unwrap()
+        }
+    }
+
     /// A separate thread has its own mask, and receives the signals sent to it alone.
     #[test]
     fn what_arrives_meanwhile_waits() {
-        let thread = std::thread::spawn(|| {
+        let thread = thread::spawn(|| {
             let before = asking();
             let held = Held::begin().unwrap();
             assert_eq!(held.arrived(), None);

@@ -177,3 +177,13 @@ pub(crate) fn judge<R: Judged, X>(
     assert!(found.next().is_none(), "{part_of_text:?} is not one claim");
     claim.judge(&targets[0])
 }
+
+impl Missing {
+    #[track_caller]
+    pub(crate) fn into_why(self) -> String {
+        match self {
+            Self::Rows => panic!("the rows were not measured"),
+            Self::Evidence(why) => why,
+        }
+    }
+}

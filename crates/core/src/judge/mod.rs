@@ -59,17 +59,6 @@ pub(crate) enum Missing {
     Evidence(String),
 }
 
-#[cfg(test)]
-impl Missing {
-    #[track_caller]
-    pub(crate) fn into_why(self) -> String {
-        match self {
-            Self::Rows => panic!("the rows were not measured"),
-            Self::Evidence(why) => why,
-        }
-    }
-}
-
 /// Judges claims on every target: the host first, then in their order. In a result of several
 /// machines each claim is judged on each machine separately.
 pub(crate) fn answers<R: Judged, X>(

@@ -178,12 +178,6 @@ impl RequestLog {
         }
     }
 
-    /// For a writer in this process.
-    #[cfg(test)]
-    pub(crate) fn file(&self) -> io::Result<File> {
-        self.file.try_clone()
-    }
-
     /// Reads the requests so far, without the bytes of writes. One that the server was ended in the middle of is none.
     pub fn requests(&self) -> io::Result<Requests> {
         let size_bytes = self.file.metadata()?.len();
@@ -259,6 +253,13 @@ impl AsFd for RequestLog {
 mod tests {
     use super::*;
     use rustix::fs::{SealFlags, fcntl_add_seals};
+
+    impl RequestLog {
+        /// For a writer in this process.
+        pub(crate) fn file(&self) -> io::Result<File> {
+            self.file.try_clone()
+        }
+    }
 
     fn written(log: &RequestLog) -> Writer {
         let mut writer = Writer::new(log.file().unwrap());

@@ -111,15 +111,6 @@ impl Hierarchy {
         let mut points = self.old.iter();
         points.find_map(|point| find(point, &is_it).into_iter().next())
     }
-
-    /// A hierarchy elsewhere.
-    #[cfg(test)]
-    pub(super) fn at_point(point: &Path) -> Self {
-        Self {
-            point: point.to_owned(),
-            old: Vec::new(),
-        }
-    }
 }
 
 fn find(point: &Path, is_it: &dyn Fn(&OsStr) -> bool) -> Vec<PathBuf> {
@@ -178,6 +169,16 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Hierarchy {
+        /// A hierarchy elsewhere.
+        pub(crate) fn at_point(point: &Path) -> Self {
+            Self {
+                point: point.to_owned(),
+                old: Vec::new(),
+            }
+        }
+    }
 
     #[test]
     fn the_upper_ones_are_found() {

@@ -399,7 +399,7 @@ mod tests {
         let types = types(&types::loaded(), &limits).unwrap();
         let object = first(&types, &limits);
         let made = maps(&limits);
-        let storm = crate::signals::Storm::begin();
+        let storm = crate::signals::tests::Storm::begin();
         let programs = Programs::load(&types, &limits, object, made);
         let sent = storm.end();
         assert_eq!(programs.map_err(|e| e.to_string()).unwrap().missing, []);

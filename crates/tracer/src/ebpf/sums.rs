@@ -110,11 +110,6 @@ impl Sums {
         }
     }
 
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.calls.is_empty()
-    }
-
     fn on(&mut self, key: CallOnFile, more: Part<'_>) {
         if let Some(sum) = self.calls.get_mut(&key) {
             return sum.add(more);
@@ -221,6 +216,12 @@ mod tests {
 
     use super::*;
     use crate::ebpf::wire::{FEW, SIZE_BUCKETS, event};
+
+    impl Sums {
+        pub(crate) fn is_empty(&self) -> bool {
+            self.calls.is_empty()
+        }
+    }
 
     /// [`SIZE_BUCKETS`], for a call that moved nothing.
     const NOTHING: u8 = 32;

@@ -87,31 +87,35 @@ fn instruction(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
 }
 
 #[cfg(test)]
-impl Filter {
-    /// The verdict about a call, computed as in the kernel's interpreter (kernel/bpf/core.c): jumps are
-    /// relative to the next instruction.
-    pub(crate) fn verdict(&self, architecture: u32, number: u32, arguments: [u32; 6]) -> u32 {
-        let Self(code) = self;
-        let (mut at, mut word) = (0, 0);
-        loop {
-            let now = code[at];
-            at += 1;
-            match now.code {
-                LOAD => {
-                    word = match now.k {
-                        NUMBER_AT => number,
-                        ARCHITECTURE_AT => architecture,
-                        argument => arguments[(argument as usize - 16) / 8],
+mod tests {
+    use super::*;
+
+    impl Filter {
+        /// The verdict about a call, computed as in the kernel's interpreter (kernel/bpf/core.c): jumps are
+        /// relative to the next instruction.
+        pub(crate) fn verdict(&self, architecture: u32, number: u32, arguments: [u32; 6]) -> u32 {
+            let Self(code) = self;
+            let (mut at, mut word) = (0, 0);
+            loop {
+                let now = code[at];
+                at += 1;
+                match now.code {
+                    LOAD => {
+                        word = match now.k {
+                            NUMBER_AT => number,
+                            ARCHITECTURE_AT => architecture,
+                            argument => arguments[(argument as usize - 16) / 8],
+                        }
                     }
+                    JUMP_IF_EQUAL => {
+                        at += usize::from(if word == now.k { now.jt } else { now.jf });
+                    }
+                    JUMP_IF_SET => {
+                        at += usize::from(if word & now.k != 0 { now.jt } else { now.jf });
+                    }
+                    RETURN => return now.k,
+                    other => panic!("code {other:#x}"),
                 }
-                JUMP_IF_EQUAL => {
-                    at += usize::from(if word == now.k { now.jt } else { now.jf });
-                }
-                JUMP_IF_SET => {
-                    at += usize::from(if word & now.k != 0 { now.jt } else { now.jf });
-                }
-                RETURN => return now.k,
-                other => panic!("code {other:#x}"),
             }
         }
     }

@@ -52,15 +52,6 @@ pub(super) fn source(meaning: u32, arguments: &[u64; 6]) -> Option<i32> {
 }
 
 impl Given {
-    /// A path from the working directory.
-    #[cfg(test)]
-    pub(super) fn from_here(text: Vec<u8>) -> Self {
-        Self {
-            directory: libc::AT_FDCWD,
-            text,
-        }
-    }
-
     pub(super) fn of_descriptor(directory: i32) -> Self {
         Self {
             directory,
@@ -121,6 +112,16 @@ pub(super) fn link(path: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use std::os::unix::ffi::OsStringExt as _;
+
+    impl Given {
+        /// A path from the working directory.
+        pub(crate) fn from_here(text: Vec<u8>) -> Self {
+            Self {
+                directory: libc::AT_FDCWD,
+                text,
+            }
+        }
+    }
 
     #[test]
     fn relative_paths_begin_where_the_program_is() {

@@ -12,6 +12,23 @@ use super::Roots;
 use super::mountinfo::Mounts;
 use super::walk::Walk;
 
+impl Roots {
+    /// A directory with these files, used instead of the kernel's.
+    pub(crate) fn with(files: &[(&str, &str)]) -> (TempDir, Self) {
+        let directory = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let roots = Self {
+            proc: directory.path().join("proc"),
+            sys: directory.path().join("sys"),
+        };
+        (directory, roots)
+    }
+}
+
 struct Machine {
     directory: TempDir,
     roots: Roots,

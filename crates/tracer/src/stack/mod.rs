@@ -42,22 +42,6 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// A directory with these files, used instead of the kernel's.
-    #[cfg(test)]
-    pub(crate) fn with(files: &[(&str, &str)]) -> (tempfile::TempDir, Self) {
-        let directory = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = directory.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        let roots = Self {
-            proc: directory.path().join("proc"),
-            sys: directory.path().join("sys"),
-        };
-        (directory, roots)
-    }
-
     /// A file's text without surrounding white space; `None` when it does not exist or is not
     /// readable. Everything read this way is optional.
     pub(crate) fn read(path: &Path) -> Option<String> {

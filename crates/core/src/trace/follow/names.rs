@@ -85,11 +85,6 @@ impl Names {
         }
         files
     }
-
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 /// The paths of a directory and of everything below it, before and after it got another name.
@@ -149,7 +144,7 @@ mod tests {
         assert_eq!(names.get(b"/new/b/y"), Some(Name::Absent));
         assert_eq!(names.get(b"/a/x"), None);
         assert_eq!(names.get(b"/ab/z"), Some(Name::File(file(2))));
-        assert_eq!(names.bytes(), "/a/new/x/new/b/y/ab/z".len());
+        assert_eq!(names.bytes, "/a/new/x/new/b/y/ab/z".len());
     }
 
     #[test]
@@ -159,7 +154,7 @@ mod tests {
             let long = format!("/{number}/{}", "x".repeat(4000));
             names.set(&path(&long), Name::Present);
         }
-        assert!(names.bytes() <= ROOM_BYTES);
+        assert!(names.bytes <= ROOM_BYTES);
         assert_eq!(names.left_out + names.by_path.len() as u64, 5000);
         assert!(names.left_out > 0);
     }
@@ -173,7 +168,7 @@ mod tests {
             names.set(&long, Name::Absent);
         }
         assert_eq!(names.left_out, 0);
-        assert!(names.bytes() <= ROOM_BYTES);
+        assert!(names.bytes <= ROOM_BYTES);
     }
 
     #[test]
