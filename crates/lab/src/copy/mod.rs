@@ -10,7 +10,6 @@ mod probe;
 mod run;
 mod settings;
 mod source;
-mod states;
 mod yardsticks;
 
 pub use methods::CopyJob;

@@ -6,9 +6,9 @@ use std::cell::Cell;
 use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
 use iostrata_core::gap::{Reason, TargetPart};
 
+use super::item::States;
 use super::item::{Item, YardstickItem};
 use super::source::SourceFile;
-use super::states::States;
 use crate::engine::{EngineError, FailureKind};
 use crate::error::LabError;
 use crate::refused::Refused;

@@ -8,9 +8,9 @@ use iostrata_core::lab;
 use rustix::fs::{IFlags, ioctl_getflags};
 
 use super::ground::Ground;
+use super::item::States;
 use super::item::{Item, YardstickItem};
 use super::settings::{self, Plan};
-use super::states::States;
 use crate::caveats;
 use crate::engine::StoppingRule;
 use crate::error::LabError;

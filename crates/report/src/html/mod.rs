@@ -5,8 +5,6 @@ mod arrange;
 mod blocks;
 mod charts;
 mod document;
-mod figure;
-mod fold;
 mod lead;
 mod markup;
 mod outline;
@@ -24,11 +22,10 @@ use iostrata_core::trace::TraceResult;
 use self::blocks::Drawing;
 use self::charts::Chart;
 use self::document::Document;
-use self::fold::Fold;
 use self::lead::Lead;
 use self::markup::Markup;
 use self::outline::Outline;
-use self::table::Room;
+use self::table::{Names, Room};
 use crate::view;
 use crate::view::lab::Extent;
 use crate::view::page::{Block, Page};
@@ -212,6 +209,134 @@ fn room(results: usize) -> Room {
     Room {
         rows: (ROOM.rows / results).max(LEAST.rows),
         bytes: (ROOM.bytes / results).max(LEAST.bytes),
+    }
+}
+
+/// The table of a chart has a row for each of its marks.
+const FIGURE_ROOM: Room = Room {
+    rows: 2_500,
+    bytes: 400_000,
+};
+
+/// Adds the chart under a name. `values` is the name of the table that has its figures, where it
+/// does not bring its own.
+fn draw_figure(
+    markup: &mut Markup,
+    outline: &mut Outline,
+    name: &str,
+    (chart, values): (&Chart, Option<&str>),
+) {
+    let figure = format!("figure-{name}");
+    let caption = format!("{figure}-caption");
+    let own = [("class", "chart"), ("id", figure.as_str())];
+    let data = chart
+        .data
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()));
+    let attributes: Vec<_> = own.into_iter().chain(data).collect();
+    markup.open("figure", &attributes);
+    markup.open("figcaption", &[("id", &caption)]);
+    markup.element("strong", &[], &chart.title);
+    markup.open("p", &[]);
+    markup.text(&chart.summary);
+    if let Some(values) = values.filter(|_| chart.tables.is_empty()) {
+        markup.text(" ");
+        let link = format!("#{values}");
+        markup.element("a", &[("href", &link)], "The figures are in the table");
+        markup.text(".");
+    }
+    markup.close("p");
+    markup.close("figcaption");
+    let attributes = [
+        ("class", "drawing"),
+        ("role", "img"),
+        ("aria-labelledby", &caption),
+    ];
+    markup.open("div", &attributes);
+    markup.append(&chart.drawing);
+    markup.close("div");
+    if !chart.tables.is_empty() {
+        markup.open("details", &[]);
+        markup.element("summary", &[], "the figures as a table");
+        for table in &chart.tables {
+            let id = outline.name(&format!("{name}-table"));
+            let names = Names {
+                id: &id,
+                rows: &format!("{id}-row-"),
+                repeats: false,
+                caption: if table.name.is_empty() {
+                    &chart.title
+                } else {
+                    &table.name
+                },
+            };
+            table::draw(markup, outline, table, &names, FIGURE_ROOM);
+        }
+        markup.close("details");
+    }
+    markup.close("figure");
+    markup.line();
+}
+
+/// How a part stands on the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fold {
+    /// Always open.
+    Open,
+    /// Open at first.
+    Opened,
+    /// Closed at first, and not printed while it is closed.
+    Closed,
+    /// Closed at first; printed all the same, with the first rows of its tables.
+    Printed,
+}
+
+impl Fold {
+    fn of(result: Drawn<'_>, id: SectionId) -> Self {
+        use SectionId::{
+            Bytes, Calls, Caveats, Changed, Experiments, Files, Findings, Limit, Missing,
+            NotJudged, Notes, Open, OverTime, Reasons, Rows, Strata,
+        };
+        match (result, id) {
+            (Drawn::Trace(_), Findings)
+            | (Drawn::Comparison(_), Limit | Open | Experiments | Strata | Findings)
+            | (Drawn::Doctor(_) | Drawn::Crash(_), _) => Self::Open,
+            (Drawn::Cache(_), Files) => Self::Opened,
+            (Drawn::Trace(_), OverTime | Bytes | Files | Calls | Missing)
+            | (Drawn::Lab(_), Caveats | Notes)
+            | (Drawn::Cache(_), Reasons)
+            | (Drawn::Comparison(_), Rows | Changed | NotJudged | Notes) => Self::Printed,
+            _ => Self::Closed,
+        }
+    }
+
+    /// Begins what [`Fold::close`] ends; `summary` draws what is seen of it when it is closed.
+    fn open(self, markup: &mut Markup, class: &'static str, summary: impl FnOnce(&mut Markup)) {
+        let (class, paper) = match self {
+            Self::Open => {
+                summary(markup);
+                markup.line();
+                return;
+            }
+            Self::Opened | Self::Closed => (class, ""),
+            Self::Printed => (class, " on-paper"),
+        };
+        let class = format!("{class}{paper}");
+        match self {
+            Self::Opened => markup.open("details", &[("class", &class), ("open", "")]),
+            _ => markup.open("details", &[("class", &class)]),
+        }
+        markup.open("summary", &[]);
+        summary(markup);
+        markup.close("summary");
+        markup.line();
+    }
+
+    fn close(self, markup: &mut Markup) {
+        if self != Self::Open {
+            markup.close("details");
+            markup.line();
+        }
     }
 }
 

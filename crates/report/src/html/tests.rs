@@ -144,3 +144,22 @@ fn a_page_of_one_experiment_begins_with_its_answers() {
     let machine = format!("kernel {}", result.environment.kernel);
     assert!(!first.contains(&machine) && rest.contains(&machine));
 }
+
+#[test]
+fn what_is_printed_may_be_closed() {
+    let drawn = |fold: Fold| {
+        let mut markup = Markup::default();
+        fold.open(&mut markup, "part", |markup| markup.text("files"));
+        fold.close(&mut markup);
+        markup.finish().replace('\n', "")
+    };
+    assert_eq!(drawn(Fold::Open), "files");
+    assert_eq!(
+        drawn(Fold::Opened),
+        "<details class=\"part\" open><summary>files</summary></details>"
+    );
+    assert_eq!(
+        drawn(Fold::Printed),
+        "<details class=\"part on-paper\"><summary>files</summary></details>"
+    );
+}

@@ -1,17 +1,18 @@
 //! Results as files that other programs read.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use iostrata_core::lab::LabResult;
 use iostrata_core::trace::TraceResult;
-use iostrata_report::export::{self, Content, Format, Recorded, Source, lab, trace};
+use iostrata_report::export::{self, Content, Format, Recorded, Source, lab, prometheus, trace};
 
 use super::log::{Log, Reading};
-use super::metrics;
 use super::read::Saved;
 use super::tables::Directory;
 use super::viewers;
 use crate::cli::Report;
+use crate::destination::To;
 use crate::error::Failure;
 
 /// Writes all that is asked for.
@@ -35,7 +36,7 @@ pub(super) fn run(options: &Report, results: &[Saved]) -> Result<(), Failure> {
         viewers::write(options, results)?;
     }
     match &exports.prometheus {
-        Some(path) => metrics::write(path, &sources(&options.paths, results, &[])),
+        Some(path) => write_metrics(path, &sources(&options.paths, results, &[])),
         None => Ok(()),
     }
 }
@@ -141,4 +142,39 @@ fn sources<'a>(
         })
     });
     sources.collect()
+}
+
+/// Writes the metrics of `sources` to `path`, or to standard output for `-`.
+fn write_metrics(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> {
+    check_metrics(sources)?;
+    // A file is replaced, so that no reader sees half of it; a pipe or a device is written in place.
+    let saved = To::open(path).and_then(|to| to.write_by(|to| prometheus::write(sources, to)));
+    saved.map_err(|error| {
+        Failure::Cannot(format!(
+            "cannot write the metrics to {}: {error}; name a writable file",
+            path.display()
+        ))
+    })
+}
+
+/// Metrics are distinguished by the names of the results.
+fn check_metrics(sources: &[Source<'_>]) -> Result<(), Failure> {
+    if sources.is_empty() {
+        return Err(Failure::Usage(
+            "--prometheus is for results of lab and trace, and none of the files is one; export \
+             an operation log with --parquet or --csv"
+                .to_owned(),
+        ));
+    }
+    let mut names = HashSet::new();
+    let twice = sources
+        .iter()
+        .map(|source| source.path)
+        .find(|path| !names.insert(*path));
+    twice.map_or(Ok(()), |path| {
+        Err(Failure::Usage(format!(
+            "{} is given twice, and its metrics would be ambiguous; give it once",
+            path.display()
+        )))
+    })
 }

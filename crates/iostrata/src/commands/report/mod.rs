@@ -1,11 +1,8 @@
 //! `iostrata report`: draws saved results by the code that drew them first.
 
 mod exports;
-mod issue;
 mod last;
 pub(super) mod log;
-mod metrics;
-mod page;
 pub(super) mod read;
 mod tables;
 pub(super) mod viewers;
@@ -14,11 +11,13 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::lab::LabResult;
 use iostrata_core::top::{By, Interval, Selection};
-use iostrata_report::terminal;
+use iostrata_report::html::{Drawn, Titled};
 use iostrata_report::terminal::lab_screen::{Kept, Parts, Screen};
+use iostrata_report::{markdown, terminal};
 
 use self::read::Saved;
 use crate::cli::{Report, SHOWN};
+use crate::commands::written::{Markdown, Page};
 use crate::error::Failure;
 use crate::outputs::{self, Named};
 use crate::ui::{self, Canvas};
@@ -39,10 +38,10 @@ pub(crate) fn run(mut options: Report) -> Result<(), Failure> {
     let results: Vec<Saved> = results.collect::<Result<_, _>>()?;
     check_options(options, &names, &results)?;
     if options.html.html.is_some() {
-        page::write(options, &names, &results)?;
+        write_page(options, &names, &results)?;
     }
     if options.markdown.markdown.is_some() {
-        issue::write(options, &names, &results)?;
+        write_issue(options, &names, &results)?;
     }
     if options.exports.is_given() {
         exports::run(options, &results)?;
@@ -218,4 +217,84 @@ fn draw_lab(options: &Report, names: &[&str], path: Option<&Path>, result: &LabR
         kept: path.as_deref().map_or(Kept::Last, Kept::File),
     };
     terminal::lab_screen::draw(result, Canvas::Output.width(), &screen)
+}
+
+/// Writes the page in place of text.
+fn write_page(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
+    if options.all_rows || options.shown.is_given() {
+        return Err(Failure::Usage(format!(
+            "--all-rows, {SHOWN} select parts of the text, and --html writes a page with all of \
+             it; leave them out"
+        )));
+    }
+    if options.parts.is_given() || !names.is_empty() {
+        return Err(Failure::Usage(
+            "experiments, --rows, --notes, --method and --all select parts of the text, and \
+             --html writes a page with all of it; leave them out"
+                .to_owned(),
+        ));
+    }
+    let files = options.paths.iter().zip(results);
+    let titled = files.map(|(path, saved)| {
+        Ok(Titled {
+            name: Some(name(path)),
+            result: match saved {
+                Saved::Lab(result) => Drawn::Lab(result),
+                Saved::Trace(result) => Drawn::Trace(result),
+                Saved::Doctor(result) => Drawn::Doctor(result),
+                Saved::Cache(result) => Drawn::Cache(result),
+                Saved::Log(log) => return Err(log.not_drawn()),
+                Saved::Crash(result) => Drawn::Crash(result),
+                Saved::Calibrate(_) | Saved::Top(_) => return Err(has_no_page(path, saved)),
+            },
+        })
+    });
+    let titled: Vec<Titled<'_>> = titled.collect::<Result<_, Failure>>()?;
+    match Page::open(&options.html)? {
+        Some(page) => page.save(&titled),
+        None => Ok(()),
+    }
+}
+
+fn has_no_page(path: &Path, saved: &Saved) -> Failure {
+    Failure::Usage(format!(
+        "--html is for results of lab, trace, doctor, cache and crash, and {} is of {}; leave it out",
+        name(path),
+        saved.kind()
+    ))
+}
+
+fn name(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        "standard input".to_owned()
+    } else {
+        path.to_string_lossy().into_owned()
+    }
+}
+
+/// Writes text to paste into an issue: all files, one after the other.
+fn write_issue(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
+    if options.all_rows || options.parts.is_given() {
+        return Err(Failure::Usage(
+            "--all-rows, --rows, --notes, --method and --all choose what the text holds, and of a lab \
+             result --markdown writes the answers; leave them out"
+                .to_owned(),
+        ));
+    }
+    let drawn = results
+        .iter()
+        .map(|result| drawn_issue(options, names, result));
+    let drawn: Vec<String> = drawn.collect::<Result<_, _>>()?;
+    Markdown::open(&options.markdown)?.save(|| drawn.join("\n"))
+}
+
+fn drawn_issue(options: &Report, names: &[&str], result: &Saved) -> Result<String, Failure> {
+    match result {
+        Saved::Lab(result) => Ok(markdown::lab(result, names)),
+        Saved::Trace(result) => Ok(markdown::trace(result, &options.shown.style(false))),
+        other => Err(Failure::Usage(format!(
+            "--markdown is for results of lab and trace, and one of the files is of {}; leave it out",
+            other.kind()
+        ))),
+    }
 }

@@ -11,8 +11,8 @@ mod recording;
 mod result;
 mod runs;
 mod stops;
-mod viewed;
 
+use std::iter;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
@@ -21,9 +21,10 @@ use iostrata_core::environment::{Backend, Way};
 use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::halves::at_once;
 use iostrata_core::observe::Observation;
+use iostrata_core::record::Limits;
 use iostrata_core::trace::{Lower, TraceResult};
 use iostrata_report::html::Drawn;
-use iostrata_report::{terminal, words};
+use iostrata_report::{markdown, terminal, words};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::permission::{caller, filtered};
@@ -38,8 +39,9 @@ use self::attaching::Attachment;
 use self::ending::Ending;
 use self::findings::Measuring;
 use self::runs::{Before, Streams};
-use self::viewed::Viewed;
 use super::json;
+use super::report::read::{self, Saved};
+use super::report::viewers;
 use super::written::{Markdown, Page, Viewers};
 use crate::cli::{Purpose, Trace, TraceBackend};
 use crate::destination::Destination;
@@ -407,4 +409,49 @@ fn draw(
     let json = options.json.as_deref();
     let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(saved), json));
     printed.and(written)
+}
+
+/// The requested files. They are checked to be writable before the program is started.
+struct Viewed {
+    issue: Markdown,
+    viewers: Viewers,
+}
+
+impl Viewed {
+    fn open(options: &Trace) -> Result<Self, Failure> {
+        Ok(Self {
+            issue: Markdown::open(&options.markdown)?,
+            viewers: Viewers::open(&options.viewers)?,
+        })
+    }
+
+    fn is_standard_output(&self) -> bool {
+        self.issue.is_standard_output() || self.viewers.is_standard_output()
+    }
+
+    /// Writes all of them, even if one of them fails.
+    fn save(self, options: &Trace, result: &TraceResult) -> Result<(), Failure> {
+        let style = options.shown.style(false);
+        let written = self.issue.save(|| markdown::trace(result, &style));
+        let exported = export(options, self.viewers, result);
+        written.and(exported)
+    }
+}
+
+/// With the calls of the operation log, where one was written.
+fn export(options: &Trace, to: Viewers, result: &TraceResult) -> Result<(), Failure> {
+    let recorded = options.record.as_deref();
+    match recorded.filter(|_| options.viewers.perfetto.is_some()) {
+        None => to.save(Some(result), &mut iter::empty()),
+        Some(path) => match read::saved(path)? {
+            Saved::Log(log) => {
+                let reading = log.read(1, Limits::default())?;
+                viewers::save(to, Some(result), &log, reading)
+            }
+            _ => Err(Failure::Input(format!(
+                "{} is not an operation log",
+                path.display()
+            ))),
+        },
+    }
 }

@@ -5,15 +5,13 @@ mod lists;
 use std::collections::BTreeSet;
 
 use self::lists::List;
-use super::Drawn;
 use super::charts::{Chart, Place};
-use super::figure;
-use super::fold::Fold;
 use super::lead::{self, Lead};
 use super::markup::Markup;
 use super::outline::{HEADINGS, Outline};
 use super::scope::Scope;
 use super::table::{self, Names, Room};
+use super::{Drawn, Fold, draw_figure};
 use crate::format::{beginning, counted};
 use crate::view::page::{Block, Level, SEPARATOR, Tone};
 use crate::view::section::SectionId;
@@ -232,7 +230,7 @@ impl Body<'_> {
             let name = self
                 .outline
                 .name(&format!("{}-{}", self.scope.name, chart.id));
-            figure::draw(self.markup, self.outline, &name, (chart, table));
+            draw_figure(self.markup, self.outline, &name, (chart, table));
         }
     }
 

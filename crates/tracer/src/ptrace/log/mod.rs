@@ -5,11 +5,11 @@ pub(super) mod landing;
 mod paths;
 mod payload;
 mod reads;
-mod stacks;
 mod told;
 mod written;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 
 use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::op::{Call, FileId};
@@ -24,15 +24,17 @@ use super::recorder::Recorder;
 use super::request::Tid;
 use super::resolve::Last;
 use super::tasks::Entered;
+use super::usage::number;
 use super::{memory, request};
 use crate::decode::{Ended, outcome, synced};
+use crate::ebpf::wire::STACK;
 use crate::record::batch::Item;
 use crate::record::feed::Feed;
 use crate::record::{Presser, Recording, Unfinished};
+use crate::sites::{Registers, Sample, Sites};
 
 use paths::{Led, Lives, last, shown};
 use reads::Reading;
-use stacks::Stacks;
 use told::{extra, is_step, makes_node, may_be_told, may_change, names_node};
 use written::{Write, before_write};
 
@@ -121,7 +123,7 @@ impl Log {
             return;
         }
         self.lives.saw(open.file);
-        let size = std::fs::metadata(format!("/proc/{tid}/fd/{fd}")).map(|file| file.len());
+        let size = fs::metadata(format!("/proc/{tid}/fd/{fd}")).map(|file| file.len());
         self.feed.add(Item::Named(NamedFile {
             file: open.file,
             path: shown(tid, fd).unwrap_or_default(),
@@ -391,5 +393,60 @@ impl Recorder {
             None if may_change(&entered) => self.cut_off(),
             None => {}
         }
+    }
+}
+
+/// Executable memory of libraries (`proc_pid_status(5)`).
+fn libraries_kib(process: u32) -> u64 {
+    let status = fs::read(format!("/proc/{process}/status")).unwrap_or_default();
+    number(&status, b"VmLib:").unwrap_or(0)
+}
+
+/// The stacks of all calls of the log.
+#[derive(Debug, Default)]
+struct Stacks {
+    sites: Sites,
+    /// How many programs each process has executed: the last one's memory map is of no use.
+    executed: HashMap<u32, u64>,
+}
+
+impl Stacks {
+    fn executed(&mut self, process: u32) {
+        *self.executed.entry(process).or_default() += 1;
+    }
+
+    /// Takes the stack of a thread that has stopped at the end of a call.
+    fn take(&mut self, call: Call, file: Option<FileId>) {
+        let Some([ip, sp, bp]) = request::registers(call.thread) else {
+            return;
+        };
+        let mut stack = Vec::new();
+        memory::append(call.thread, sp, &mut stack, STACK);
+        self.sites.add(&Sample {
+            call: call.name,
+            file: file.unwrap_or(FileId::NONE),
+            ended: Some((call.thread, call.ended_ns)),
+            process: call.process,
+            parent: call.process,
+            execs: self.program_of(call.process),
+            spent_ns: call.ended_ns.saturating_sub(call.started_ns),
+            registers: Registers {
+                ip,
+                sp,
+                bp,
+                stack: &stack,
+            },
+        });
+        self.sites.settle();
+    }
+
+    /// Other executable mappings are another one: their memory map has to be read again.
+    fn program_of(&self, process: u32) -> u64 {
+        let executed = self.executed.get(&process).copied().unwrap_or(0);
+        executed << 32 | libraries_kib(process)
+    }
+
+    fn finish(self) -> Vec<SiteRow> {
+        self.sites.finish()
     }
 }

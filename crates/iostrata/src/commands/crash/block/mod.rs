@@ -17,7 +17,6 @@ use crate::DEVICE;
 use crate::cli::{Crash, CrashMode, FILESYSTEMS};
 use crate::error::Failure;
 
-mod look;
 mod run;
 
 use run::{Ran, Run, With};

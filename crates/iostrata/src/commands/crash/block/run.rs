@@ -7,20 +7,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
-use iostrata_core::crash::{BlockRow, Finding, History, ModeRow, Sandbox, States, files_between};
+use iostrata_core::crash::{
+    BlockRow, Builtin, Finding, FormatRow, History, ModeRow, Sandbox, States, files_between,
+};
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
-    Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
+    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
+    record,
 };
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
-use super::super::look::locked;
+use super::super::checks::Checks;
+use super::super::look::{Hashed, checker, locked, rules};
 use super::super::place::{self, Press};
-use super::super::{self as crash, cannot, keep};
-use super::look::{Look, Refused};
+use super::super::{self as crash, cannot, failure, keep};
 use super::{block_failure, budget, delay};
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -360,5 +363,62 @@ fn row(
         rebuilt: log.history.rebuilt(),
         formats: look.formats.clone(),
         seconds,
+    }
+}
+
+/// Says of each recovered tree what is broken in it.
+struct Look {
+    rules: Option<Mutex<Builtin<Hashed>>>,
+    command: Option<Checking>,
+    log: SharedLog,
+    kept_in: Option<Sandbox>,
+    /// Files that the built-in rules do not know.
+    formats: Vec<FormatRow>,
+}
+
+impl Look {
+    /// Started while nothing is mounted, neither of this run nor of another one: the checkers' own mounts would keep it.
+    fn start(run: &Run<'_>, log: &SharedLog) -> Result<Self, Failure> {
+        let command = run.check.map(str::to_owned);
+        let checks = Checks::find(run.options, command, &run.directory, log)?;
+        let mut kept_in = None;
+        let mut start = |command: &String| {
+            let (checker, sandbox) = checker(run.options, &checks, command, &run.directory)?;
+            kept_in = Some(sandbox);
+            let limits = (locked(log).tree_bytes(), run.site.interrupt);
+            let checking = Checking::start(run.options.jobs(), &checker, &run.directory, limits);
+            checking.map_err(block_failure)
+        };
+        Ok(Self {
+            rules: rules(&checks, log)?.map(Mutex::new),
+            command: checks.command.as_ref().map(&mut start).transpose()?,
+            log: SharedLog::clone(log),
+            kept_in,
+            formats: checks.formats,
+        })
+    }
+
+    fn at(&self, recovered: Recovered<'_>, told: usize) -> Result<Option<String>, Refused> {
+        if let Some(rules) = &self.rules {
+            let rules = rules.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(broken) = rules.check_files(&recovered.observed.files, told) {
+                return Ok(Some(broken));
+            }
+        }
+        let Some(checking) = &self.command else {
+            return Ok(None);
+        };
+        let printed = locked(&self.log).printed(told).map_err(failure);
+        let said = checking.check(recovered.work, printed.map_err(Refused)?);
+        Ok(said?)
+    }
+}
+
+/// A failure of this command that goes through what the lab does.
+struct Refused(Failure);
+
+impl From<BlockError> for Refused {
+    fn from(error: BlockError) -> Self {
+        Self(block_failure(error))
     }
 }
