@@ -1,7 +1,6 @@
 //! Options of `lab atime`.
 
 use clap::Args;
-use clap::builder::TypedValueParser;
 use iostrata_core::atime::{Loop, Mount, Operation};
 use iostrata_lab::atime;
 use iostrata_lab::session::Effort;
@@ -13,17 +12,20 @@ use super::{names, one_of};
 pub(crate) struct AtimeOptions {
     /// Operations on a file, separated by commas; without the loops unless --loop is also given
     /// [default: all]
-    #[arg(long, value_name = "OPERATION", value_delimiter = ',', value_parser = operations())]
+    #[arg(long, value_name = "OPERATION", value_delimiter = ',',
+        value_parser = one_of(Operation::ALL, Operation::as_str, None))]
     pub(crate) operation: Vec<Operation>,
 
     /// Files read in a timed loop; without the operations unless --operation is also given
     /// [default: both]
-    #[arg(long = "loop", value_name = "LOOP", value_delimiter = ',', value_parser = loops())]
+    #[arg(long = "loop", value_name = "LOOP", value_delimiter = ',',
+        value_parser = one_of(Loop::ALL, Loop::as_str, Some(meaning)))]
     pub(crate) files: Vec<Loop>,
 
     /// Mount options of the file systems created for the run, separated by commas; other file
     /// systems keep theirs [default: all]
-    #[arg(long, value_name = "OPTION", value_delimiter = ',', value_parser = mounts())]
+    #[arg(long, value_name = "OPTION", value_delimiter = ',',
+        value_parser = one_of(Mount::ALL, Mount::as_str, None))]
     pub(crate) mount: Vec<Mount>,
 }
 
@@ -49,21 +51,9 @@ impl AtimeOptions {
     }
 }
 
-fn operations() -> impl TypedValueParser<Value = Operation> {
-    one_of(Operation::ALL, Operation::as_str, None)
-}
-
-fn loops() -> impl TypedValueParser<Value = Loop> {
-    one_of(
-        Loop::ALL,
-        Loop::as_str,
-        Some(|files| match files {
-            Loop::OneFile => "one file of 4 KiB, 10,000 times",
-            Loop::ManyFiles => "5,000 files of 4 KiB, each once; and once more",
-        }),
-    )
-}
-
-fn mounts() -> impl TypedValueParser<Value = Mount> {
-    one_of(Mount::ALL, Mount::as_str, None)
+fn meaning(files: Loop) -> &'static str {
+    match files {
+        Loop::OneFile => "one file of 4 KiB, 10,000 times",
+        Loop::ManyFiles => "5,000 files of 4 KiB, each once; and once more",
+    }
 }

@@ -1,7 +1,6 @@
 //! Options of `lab buffering`.
 
 use clap::Args;
-use clap::builder::TypedValueParser;
 use iostrata_core::buffering::Mode;
 use iostrata_lab::buffering;
 use iostrata_lab::error::LabError;
@@ -13,7 +12,8 @@ use super::{Lab, names, one_of};
 #[command(next_help_heading = "Options of buffering")]
 pub(crate) struct BufferingOptions {
     /// Write strategies, separated by commas [default: all]
-    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = modes())]
+    #[arg(long, value_name = "MODE", value_delimiter = ',',
+        value_parser = one_of(Mode::ALL, Mode::as_str, Some(meaning)))]
     pub(crate) mode: Vec<Mode>,
 
     /// Records per run [default: depends on the size]
@@ -40,10 +40,6 @@ impl BufferingOptions {
         };
         selection.plan()
     }
-}
-
-fn modes() -> impl TypedValueParser<Value = Mode> {
-    one_of(Mode::ALL, Mode::as_str, Some(meaning))
 }
 
 fn meaning(mode: Mode) -> &'static str {

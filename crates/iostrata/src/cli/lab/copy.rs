@@ -1,7 +1,6 @@
 //! Options of `lab copy`.
 
 use clap::Args;
-use clap::builder::TypedValueParser;
 use iostrata_core::bytes::{self, SizeError};
 use iostrata_core::copy::{CopyMethod, Destination, Source};
 use iostrata_lab::copy::{self, Buffer};
@@ -14,11 +13,13 @@ use super::{Lab, names, one_of};
 #[command(next_help_heading = "Options of copy")]
 pub(crate) struct CopyOptions {
     /// Copy methods, separated by commas [default: all]
-    #[arg(long, value_name = "METHOD", value_delimiter = ',', value_parser = methods())]
+    #[arg(long, value_name = "METHOD", value_delimiter = ',',
+        value_parser = one_of(CopyMethod::ALL, CopyMethod::as_str, Some(method_meaning)))]
     pub(crate) method: Vec<CopyMethod>,
 
     /// Cache state of the source; one or both [default: warm, and cold for some]
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = sources())]
+    #[arg(long, value_name = "STATE", value_delimiter = ',',
+        value_parser = one_of(Source::ALL, Source::as_str, Some(source_meaning)))]
     pub(crate) source: Vec<Source>,
 
     /// Buffer sizes of the methods that use one: bytes, 64KiB, or whole for the whole file
@@ -28,7 +29,8 @@ pub(crate) struct CopyOptions {
     pub(crate) buffer: Vec<Buffer>,
 
     /// Destination of the copy [default: fresh]
-    #[arg(long, value_name = "WHAT", value_parser = destinations())]
+    #[arg(long, value_name = "WHAT",
+        value_parser = one_of(Destination::ALL, Destination::as_str, Some(destination_meaning)))]
     pub(crate) target: Option<Destination>,
 
     /// End every copy with a timed fsync [default: for some]
@@ -64,11 +66,7 @@ impl CopyOptions {
     }
 }
 
-fn methods() -> impl TypedValueParser<Value = CopyMethod> {
-    one_of(CopyMethod::ALL, CopyMethod::as_str, Some(meaning))
-}
-
-fn meaning(method: CopyMethod) -> &'static str {
+fn method_meaning(method: CopyMethod) -> &'static str {
     match method {
         CopyMethod::FgetcFputc => "C stdio, one call per byte",
         CopyMethod::GetcUnlocked => "the same without a lock per byte",
@@ -86,26 +84,18 @@ fn meaning(method: CopyMethod) -> &'static str {
     }
 }
 
-fn sources() -> impl TypedValueParser<Value = Source> {
-    one_of(
-        Source::ALL,
-        Source::as_str,
-        Some(|source| match source {
-            Source::Warm => "fully cached",
-            Source::Cold => "evicted, verified",
-        }),
-    )
+fn source_meaning(source: Source) -> &'static str {
+    match source {
+        Source::Warm => "fully cached",
+        Source::Cold => "evicted, verified",
+    }
 }
 
-fn destinations() -> impl TypedValueParser<Value = Destination> {
-    one_of(
-        Destination::ALL,
-        Destination::as_str,
-        Some(|destination| match destination {
-            Destination::Fresh => "a new file",
-            Destination::Existing => "an existing file of the same size with other contents",
-        }),
-    )
+fn destination_meaning(destination: Destination) -> &'static str {
+    match destination {
+        Destination::Fresh => "a new file",
+        Destination::Existing => "an existing file of the same size with other contents",
+    }
 }
 
 fn buffer(text: &str) -> Result<Buffer, SizeError> {

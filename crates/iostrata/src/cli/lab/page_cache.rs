@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::TypedValueParser;
 use iostrata_core::page_cache::{Parse, Reader, State};
 use iostrata_lab::error::LabError;
 use iostrata_lab::page_cache;
@@ -15,15 +14,18 @@ use super::{Lab, names, one_of};
 #[command(next_help_heading = "Options of page-cache")]
 pub(crate) struct PageCacheOptions {
     /// Cache states before reading, separated by commas [default: all]
-    #[arg(long, value_name = "STATE", value_delimiter = ',', value_parser = states())]
+    #[arg(long, value_name = "STATE", value_delimiter = ',',
+        value_parser = one_of(State::ASKED, State::as_str, Some(state_meaning)))]
     pub(crate) state: Vec<State>,
 
     /// Readers, separated by commas [default: all]
-    #[arg(long, value_name = "READER", value_delimiter = ',', value_parser = readers())]
+    #[arg(long, value_name = "READER", value_delimiter = ',',
+        value_parser = one_of(Reader::ALL, Reader::as_str, Some(reader_meaning)))]
     pub(crate) reader: Vec<Reader>,
 
     /// Parsers for the bytes read, separated by commas [default: all on 145 KiB]
-    #[arg(long, value_name = "PARSER", value_delimiter = ',', value_parser = parsers())]
+    #[arg(long, value_name = "PARSER", value_delimiter = ',',
+        value_parser = one_of(Parse::ALL, Parse::as_str, Some(parser_meaning)))]
     pub(crate) parse: Vec<Parse>,
 
     /// Pause between reads, and show each read
@@ -56,46 +58,34 @@ impl PageCacheOptions {
     }
 }
 
-fn states() -> impl TypedValueParser<Value = State> {
-    one_of(
-        State::ASKED,
-        State::as_str,
-        Some(|state| match state {
-            State::Cold => "evicted, verified",
-            State::Warm => "fully cached, verified",
-            State::Direct => "evicted, then read with O_DIRECT",
-            State::Dontcache => "evicted, then read with RWF_DONTCACHE",
-            State::Partial => "as found",
-        }),
-    )
+fn state_meaning(state: State) -> &'static str {
+    match state {
+        State::Cold => "evicted, verified",
+        State::Warm => "fully cached, verified",
+        State::Direct => "evicted, then read with O_DIRECT",
+        State::Dontcache => "evicted, then read with RWF_DONTCACHE",
+        State::Partial => "as found",
+    }
 }
 
-fn readers() -> impl TypedValueParser<Value = Reader> {
-    one_of(
-        Reader::ALL,
-        Reader::as_str,
-        Some(|reader| match reader {
-            Reader::Read => "the whole file, into a new buffer each time",
-            Reader::ReadReused => "the whole file, into a reused buffer",
-            Reader::Mmap => "mapped, every byte summed",
-            Reader::PreadRandom => "4 KiB reads in random order",
-            Reader::IoUring => "the whole file, eight requests in flight",
-        }),
-    )
+fn reader_meaning(reader: Reader) -> &'static str {
+    match reader {
+        Reader::Read => "the whole file, into a new buffer each time",
+        Reader::ReadReused => "the whole file, into a reused buffer",
+        Reader::Mmap => "mapped, every byte summed",
+        Reader::PreadRandom => "4 KiB reads in random order",
+        Reader::IoUring => "the whole file, eight requests in flight",
+    }
 }
 
-fn parsers() -> impl TypedValueParser<Value = Parse> {
-    one_of(
-        Parse::ALL,
-        Parse::as_str,
-        Some(|parse| match parse {
-            Parse::None => "nothing",
-            Parse::Json => "JSON into a tree of values",
-            Parse::JsonTyped => "JSON into typed structures",
-            Parse::Lines => "line count",
-            Parse::Checksum => "sum of 64-bit words",
-        }),
-    )
+fn parser_meaning(parse: Parse) -> &'static str {
+    match parse {
+        Parse::None => "nothing",
+        Parse::Json => "JSON into a tree of values",
+        Parse::JsonTyped => "JSON into typed structures",
+        Parse::Lines => "line count",
+        Parse::Checksum => "sum of 64-bit words",
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, &'static str> {

@@ -1,7 +1,6 @@
 //! Options of `lab sync`.
 
 use clap::Args;
-use clap::builder::TypedValueParser;
 use iostrata_core::sync::{Figures, SyncCall, Write, parse_device};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
@@ -13,11 +12,13 @@ use super::{Lab, names, one_of};
 #[command(next_help_heading = "Options of sync")]
 pub(crate) struct SyncOptions {
     /// Sync calls, separated by commas [default: all; fsync if --write or --writers is given]
-    #[arg(long, value_name = "CALL", value_delimiter = ',', value_parser = calls())]
+    #[arg(long, value_name = "CALL", value_delimiter = ',',
+        value_parser = one_of(SyncCall::ALL, SyncCall::as_str, Some(call_meaning)))]
     pub(crate) call: Vec<SyncCall>,
 
     /// Write pattern [default: each; append if --call or --writers is given]
-    #[arg(long, value_name = "WRITE", value_delimiter = ',', value_parser = writes())]
+    #[arg(long, value_name = "WRITE", value_delimiter = ',',
+        value_parser = one_of(Write::ALL, Write::as_str, Some(write_meaning)))]
     pub(crate) write: Vec<Write>,
 
     /// Concurrent writer threads, each with its own file [default: 1, and 2,4,8 for fsync append]
@@ -58,31 +59,23 @@ impl SyncOptions {
     }
 }
 
-fn calls() -> impl TypedValueParser<Value = SyncCall> {
-    one_of(
-        SyncCall::ALL,
-        SyncCall::as_str,
-        Some(|call| match call {
-            SyncCall::Fsync => "write and fsync each",
-            SyncCall::Fdatasync => "write and fdatasync each",
-            SyncCall::ODsync => "one write each, file opened with O_DSYNC",
-            SyncCall::OSync => "one write each, file opened with O_SYNC",
-            SyncCall::Sync => "write and sync(2) each: all file systems",
-            SyncCall::Syncfs => "write and syncfs each: the whole file system",
-        }),
-    )
+fn call_meaning(call: SyncCall) -> &'static str {
+    match call {
+        SyncCall::Fsync => "write and fsync each",
+        SyncCall::Fdatasync => "write and fdatasync each",
+        SyncCall::ODsync => "one write each, file opened with O_DSYNC",
+        SyncCall::OSync => "one write each, file opened with O_SYNC",
+        SyncCall::Sync => "write and sync(2) each: all file systems",
+        SyncCall::Syncfs => "write and syncfs each: the whole file system",
+    }
 }
 
-fn writes() -> impl TypedValueParser<Value = Write> {
-    one_of(
-        Write::ALL,
-        Write::as_str,
-        Some(|write| match write {
-            Write::Append => "the file grows",
-            Write::Overwrite => "blocks written and synced before",
-            Write::Preallocated => "blocks allocated but never written",
-        }),
-    )
+fn write_meaning(write: Write) -> &'static str {
+    match write {
+        Write::Append => "the file grows",
+        Write::Overwrite => "blocks written and synced before",
+        Write::Preallocated => "blocks allocated but never written",
+    }
 }
 
 /// A number of writers; the experiment checks whether it can be measured.
