@@ -68,203 +68,115 @@ pub(super) struct Event {
     pub(super) ways: &'static [Way],
 }
 
-const fn tracepoint(program: &'static str, on: &'static str) -> Probe {
-    probe(program, Hook::Tracepoint, on)
-}
-
-const fn entry(program: &'static str, on: &'static str) -> Probe {
-    probe(program, Hook::Entry, on)
-}
-
-const fn exit(program: &'static str, on: &'static str) -> Probe {
-    probe(program, Hook::Exit, on)
-}
-
 const fn raw(program: &'static str, on: &'static str) -> Probe {
-    probe(program, Hook::Raw, on)
-}
-
-const fn probe(program: &'static str, hook: Hook, on: &'static str) -> Probe {
+    let hook = Hook::Raw;
     Probe { program, hook, on }
 }
 
-/// Events that have had one tracepoint since before Linux 6.1.
-macro_rules! always {
-    ($stratum:ident, $($program:literal)|+, $tracepoint:literal) => {
-        Event {
+/// Events with their ways: since when, and the programs with their hooks.
+macro_rules! events {
+    ($($stratum:ident {$(
+        $since:literal: $($hook:ident($program:literal, $on:literal)),+;
+    )+})+) => {
+        [$(Event {
             stratum: Stratum::$stratum,
-            ways: &[Way {
-                probes: &[$(tracepoint($program, $tracepoint)),+],
-                since: "6.1 or before",
-            }],
-        }
+            ways: &[$(Way {
+                probes: &[$(Probe { program: $program, hook: Hook::$hook, on: $on }),+],
+                since: $since,
+            }),+],
+        }),+]
     };
 }
 
 /// The list. Programs are attached in this order, and the programs at the entry of calls come last.
-pub(super) const EVENTS: [Event; 24] = [
+pub(super) const EVENTS: [Event; 24] = events! {
     // What is submitted is seen to end.
-    always!(Device, "bio_ended", "block_bio_complete"),
-    always!(Device, "queued", "block_bio_queue"),
-    always!(Device, "issued", "block_rq_issue"),
-    always!(Device, "completed" | "completed_amid", "block_rq_complete"),
+    Device { "6.1 or before": Tracepoint("bio_ended", "block_bio_complete"); }
+    Device { "6.1 or before": Tracepoint("queued", "block_bio_queue"); }
+    Device { "6.1 or before": Tracepoint("issued", "block_rq_issue"); }
+    Device {
+        "6.1 or before":
+            Tracepoint("completed", "block_rq_complete"),
+            Tracepoint("completed_amid", "block_rq_complete");
+    }
     // Pages that a read looks up.
-    Event {
-        stratum: Stratum::PageCache,
-        ways: &[
-            Way {
-                probes: &[tracepoint("looked_up", "mm_filemap_get_pages")],
-                since: "6.12, include/trace/events/filemap.h",
-            },
-            Way {
-                probes: &[exit("looked_up_at_exit", "filemap_get_pages")],
-                since: "6.3, mm/filemap.c: the length is an argument",
-            },
-            Way {
-                probes: &[exit("looked_up_by_iterator", "filemap_get_pages")],
-                since: "5.12, mm/filemap.c: the length is that of the iterator",
-            },
-        ],
-    },
+    PageCache {
+        "6.12, include/trace/events/filemap.h": Tracepoint("looked_up", "mm_filemap_get_pages");
+        "6.3, mm/filemap.c: the length is an argument": Exit("looked_up_at_exit", "filemap_get_pages");
+        "5.12, mm/filemap.c: the length is that of the iterator":
+            Exit("looked_up_by_iterator", "filemap_get_pages");
+    }
     // Pages that a read waits for.
-    Event {
-        stratum: Stratum::PageCache,
-        ways: &[
-            Way {
-                probes: &[tracepoint("missed", "page_cache_sync_ra")],
-                since: "6.18, include/trace/events/readahead.h",
-            },
-            Way {
-                probes: &[entry("missed_at_entry", "page_cache_sync_ra")],
-                since: "5.13, mm/readahead.c: read-ahead's state lies in the control",
-            },
-        ],
-    },
+    PageCache {
+        "6.18, include/trace/events/readahead.h": Tracepoint("missed", "page_cache_sync_ra");
+        "5.13, mm/readahead.c: read-ahead's state lies in the control":
+            Entry("missed_at_entry", "page_cache_sync_ra");
+    }
     // Pages that are read ahead of any wait.
-    Event {
-        stratum: Stratum::PageCache,
-        ways: &[
-            Way {
-                probes: &[tracepoint("fetched_ahead", "page_cache_async_ra")],
-                since: "6.18, include/trace/events/readahead.h",
-            },
-            Way {
-                probes: &[entry("fetched_ahead_at_entry", "page_cache_async_ra")],
-                since: "5.17, mm/readahead.c: the folio is an argument",
-            },
-        ],
-    },
+    PageCache {
+        "6.18, include/trace/events/readahead.h": Tracepoint("fetched_ahead", "page_cache_async_ra");
+        "5.17, mm/readahead.c: the folio is an argument":
+            Entry("fetched_ahead_at_entry", "page_cache_async_ra");
+    }
     // A fault that looks up a page.
-    Event {
-        stratum: Stratum::PageCache,
-        ways: &[
-            Way {
-                probes: &[tracepoint("faulted", "mm_filemap_fault")],
-                since: "6.12, include/trace/events/filemap.h",
-            },
-            Way {
-                probes: &[entry("faulted_at_entry", "filemap_fault")],
-                since: "6.1 or before, mm/filemap.c",
-            },
-        ],
-    },
+    PageCache {
+        "6.12, include/trace/events/filemap.h": Tracepoint("faulted", "mm_filemap_fault");
+        "6.1 or before, mm/filemap.c": Entry("faulted_at_entry", "filemap_fault");
+    }
     // Resident pages mapped around a fault.
-    Event {
-        stratum: Stratum::PageCache,
-        ways: &[
-            Way {
-                probes: &[tracepoint("mapped", "mm_filemap_map_pages")],
-                since: "6.12, include/trace/events/filemap.h",
-            },
-            Way {
-                probes: &[
-                    exit("found_to_map", "next_uptodate_folio"),
-                    exit("mapped_at_exit", "filemap_map_pages"),
-                ],
-                since: "6.6, mm/filemap.c",
-            },
-            Way {
-                probes: &[
-                    exit("found_to_map_before", "next_uptodate_page"),
-                    exit("mapped_at_exit", "filemap_map_pages"),
-                ],
-                since: "6.1 or before, mm/filemap.c",
-            },
-        ],
-    },
-    always!(PageCache, "filled", "mm_filemap_add_to_page_cache"),
-    always!(PageCache, "dirtied", "writeback_dirty_folio"),
-    always!(Blocked, "switched", "sched_switch"),
-    always!(Blocked, "woken", "sched_wakeup"),
+    PageCache {
+        "6.12, include/trace/events/filemap.h": Tracepoint("mapped", "mm_filemap_map_pages");
+        "6.6, mm/filemap.c":
+            Exit("found_to_map", "next_uptodate_folio"), Exit("mapped_at_exit", "filemap_map_pages");
+        "6.1 or before, mm/filemap.c":
+            Exit("found_to_map_before", "next_uptodate_page"), Exit("mapped_at_exit", "filemap_map_pages");
+    }
+    PageCache { "6.1 or before": Tracepoint("filled", "mm_filemap_add_to_page_cache"); }
+    PageCache { "6.1 or before": Tracepoint("dirtied", "writeback_dirty_folio"); }
+    Blocked { "6.1 or before": Tracepoint("switched", "sched_switch"); }
+    Blocked { "6.1 or before": Tracepoint("woken", "sched_wakeup"); }
     // A task marked since its fork is also seen to end.
-    always!(Tasks, "exited", "sched_process_exit"),
+    Tasks { "6.1 or before": Tracepoint("exited", "sched_process_exit"); }
     // Who joins by becoming another program is known before that is named, ...
-    always!(Joins, "became", "sched_process_exec"),
-    always!(Tasks, "executed", "sched_process_exec"),
+    Joins { "6.1 or before": Tracepoint("became", "sched_process_exec"); }
+    Tasks { "6.1 or before": Tracepoint("executed", "sched_process_exec"); }
     // ... and who is of the tree anyway does not join.
-    always!(Tasks, "forked", "sched_process_fork"),
-    always!(Joins, "forked_into", "sched_process_fork"),
-    always!(Joins, "moved_into", "cgroup_attach_task"),
+    Tasks { "6.1 or before": Tracepoint("forked", "sched_process_fork"); }
+    Joins { "6.1 or before": Tracepoint("forked_into", "sched_process_fork"); }
+    Joins { "6.1 or before": Tracepoint("moved_into", "cgroup_attach_task"); }
     // The kernel refuses the first where the event has but three arguments, and would take the
     // second where it has four, to read the wrong one.
-    Event {
-        stratum: Stratum::Ring,
-        ways: &[
-            Way {
-                probes: &[tracepoint("ring_completed_old", "io_uring_complete")],
-                since: "5.19, include/trace/events/io_uring.h; until 6.12",
-            },
-            Way {
-                probes: &[tracepoint("ring_completed", "io_uring_complete")],
-                since: "6.13, include/trace/events/io_uring.h",
-            },
-        ],
-    },
-    Event {
-        stratum: Stratum::Ring,
-        ways: &[
-            Way {
-                probes: &[tracepoint("ring_submitted", "io_uring_submit_req")],
-                since: "6.4, include/trace/events/io_uring.h",
-            },
-            Way {
-                probes: &[tracepoint("ring_submitted", "io_uring_submit_sqe")],
-                since: "6.0, include/trace/events/io_uring.h: its first argument is the request",
-            },
-        ],
-    },
+    Ring {
+        "5.19, include/trace/events/io_uring.h; until 6.12":
+            Tracepoint("ring_completed_old", "io_uring_complete");
+        "6.13, include/trace/events/io_uring.h": Tracepoint("ring_completed", "io_uring_complete");
+    }
+    Ring {
+        "6.4, include/trace/events/io_uring.h": Tracepoint("ring_submitted", "io_uring_submit_req");
+        "6.0, include/trace/events/io_uring.h: its first argument is the request":
+            Tracepoint("ring_submitted", "io_uring_submit_sqe");
+    }
     // Inodes whose change time is set: those whose names change. One program serves three
     // attachment points, since the kernel takes as long to verify it each time.
-    Event {
-        stratum: Stratum::Names,
-        ways: &[
-            Way {
-                probes: &[
-                    raw("touched", "inode_set_ctime_to_ts"),
-                    raw("touched", "ctime_ns_xchg"),
-                    raw("touched", "ctime_xchg_skip"),
-                ],
-                since: "6.13, include/trace/events/timestamp.h",
-            },
-            Way {
-                probes: &[
-                    entry("touched_by_rename", "vfs_rename"),
-                    entry("touched_by_unlink", "vfs_unlink"),
-                    entry("touched_by_rmdir", "vfs_rmdir"),
-                    entry("touched_by_link", "vfs_link"),
-                    exit("touched_by_change", "notify_change"),
-                    exit("touched_by_setxattr", "vfs_setxattr"),
-                    exit("touched_by_removexattr", "vfs_removexattr"),
-                    entry("touched_by_name", "d_instantiate"),
-                    entry("touched_by_new_name", "d_instantiate_new"),
-                ],
-                since: "5.12, fs/namei.c, fs/dcache.c, fs/attr.c, fs/xattr.c",
-            },
-        ],
-    },
-    always!(Syscalls, "call_left", "sys_exit"),
-    always!(Syscalls, "call_entered", "sys_enter"),
-];
+    Names {
+        "6.13, include/trace/events/timestamp.h":
+            Raw("touched", "inode_set_ctime_to_ts"),
+            Raw("touched", "ctime_ns_xchg"),
+            Raw("touched", "ctime_xchg_skip");
+        "5.12, fs/namei.c, fs/dcache.c, fs/attr.c, fs/xattr.c":
+            Entry("touched_by_rename", "vfs_rename"),
+            Entry("touched_by_unlink", "vfs_unlink"),
+            Entry("touched_by_rmdir", "vfs_rmdir"),
+            Entry("touched_by_link", "vfs_link"),
+            Exit("touched_by_change", "notify_change"),
+            Exit("touched_by_setxattr", "vfs_setxattr"),
+            Exit("touched_by_removexattr", "vfs_removexattr"),
+            Entry("touched_by_name", "d_instantiate"),
+            Entry("touched_by_new_name", "d_instantiate_new");
+    }
+    Syscalls { "6.1 or before": Tracepoint("call_left", "sys_exit"); }
+    Syscalls { "6.1 or before": Tracepoint("call_entered", "sys_enter"); }
+};
 
 /// Programs that observe every change and every sync of one type of file system.
 #[derive(Debug, Clone, Copy)]
