@@ -30,7 +30,6 @@ pub struct RequestEvent {
     pub file_offset_bytes: u64,
     /// First 512-byte sector on the disk.
     pub sector: u64,
-    /// Length.
     pub bytes: u64,
     /// Whether the write itself bypasses the device's cache.
     pub forced_unit_access: bool,
@@ -60,7 +59,6 @@ pub struct Observation {
 /// A session is `start`, then the program runs, then `program_ended`, then a wait for write-back,
 /// then `stop`.
 pub trait Observer {
-    /// The kind of observer.
     fn backend(&self) -> Backend;
 
     fn missing(&self) -> Vec<Gap>;

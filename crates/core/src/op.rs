@@ -114,7 +114,6 @@ impl Call {
 /// A write or a sync, with its buffers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Op {
-    /// The call.
     pub call: Call,
     /// `None` when unknown.
     pub file: Option<FileId>,

@@ -4,7 +4,6 @@ fn lines(users: &str) -> impl Iterator<Item = Vec<&str>> {
     users.lines().map(|line| line.split(':').collect())
 }
 
-/// The home directory of a user.
 pub(crate) fn home(users: &str, uid: u32) -> Option<&str> {
     let line = lines(users).find(|fields| fields.get(2) == Some(&uid.to_string().as_str()))?;
     line.get(5).copied().filter(|home| !home.is_empty())

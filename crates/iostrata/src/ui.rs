@@ -66,9 +66,7 @@ pub(crate) fn write_exactly(make: impl FnOnce(&mut dyn Write) -> io::Result<()>)
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Canvas {
-    /// Standard output.
     Output,
-    /// Standard error.
     Error,
 }
 

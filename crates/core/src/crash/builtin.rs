@@ -16,7 +16,6 @@ use crate::record::{Body, Contents, Extent, Tree};
 /// What a file holds, as a hash of its bytes.
 pub type Digest = [u8; 32];
 
-/// One version of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     /// When it was complete, in the order of begins and ends.

@@ -86,7 +86,6 @@ pub struct Explorer<'h> {
     pub(super) history: &'h History,
     model: Model,
     pub(super) graph: Graph,
-    /// Effects that need this one.
     needed_by: Vec<Vec<usize>>,
     /// The tree with all effects before `settled`, which no crash from here on can take away.
     begun: Tree,

@@ -57,12 +57,7 @@ pub enum Attribute {
         group: Option<u32>,
     },
     /// Access and modification time (`utimensat` and related calls).
-    Times {
-        /// Of the last access.
-        accessed: Time,
-        /// Of the last modification.
-        modified: Time,
-    },
+    Times { accessed: Time, modified: Time },
     Extended {
         /// With its namespace: `user.mime_type`.
         name: Vec<u8>,

@@ -25,7 +25,6 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Applies an operation.
     pub fn follow(&mut self, operation: &Operation) {
         if operation.outcome.is_err() {
             return;

@@ -15,7 +15,6 @@ pub struct Begin {
     pub reads: bool,
 }
 
-/// The end of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
     pub operations: u64,

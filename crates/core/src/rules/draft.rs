@@ -136,7 +136,6 @@ pub(super) fn cited(what: String, call: &str, file: &FileRow, count: u64) -> Cit
     }
 }
 
-/// The directory of a file, as bytes.
 fn directory_of(file: &FileRow) -> Vec<u8> {
     let path = file.path_hex.as_deref().and_then(bytes::unhex);
     let mut path = path.unwrap_or_else(|| file.path.clone().into_bytes());

@@ -167,7 +167,6 @@ impl TimedRuns {
     }
 }
 
-/// Indices of the outliers.
 fn outliers(values: &[f64]) -> Vec<usize> {
     let (true, Some(middle)) = (values.len() >= SHOWS_OUTLIERS, stats::median(values)) else {
         return Vec::new();

@@ -102,7 +102,6 @@ fn inconclusive(comparison: &Comparison, fail_on: &FailOn) -> String {
     )
 }
 
-/// The files to compare.
 fn pairs(options: &Compare) -> Result<Vec<Sides<&Path>>, Failure> {
     let first = [&options.base, &options.new];
     let files: Vec<&Path> = first

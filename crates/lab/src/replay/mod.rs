@@ -67,13 +67,11 @@ pub struct Wanted<'a> {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Programs<'a> {
-    /// Does the work.
     pub work: &'a Launcher,
     /// Calls [`crate::scratch::guard_main`], if there is one.
     pub guard: Option<&'a Launcher>,
 }
 
-/// A measured saving.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
     /// Median times, of the whole work.

@@ -26,7 +26,6 @@ pub struct ReplayJob {
     pub deadline_ns: u64,
 }
 
-/// A file to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ReplayFile {
     /// In this directory, without a name from the start: nothing of it remains, whichever process

@@ -62,7 +62,6 @@ pub(crate) enum Block {
     More {
         column: usize,
         text: String,
-        /// Rows that decided it.
         rows: Vec<usize>,
     },
     /// A line for a shell, to be copied: it is never broken. Continues the last entry.
@@ -117,7 +116,6 @@ pub(crate) struct Answered {
     pub(crate) tone: Tone,
     /// 0 if the answer is below the question.
     pub(crate) column: usize,
-    /// Rows that decided it.
     pub(crate) rows: Vec<usize>,
 }
 

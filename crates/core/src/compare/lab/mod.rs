@@ -146,7 +146,6 @@ fn hold(conditions: &mut Conditions, base: &Experiment, new: &Experiment) {
 /// An experiment that is in both results.
 struct Paired<'a> {
     id: &'static str,
-    /// CPUs of the machine.
     cpus: f64,
     rows: Vec<PairedRow<'a>>,
     /// The same for further pairs of runs.

@@ -6,7 +6,6 @@ use crate::record::{Body, Contents, Source, Tree};
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// A directory.
     Directory,
     /// A file: runs of equal bytes, each with its length.
     File(Vec<(u8, u64)>),

@@ -36,7 +36,6 @@ impl Storage {
         disks.into_iter().collect()
     }
 
-    /// File systems on a disk.
     fn file_systems(&self, disk: u32) -> BTreeSet<u32> {
         let all = self.disks.iter().chain(&self.changed);
         let on_it = all.filter(|(_, disks)| disks.contains(&disk));

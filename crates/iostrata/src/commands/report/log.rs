@@ -98,7 +98,6 @@ pub(in crate::commands) fn remedy(error: &ReadError) -> &'static str {
     }
 }
 
-/// A log being read.
 pub(in crate::commands) struct Reading {
     result: u64,
     reader: Reader<BufReader<File>>,

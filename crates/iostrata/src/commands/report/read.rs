@@ -27,20 +27,14 @@ const LARGEST: u64 = 1 << 30;
 /// Bytes read before checking whether the file can be a result at all.
 const BEGINNING: u64 = 4096;
 
-/// A saved result.
 #[derive(Debug)]
 pub(in crate::commands) enum Saved {
-    /// Of `lab`.
     Lab(Box<LabResult>),
-    /// Of `trace`.
     Trace(Box<TraceResult>),
-    /// Of `doctor`.
     Doctor(Box<DoctorResult>),
     /// Of `trace --record`.
     Log(Log),
-    /// Of `cache`.
     Cache(Box<CacheResult>),
-    /// Of `crash`.
     Crash(Box<CrashResult>),
     /// Of `crash --calibrate`.
     Calibrate(Box<CalibrateResult>),

@@ -25,7 +25,6 @@ pub(super) struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stratum {
     pub(super) name: &'static str,
-    /// Its time, in words.
     pub(super) words: Cell,
     /// `None` when it was not seen.
     pub(super) parts: Option<Vec<Part>>,
