@@ -57,6 +57,11 @@ pub use gap::Gap;
 pub use op::{Call, FileId, FileKind, Op};
 pub use timing::Timing;
 
+/// Whether a name is one of these words.
+pub fn is_one_of(words: &str, name: &str) -> bool {
+    words.split_ascii_whitespace().any(|word| word == name)
+}
+
 /// Each value once, where it comes first.
 pub fn distinct<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();

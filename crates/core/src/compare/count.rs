@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Sides;
 use crate::evidence::{Cache, CacheCount, CallCounts, Cause, DeviceCounts, Evidence};
+use crate::is_one_of;
 use crate::trace::{direction, is_open, is_sync};
 
 /// A count that differs.
@@ -163,24 +164,10 @@ impl Counts {
 /// Whether a call waits for an event. The number of repetitions depends on timing: runs of the same
 /// program differ in it.
 fn waits(call: &str) -> bool {
-    matches!(
+    is_one_of(
+        "io_uring_enter io_getevents futex futex_waitv poll ppoll select pselect6 epoll_wait \
+         epoll_pwait epoll_pwait2 wait4 waitid nanosleep clock_nanosleep sched_yield \
+         restart_syscall",
         call,
-        "io_uring_enter"
-            | "io_getevents"
-            | "futex"
-            | "futex_waitv"
-            | "poll"
-            | "ppoll"
-            | "select"
-            | "pselect6"
-            | "epoll_wait"
-            | "epoll_pwait"
-            | "epoll_pwait2"
-            | "wait4"
-            | "waitid"
-            | "nanosleep"
-            | "clock_nanosleep"
-            | "sched_yield"
-            | "restart_syscall"
     )
 }

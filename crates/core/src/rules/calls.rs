@@ -1,5 +1,6 @@
 //! Sums of the calls on one file.
 
+use crate::is_one_of;
 use crate::trace::{FileKind, FileRow, SIZE_BUCKETS, Shape};
 
 /// Calls that read at an offset.
@@ -13,23 +14,8 @@ pub(super) const PAGE_BYTES: u64 = 4096;
 
 /// File systems whose files the kernel generates: properties of stored bytes, such as a second read
 /// returning the same, do not hold for them.
-const OF_THE_KERNEL: &[&str] = &[
-    "bpf",
-    "cgroup",
-    "cgroup2",
-    "configfs",
-    "debugfs",
-    "devpts",
-    "devtmpfs",
-    "efivarfs",
-    "mqueue",
-    "proc",
-    "pstore",
-    "securityfs",
-    "selinuxfs",
-    "sysfs",
-    "tracefs",
-];
+const OF_THE_KERNEL: &str = "bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs mqueue \
+                             proc pstore securityfs selinuxfs sysfs tracefs";
 
 /// File systems on a local disk whose files have their own pages. A file of an overlay has its
 /// pages at another inode, and a network file has no disk here, so no observed pages or requests
@@ -43,7 +29,7 @@ pub(super) fn is_stored(file: &FileRow) -> bool {
     // A file whose name was not seen has no file-system type either.
     file.kind == FileKind::Regular
         && !file.filesystem.is_empty()
-        && !OF_THE_KERNEL.contains(&file.filesystem.as_str())
+        && !is_one_of(OF_THE_KERNEL, &file.filesystem)
 }
 
 /// Whether the page cache and the device were observed for it.

@@ -3,6 +3,7 @@
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
 use crate::bytes::grouped;
+use crate::is_one_of;
 use crate::trace::{CallRow, Cited, NotFound, TraceResult};
 
 pub(super) static RULE: Rule = Rule {
@@ -15,20 +16,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Calls that take a path and may report that it does not exist.
-const LOOKUPS: &[&str] = &[
-    "access",
-    "faccessat",
-    "faccessat2",
-    "lstat",
-    "newfstatat",
-    "open",
-    "openat",
-    "openat2",
-    "readlink",
-    "readlinkat",
-    "stat",
-    "statx",
-];
+const LOOKUPS: &str = "access faccessat faccessat2 lstat newfstatat open openat openat2 readlink \
+                       readlinkat stat statx";
 
 const CITED: usize = 5;
 
@@ -64,7 +53,7 @@ fn look(run: &TraceResult) -> Option<Found> {
 /// Time of one failed lookup, seconds: the smaller of the median and the mean of a call's times,
 /// because failing is faster than finding.
 fn failing_s(run: &TraceResult) -> Option<f64> {
-    let failing = |row: &&CallRow| row.errors > 0 && LOOKUPS.contains(&row.name.as_str());
+    let failing = |row: &&CallRow| row.errors > 0 && is_one_of(LOOKUPS, &row.name);
     let times = run.syscalls.iter().filter(failing).map(|row| {
         let mean_s = row.time_s / row.count.max(1) as f64;
         row.p50_s.map_or(mean_s, |median_s| median_s.min(mean_s))

@@ -9,6 +9,7 @@ use iostrata_core::bytes::{self, grouped};
 use iostrata_core::cache::{Process, named};
 use iostrata_core::copy::{Case, CopyMethod, Destination, Measure, Source};
 use iostrata_core::evidence::{Charge, Evidence, RawEvidence, SyscallRow, assemble};
+use iostrata_core::is_one_of;
 use iostrata_core::lab::Row;
 use iostrata_core::observe::Stream;
 use iostrata_core::timing::Sample;
@@ -25,20 +26,8 @@ use crate::target::Target;
 const OWN_CALL: &str = "getrusage";
 
 /// Calls by which a program is started and waited for. `cp` itself makes none of them.
-const LAUNCHING: [&str; 12] = [
-    "clone",
-    "clone3",
-    "fork",
-    "vfork",
-    "pipe2",
-    "poll",
-    "prctl",
-    "recvfrom",
-    "socketpair",
-    "wait4",
-    "waitid",
-    "waitpid",
-];
+const LAUNCHING: &str =
+    "clone clone3 fork vfork pipe2 poll prctl recvfrom socketpair wait4 waitid waitpid";
 
 #[derive(Clone, Copy)]
 pub(super) struct Item<'a> {
@@ -199,7 +188,7 @@ fn without_launching(raw: &RawEvidence, pipes: &[KernelFile; 2]) -> RawEvidence 
         let device = row.file.map(|file| file.device);
         pipes.iter().any(|pipe| Some(pipe.device) == device)
     };
-    let own = |row: &SyscallRow| !LAUNCHING.contains(&row.name) && !is_pipe(row);
+    let own = |row: &SyscallRow| !is_one_of(LAUNCHING, row.name) && !is_pipe(row);
     let rows = raw.syscalls.as_ref().map(|rows| {
         let own = rows.iter().filter(|row| own(row)).cloned();
         own.map(|row| match row.name {

@@ -3,7 +3,7 @@
 use syscalls::Sysno;
 
 use super::wire::{RING_BASE, SOURCE_BASE, SYSCALLS, TOLD_BASE, call, extra, path, told_by};
-use super::{moments, told, uring};
+use super::{moments, told};
 use crate::record::attributes::is_one;
 
 /// All system calls of this architecture. The library's `Sysno::iter` omits the last.
@@ -16,7 +16,7 @@ pub(crate) fn all() -> impl Iterator<Item = Sysno> {
 pub fn call_names() -> impl Iterator<Item = &'static str> {
     all()
         .map(|call| call.name())
-        .chain(uring::names())
+        .chain(told::ring_names())
         .chain(told::names())
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn name(nr: u32) -> &'static str {
     let nr = nr as usize;
     match nr.checked_sub(SOURCE_BASE).unwrap_or(nr) {
         told @ TOLD_BASE..SOURCE_BASE => told::name(told - TOLD_BASE),
-        ring @ RING_BASE..TOLD_BASE => uring::name(ring - RING_BASE),
+        ring @ RING_BASE..TOLD_BASE => told::ring_name(ring - RING_BASE),
         number => Sysno::new(number).map_or("unknown", |number| number.name()),
     }
 }

@@ -8,7 +8,7 @@ use iostrata_core::trace::calls::{Counted, Effect, Following, GROUPS, Group, gro
 use super::calls::{all, call_names, meaning, name, paths_of, told_by};
 use super::history::{Named, Resolved};
 use super::names::Place;
-use super::uring;
+use super::told;
 use super::wire::{FileKey, StepEvent, call};
 use crate::decode;
 
@@ -169,7 +169,11 @@ fn every_operation_of_this_kernels_io_uring_has_a_name() {
     let mut supported = 0;
     for opcode in (0..=u8::MAX).filter(|opcode| probe.is_supported(*opcode)) {
         supported += 1;
-        assert_ne!(uring::name(opcode.into()), "io_uring.unknown", "{opcode}");
+        assert_ne!(
+            told::ring_name(opcode.into()),
+            "io_uring.unknown",
+            "{opcode}"
+        );
     }
     assert!(supported > 10);
 }

@@ -35,7 +35,6 @@ pub(crate) mod told;
 pub mod top;
 mod touched;
 mod types;
-mod uring;
 mod wanted;
 mod ways;
 pub(crate) mod wire;

@@ -27,7 +27,7 @@ use super::wire::{
     Forbidden, JoinedKey, LOSSES, NUMBERS, Observer, Operation, Submission, SubmissionKey, Totals,
     USES, UseKey, loss, pages, submitted_by, using,
 };
-use super::{adoption, aio, calls, moments, uring, wanted, wire};
+use super::{adoption, aio, calls, moments, told, wanted, wire};
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -139,7 +139,7 @@ fn unended(ebpf: &Ebpf) -> Result<u64, MapError> {
     each(
         map(ebpf, "operations")?,
         |_: &u64, operation: &Operation| {
-            let name = uring::name(operation.opcode as usize);
+            let name = told::ring_name(operation.opcode as usize);
             unended += u64::from(Purpose::of(name).is_some());
         },
     )?;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::budget::Amount;
 use super::purpose::Purpose;
 use super::{
-    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
-    is_operation, is_resize, is_sync,
+    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, answers,
+    direction, is_operation, is_resize, is_sync,
 };
 use crate::cache::is_in_memory;
 use crate::evidence::{Cause, Life, Pages, RawEvidence};
@@ -165,23 +165,6 @@ fn histogram(rows: &[CallRow]) -> Judged {
     )
 }
 
-/// File systems that answer reads instead of storing bytes (`is_answer`, bpf/offsets.h).
-const ANSWERS: [&str; 13] = [
-    "proc",
-    "sysfs",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-    "cgroup",
-    "cgroup2",
-    "configfs",
-    "selinuxfs",
-    "smackfs",
-    "efivarfs",
-    "binfmt_misc",
-    "fusectl",
-];
-
 /// What goes to files that the kernel makes up is not in it.
 fn timeline_calls(result: &TraceResult) -> Option<Judged> {
     let timeline = result.timeline.as_ref()?;
@@ -192,7 +175,7 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
         .filter(|series| kept.contains(&series.group));
     let stored = [FileKind::Regular, FileKind::BlockDevice];
     let calls = result.files.iter().flat_map(|file| {
-        let is_stored = stored.contains(&file.kind) && !ANSWERS.contains(&file.filesystem.as_str());
+        let is_stored = stored.contains(&file.kind) && !answers(&file.filesystem);
         let own = file.calls.iter().filter(|call| !call.is_source);
         own.filter(move |call| match Purpose::of(&call.row.name) {
             Some(Purpose::Write) => is_stored,
