@@ -25,13 +25,14 @@ pub(crate) enum Kind {
 /// Mounted for one thread and its children; unmounted with them.
 #[derive(Debug)]
 pub(crate) struct Ground {
+    /// Ends before its directory is removed.
+    _neighbour: Neighbour,
     /// The directory of a run.
     pub(crate) dir: PathBuf,
     /// Its second directory, on another file system if there is one.
     pub(crate) other: PathBuf,
     /// For files outside the tested file systems.
     pub(crate) scratch: tempfile::TempDir,
-    _neighbour: Neighbour,
     _mounts: PrivateMounts,
 }
 
