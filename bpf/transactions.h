@@ -33,7 +33,7 @@ struct {
 	__type(value, struct transaction_key);
 } committing SEC(".maps");
 
-/* A worker's handle is for whoever has dirtied the pages of a file. */
+/* A worker's handle is for those who have dirtied the pages of a file. */
 struct worker_handle {
 	__u32 party; /* 0: of a file that is not known yet */
 	struct transaction_key of;

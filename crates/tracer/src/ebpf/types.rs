@@ -19,10 +19,11 @@ use crate::kernel::Shown;
 pub(super) const MODULES: [&str; 5] = ["jbd2", "ext4", "xfs", "btrfs", "overlay"];
 
 /// The types that programs read. Other types of a module could have the name of a kernel type.
-const READ: [&str; 15] = [
+const READ: [&str; 16] = [
     "ext4_inode_info",
     "ext4_sb_info",
     "journal_s",
+    "transaction_s",
     "btrfs_inode",
     "btrfs_root",
     "btrfs_fs_info",
