@@ -140,6 +140,11 @@ fn what_has_no_file_counts_as_it_is_claimed() {
             by_tree(request(Cause::Journal, None, 1)),
             request(Cause::Journal, None, 4),
             request(Cause::Flush, None, 3),
+            // The commit of a transaction of others.
+            BlockRow {
+                submitter: Submitter::Others,
+                ..request(Cause::Journal, None, 20)
+            },
             BlockRow {
                 disk: 99,
                 ..by_tree(request(Cause::Flush, None, 9))
