@@ -521,16 +521,6 @@ static long forget(__u32 index, __u64 *next)
 	return 0;
 }
 
-/* Its data is written, and a flush may follow (block/blk-flush.c). Before Linux 6.11 the flag is a macro. */
-static __always_inline bool is_amid_flush(struct request *rq)
-{
-	__u32 flag = 4;
-
-	if (bpf_core_enum_value_exists(enum rqf_flags, __RQF_FLUSH_SEQ))
-		flag = bpf_core_enum_value(enum rqf_flags, __RQF_FLUSH_SEQ);
-	return BPF_CORE_READ(rq, rq_flags) & (1U << flag);
-}
-
 static __always_inline int on_completion(struct request *rq, __u8 error)
 {
 	__u64 key = (__u64)rq;
@@ -538,12 +528,16 @@ static __always_inline int on_completion(struct request *rq, __u8 error)
 	struct config *c = configuration();
 	__u64 now, bio;
 
-	/* A flush is not issued itself: one request serves all that wait (block/blk-flush.c). */
-	if ((!flight || flight->has_own) && !is_amid_flush(rq)) {
+	if (!c)
+		return 0;
+	/* A flush is not issued itself: one request serves all that wait (block/blk-flush.c). What waits for one after its
+	 * data is written ends once more. */
+	if ((!flight || flight->has_own) &&
+	    !ends_in(c, (__u64)BPF_CORE_READ(rq, end_io), END_IO_FLUSHED)) {
 		bio = (__u64)BPF_CORE_READ(rq, bio);
 		bpf_loop(MOST_BIOS, forget, &bio, 0);
 	}
-	if (!flight || !c)
+	if (!flight)
 		return 0;
 	now = bpf_ktime_get_ns();
 #ifdef TOP

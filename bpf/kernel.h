@@ -391,9 +391,6 @@ struct folio {
 	unsigned long _flags_1;
 	unsigned char _folio_order; /* before Linux 6.6 */
 };
-enum rqf_flags {
-	__RQF_FLUSH_SEQ = 1,
-};
 enum pageflags {
 	PG_head = 6,
 	PG_writeback = 1,
@@ -449,7 +446,7 @@ struct request {
 	__u64 __sector;
 	struct bio *bio;
 	struct bio *biotail;
-	__u32 rq_flags;
+	void *end_io;
 	__u64 start_time_ns;
 	struct blk_mq_hw_ctx *mq_hctx;
 	struct list_head queuelist;

@@ -296,6 +296,7 @@ enum end_io {
 	END_IO_XFS_BUFFER,
 	END_IO_BTRFS_SUPER,
 	END_IO_DIRECT,       /* iomap_dio_bio_end_io */
+	END_IO_FLUSHED,      /* mq_flush_data_end_io: of a request that a flush follows */
 	END_IOS,
 };
 

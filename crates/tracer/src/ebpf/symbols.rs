@@ -20,6 +20,7 @@ const WANTED: [&str; END_IOS] = [
     "xfs_buf_bio_end_io",         // fs/xfs/xfs_buf.c
     "btrfs_end_super_write",      // fs/btrfs/disk-io.c
     "iomap_dio_bio_end_io",       // fs/iomap/direct-io.c
+    "mq_flush_data_end_io",       // block/blk-flush.c
 ];
 
 /// Whether any address is known: the kernel hides all or none.
