@@ -83,8 +83,7 @@ pub struct BlockRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Submitter {
-    /// A task of the observed tree, a worker of io_uring for it, or what serves it alone: the commit of a transaction
-    /// of the journal, a flush of the disk.
+    /// A task of the observed tree, a worker of io_uring for it, or a commit or flush that serves it alone.
     Run,
     /// A worker that queued a read or a direct write which a limit of a control group had delayed; for whom is unknown.
     Worker,
