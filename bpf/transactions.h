@@ -62,17 +62,22 @@ static __always_inline void take_part(struct transaction_key *of, __u32 party)
 	}
 	if (!known)
 		lose(LOSS_BLOCK);
-	else if (!(*known & party))
+	else if ((*known & party) != party)
 		__sync_fetch_and_or(known, party);
 }
 
 APART int party_of_file(__u64 inode)
 {
 	struct file_key file = {};
+	struct life *life;
 
-	if (inode)
-		identify((struct inode *)inode, &file);
-	return inode && bpf_map_lookup_elem(&lives, &file) ? PARTY_RUN : PARTY_OTHERS;
+	if (!inode)
+		return PARTY_OTHERS;
+	identify((struct inode *)inode, &file);
+	life = bpf_map_lookup_elem(&lives, &file);
+	if (!life)
+		return PARTY_OTHERS;
+	return life->before_bytes || life->others_bytes ? PARTY_RUN | PARTY_OTHERS : PARTY_RUN;
 }
 
 /* Before a worker's handle, ext4 says of which file it is a change. */
