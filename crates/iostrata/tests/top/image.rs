@@ -1,4 +1,4 @@
-//! An ext4 with a journal, mounted for a test.
+//! An ext4 with a journal, or an xfs, mounted for a test.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,11 @@ pub(crate) struct Image {
 
 impl Image {
     pub(crate) fn new() -> Self {
-        let mut image = Self::unmounted();
+        Self::unmounted().mounted()
+    }
+
+    pub(crate) fn mounted(self) -> Self {
+        let mut image = self;
         done(
             "mount",
             &["-o", "loop", &text(&image.file()), &text(&image.path(""))],
@@ -25,6 +29,11 @@ impl Image {
 
     /// For a mount namespace of its own.
     pub(crate) fn unmounted() -> Self {
+        Self::made(256 << 20, &["mkfs.ext4", "-q", "-F", "-E", NOTHING_LATER])
+    }
+
+    /// By a program that makes a file system in a file of this length.
+    pub(crate) fn made(bytes: u64, make: &[&str]) -> Self {
         let mut root = tempfile::Builder::new();
         let root = root.prefix("iostrata-top-").tempdir_in("/var/tmp").unwrap();
         let image = Self {
@@ -32,12 +41,12 @@ impl Image {
             is_mounted: false,
         };
         let file = std::fs::File::create(image.file()).unwrap();
-        file.set_len(256 << 20).unwrap();
+        file.set_len(bytes).unwrap();
         std::fs::create_dir(image.path("")).unwrap();
-        done(
-            "mkfs.ext4",
-            &["-q", "-F", "-E", NOTHING_LATER, &text(&image.file())],
-        );
+        let [program, options @ ..] = make else {
+            panic!("no program")
+        };
+        done(program, &[options, &[&text(&image.file())]].concat());
         image
     }
 

@@ -311,6 +311,23 @@ fn a_commit_is_of_those_who_took_part_in_its_transaction() {
     assert!(most - least <= 4096, "{least} {most}");
 }
 
+/// The sync of another task sends the log of xfs to the disk by itself, with what the run has changed.
+#[test]
+fn a_log_that_anothers_sync_writes_may_be_of_both() {
+    if !rustix::process::geteuid().is_root() {
+        skip("mounting images needs root");
+        return;
+    }
+    // The smallest that there is (mkfs.xfs(8)).
+    let image = Image::made(300 << 20, &["mkfs.xfs", "-q"]).mounted();
+    done("sync", &["-f", &text(&image.path(""))]);
+    let traced = Traced::start(&image, "for name in a b c d; do : > $name; done; wait");
+    let bytes = written_by_another(&image, &image.path("other"), 1);
+    let device = traced.finish().evidence.device.unwrap();
+    let (least, most) = device.of(|device| device.journal.bytes);
+    assert_eq!((least, most), (0, bytes - MIB as u64));
+}
+
 /// Makes, syncs and removes files in a directory until it is dropped.
 struct Neighbour {
     shell: Child,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use iostrata_core::evidence::{Cause, Phase};
+use iostrata_core::evidence::{Cause, Phase, Submitter};
 use iostrata_core::ledger::is_of_run;
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::op::FileId;
@@ -101,7 +101,8 @@ fn requests_have_their_moments(observation: &Observation) {
     let seen = observation.seen.as_ref().unwrap();
     let mut rows: BTreeMap<Cause, (u64, u64)> = BTreeMap::new();
     for row in observation.raw.block.iter().flatten() {
-        let charged = is_of_run(row) || (row.file.is_none() && row.cause != Cause::Read);
+        let may_be_of_run = row.cause != Cause::Read && row.submitter != Submitter::Others;
+        let charged = is_of_run(row) || (row.file.is_none() && may_be_of_run);
         if charged && row.phase == Phase::Running {
             let sum = rows.entry(row.cause).or_default();
             *sum = (sum.0 + row.count, sum.1 + row.bytes);

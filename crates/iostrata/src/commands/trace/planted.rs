@@ -48,7 +48,7 @@ pub(super) fn plant(
         }
         Some("request") => {
             let mut own = raw.block.iter_mut().flatten();
-            if let Some(row) = own.find(|row| row.submitter == Submitter::Run) {
+            if let Some(row) = own.find(|row| row.submitter == Submitter::Run && row.bytes > 0) {
                 row.count *= 2;
                 row.bytes *= 2;
             }
