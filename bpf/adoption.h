@@ -9,9 +9,6 @@
 #include "permits.h"
 #include "wanted.h"
 
-/* include/linux/sched.h: set before sched_process_exit (do_exit, kernel/exit.c). */
-#define PF_EXITING 0x4
-
 enum { CLAIM_NONE, CLAIM_TAKEN, CLAIM_MARKED, CLAIM_GONE };
 
 /* Not in task storage, which creates no entry while a preempted task is creating one on the same

@@ -217,8 +217,8 @@ static __always_inline __u32 submitting(struct bio *bio)
 	if (is_delayed(bio))
 		return SUBMITTED_BY_WORKER;
 	/* A flush and nothing else: with it, xfs writes what all have changed. */
-	if (HISTORY && !(task->flags & PF_KTHREAD) && (bio->bi_opf & OPF_PREFLUSH) &&
-	    !bio->bi_iter.bi_size)
+	if (HISTORY && !(task->flags & (PF_KTHREAD | PF_EXITING)) &&
+	    (bio->bi_opf & OPF_PREFLUSH) && !bio->bi_iter.bi_size)
 		return SUBMITTED_BY_OTHERS;
 	return commit_of(task);
 }

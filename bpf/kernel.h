@@ -56,6 +56,7 @@ enum {
 #define S_IFBLK 0060000
 
 /* include/linux/sched.h */
+#define PF_EXITING 0x00000004 /* set before sched_process_exit (do_exit, kernel/exit.c) */
 #define PF_IO_WORKER 0x00000010
 #define PF_LOCAL_THROTTLE 0x00100000
 #define PF_WQ_WORKER 0x00000020
@@ -76,6 +77,8 @@ enum {
 
 /* include/linux/fs.h: mounted with `sync`, or chattr +S (IS_SYNC) */
 #define SB_SYNCHRONOUS (1UL << 4)
+/* ... with `lazytime`: access times are written later, by workers */
+#define SB_LAZYTIME (1UL << 25)
 #define S_SYNC 1
 
 /* include/linux/fs.h */

@@ -74,7 +74,7 @@ SEC("raw_tp/ext4_journal_start_sb")
 int BPF_PROG(ext4_changed_whole, struct super_block *sb)
 {
 	if (is_worker(bpf_get_current_task_btf()))
-		next_handle(PARTY_OTHERS);
+		next_handle(PARTY_ANY);
 	note_change(sb);
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #define PARTY_RUN 1
 #define PARTY_OTHERS 2
+#define PARTY_ANY (PARTY_RUN | PARTY_OTHERS) /* not known */
 
 struct transaction_key {
 	__u32 device; /* of the file system */
@@ -66,18 +67,19 @@ static __always_inline void take_part(struct transaction_key *of, __u32 party)
 		__sync_fetch_and_or(known, party);
 }
 
-APART int party_of_file(__u64 inode)
+APART int party_of_file(__u64 address)
 {
+	struct inode *inode = (struct inode *)address;
 	struct file_key file = {};
 	struct life *life;
 
-	if (!inode)
-		return PARTY_OTHERS;
-	identify((struct inode *)inode, &file);
+	if (!inode || (READ(inode, i_sb, s_flags) & SB_LAZYTIME))
+		return PARTY_ANY;
+	identify(inode, &file);
 	life = bpf_map_lookup_elem(&lives, &file);
 	if (!life)
 		return PARTY_OTHERS;
-	return life->before_bytes || life->others_bytes ? PARTY_RUN | PARTY_OTHERS : PARTY_RUN;
+	return life->before_bytes || life->others_bytes ? PARTY_ANY : PARTY_RUN;
 }
 
 /* Before a worker's handle, ext4 says of which file it is a change. */
@@ -86,7 +88,6 @@ static __always_inline void next_handle(__u32 party)
 	struct worker_handle next = { .party = party };
 	__u32 thread = bpf_get_current_task_btf()->pid;
 
-	/* Without it the handle counts as that of others. */
 	bpf_map_update_elem(&worker_handles, &thread, &next, BPF_ANY);
 }
 
@@ -132,9 +133,14 @@ static __always_inline int joins(__u32 device, __u32 transaction, bool is_next)
 		take_part(&of, PARTY_RUN);
 		return 0;
 	}
-	handle = is_worker(task) ? bpf_map_lookup_elem(&worker_handles, &thread) : 0;
+	/* Its files are closed after the event of its end. */
+	if (!is_worker(task)) {
+		take_part(&of, task->flags & PF_EXITING ? PARTY_ANY : PARTY_OTHERS);
+		return 0;
+	}
+	handle = bpf_map_lookup_elem(&worker_handles, &thread);
 	if (!handle || (!is_next && !handle->party)) {
-		take_part(&of, PARTY_OTHERS);
+		take_part(&of, PARTY_ANY);
 		return 0;
 	}
 	handle->of = of;
@@ -208,7 +214,7 @@ static __always_inline __u32 commit_of(struct task_struct *task)
 		return 0;
 	key = *of;
 	party = bpf_map_lookup_elem(&parties, &key);
-	if (!party || *party == (PARTY_RUN | PARTY_OTHERS))
+	if (!party || *party == PARTY_ANY)
 		return 0;
 	return *party == PARTY_RUN ? SUBMITTED_BY_RUN : SUBMITTED_BY_OTHERS;
 }
