@@ -98,11 +98,16 @@ fn assert_sums(result: &TraceResult) {
     assert_eq!(sum, data_bytes(&result.evidence));
 }
 
+/// A figure of the disk, from 0 (Documentation/block/stat.rst).
+fn stat(image: &Image, figure: usize) -> u64 {
+    let stat = fs::read_to_string(format!("/sys/block/{}/stat", image.disk())).unwrap();
+    let word = stat.split_whitespace().nth(figure).unwrap();
+    word.parse().unwrap()
+}
+
 /// Bytes that the disk has counted.
 fn counted(image: &Image) -> u64 {
-    let stat = fs::read_to_string(format!("/sys/block/{}/stat", image.disk())).unwrap();
-    let sectors = stat.split_whitespace().nth(6).unwrap();
-    512 * sectors.parse::<u64>().unwrap()
+    512 * stat(image, 6)
 }
 
 /// Writes and syncs; the bytes are in the sectors that the disk counts, which it returns.
@@ -309,6 +314,24 @@ fn a_commit_is_of_those_who_took_part_in_its_transaction() {
     assert_eq!(most, by_both - by_others);
     // The journal's superblock, before the first commit begins (jbd2_journal_commit_transaction, fs/jbd2/commit.c).
     assert!(most - least <= 4096, "{least} {most}");
+}
+
+/// A task closes its files after the event of its end: what was removed is freed in a transaction then.
+#[test]
+fn a_commit_of_what_a_task_did_as_it_ended_is_not_others() {
+    let Some(image) = image() else { return };
+    done("sync", &["-f", &text(&image.path(""))]);
+    let before = stat(&image, 15);
+    let holds = "exec 3> b; head -c 2000000 /dev/zero >&3; rm b; sync -f .";
+    let mut traced = Traced::start(&image, &format!("wait; sh -c '{holds}'; sync -f .; wait"));
+    traced.goes_on();
+    let flushes = stat(&image, 15) - before;
+    let device = traced.finish().evidence.device.unwrap();
+    let (least, most) = device.of(|device| device.flushes);
+    assert!(
+        least <= flushes && flushes <= most,
+        "{least} {flushes} {most}"
+    );
 }
 
 /// The sync of another task sends the log of xfs to the disk by itself, with what the run has changed.
