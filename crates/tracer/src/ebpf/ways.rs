@@ -68,23 +68,20 @@ pub(super) struct Event {
     pub(super) ways: &'static [Way],
 }
 
-const fn raw(program: &'static str, on: &'static str) -> Probe {
-    let hook = Hook::Raw;
-    Probe { program, hook, on }
+/// Ways: since when, and the programs with their hooks.
+macro_rules! ways {
+    ($($since:literal: $($hook:ident($program:literal, $on:literal)),+;)+) => {
+        &[$(Way {
+            probes: &[$(Probe { program: $program, hook: Hook::$hook, on: $on }),+],
+            since: $since,
+        }),+]
+    };
 }
 
-/// Events with their ways: since when, and the programs with their hooks.
+/// Events with their ways.
 macro_rules! events {
-    ($($stratum:ident {$(
-        $since:literal: $($hook:ident($program:literal, $on:literal)),+;
-    )+})+) => {
-        [$(Event {
-            stratum: Stratum::$stratum,
-            ways: &[$(Way {
-                probes: &[$(Probe { program: $program, hook: Hook::$hook, on: $on }),+],
-                since: $since,
-            }),+],
-        }),+]
+    ($($stratum:ident { $($ways:tt)+ })+) => {
+        [$(Event { stratum: Stratum::$stratum, ways: ways! { $($ways)+ } }),+]
     };
 }
 
@@ -189,91 +186,71 @@ pub(super) struct Changes {
 pub(super) const CHANGES: [Changes; 3] = [
     Changes {
         filesystem: "ext4",
-        ways: &[
-            Way {
-                probes: &[
-                    raw("ext4_changed", "ext4_journal_start_inode"),
-                    raw("ext4_changed_whole", "ext4_journal_start_sb"),
-                    raw("ext4_synced", "ext4_sync_file_enter"),
-                    raw("ext4_synced_whole", "ext4_sync_fs"),
-                    raw("ext4_converts", "ext4_journal_start_reserved"),
-                    raw("ext4_maps", "ext4_ext_map_blocks_enter"),
-                    raw("joined_transaction", "jbd2_handle_start"),
-                    raw("joined_next_transaction", "jbd2_handle_restart"),
-                    raw("commit_started", "jbd2_start_commit"),
-                    raw("commit_ended", "jbd2_end_commit"),
-                ],
-                since: "6.2, include/trace/events/ext4.h",
-            },
-            Way {
-                probes: &[
-                    raw("ext4_changed_whole", "ext4_journal_start"),
-                    raw("ext4_synced", "ext4_sync_file_enter"),
-                    raw("ext4_synced_whole", "ext4_sync_fs"),
-                    raw("ext4_converts", "ext4_journal_start_reserved"),
-                    raw("ext4_maps", "ext4_ext_map_blocks_enter"),
-                    raw("joined_transaction", "jbd2_handle_start"),
-                    raw("joined_next_transaction", "jbd2_handle_restart"),
-                    raw("commit_started", "jbd2_start_commit"),
-                    raw("commit_ended", "jbd2_end_commit"),
-                ],
-                since: "6.1 or before, include/trace/events/ext4.h",
-            },
-        ],
+        ways: ways! {
+            "6.2, include/trace/events/ext4.h":
+                Raw("ext4_changed", "ext4_journal_start_inode"),
+                Raw("ext4_changed_whole", "ext4_journal_start_sb"),
+                Raw("ext4_synced", "ext4_sync_file_enter"),
+                Raw("ext4_synced_whole", "ext4_sync_fs"),
+                Raw("ext4_converts", "ext4_journal_start_reserved"),
+                Raw("ext4_maps", "ext4_ext_map_blocks_enter"),
+                Raw("joined_transaction", "jbd2_handle_start"),
+                Raw("joined_next_transaction", "jbd2_handle_restart"),
+                Raw("commit_started", "jbd2_start_commit"),
+                Raw("commit_ended", "jbd2_end_commit");
+            "6.1 or before, include/trace/events/ext4.h":
+                Raw("ext4_changed_whole", "ext4_journal_start"),
+                Raw("ext4_synced", "ext4_sync_file_enter"),
+                Raw("ext4_synced_whole", "ext4_sync_fs"),
+                Raw("ext4_converts", "ext4_journal_start_reserved"),
+                Raw("ext4_maps", "ext4_ext_map_blocks_enter"),
+                Raw("joined_transaction", "jbd2_handle_start"),
+                Raw("joined_next_transaction", "jbd2_handle_restart"),
+                Raw("commit_started", "jbd2_start_commit"),
+                Raw("commit_ended", "jbd2_end_commit");
+        },
     },
     Changes {
         filesystem: "xfs",
-        ways: &[Way {
-            probes: &[
-                raw("xfs_changed", "xfs_trans_alloc"),
-                raw("xfs_synced", "xfs_file_fsync"),
-                raw("xfs_synced_whole", "xfs_fs_sync_fs"),
-            ],
-            since: "6.1 or before, fs/xfs/xfs_trace.h",
-        }],
+        ways: ways! {
+            "6.1 or before, fs/xfs/xfs_trace.h":
+                Raw("xfs_changed", "xfs_trans_alloc"),
+                Raw("xfs_synced", "xfs_file_fsync"),
+                Raw("xfs_synced_whole", "xfs_fs_sync_fs");
+        },
     },
     Changes {
         filesystem: "btrfs",
-        ways: &[Way {
-            probes: &[
-                raw("btrfs_changed", "btrfs_space_reservation"),
-                raw("btrfs_synced", "btrfs_sync_file"),
-                raw("btrfs_synced_whole", "btrfs_sync_fs"),
-            ],
-            since: "6.1 or before, include/trace/events/btrfs.h",
-        }],
+        ways: ways! {
+            "6.1 or before, include/trace/events/btrfs.h":
+                Raw("btrfs_changed", "btrfs_space_reservation"),
+                Raw("btrfs_synced", "btrfs_sync_file"),
+                Raw("btrfs_synced_whole", "btrfs_sync_fs");
+        },
     },
 ];
 
 /// Who took part in which transaction of a journal, and which sync waited for its commit; for `top`.
 pub(super) const COMMITS: [Changes; 1] = [Changes {
     filesystem: "ext4",
-    ways: &[
-        Way {
-            probes: &[
-                raw("handle_of_inode", "ext4_journal_start_inode"),
-                raw("handle_of_none", "ext4_journal_start_sb"),
-                raw("handle_of_written", "ext4_journal_start_reserved"),
-                raw("handle_started", "jbd2_handle_start"),
-                raw("written_converted", "ext4_ext_map_blocks_enter"),
-                raw("handle_restarted", "jbd2_handle_restart"),
-                raw("sync_entered", "ext4_sync_file_enter"),
-                raw("sync_left", "ext4_sync_file_exit"),
-            ],
-            since: "6.2, include/trace/events/ext4.h",
-        },
-        Way {
-            probes: &[
-                raw("handle_of_none", "ext4_journal_start"),
-                raw("handle_of_none", "ext4_journal_start_reserved"),
-                raw("handle_started", "jbd2_handle_start"),
-                raw("handle_restarted", "jbd2_handle_restart"),
-                raw("sync_entered", "ext4_sync_file_enter"),
-                raw("sync_left", "ext4_sync_file_exit"),
-            ],
-            since: "6.1 or before, include/trace/events/jbd2.h; handles name no file",
-        },
-    ],
+    ways: ways! {
+        "6.2, include/trace/events/ext4.h":
+            Raw("handle_of_inode", "ext4_journal_start_inode"),
+            Raw("handle_of_none", "ext4_journal_start_sb"),
+            Raw("handle_of_written", "ext4_journal_start_reserved"),
+            Raw("handle_started", "jbd2_handle_start"),
+            Raw("written_converted", "ext4_ext_map_blocks_enter"),
+            Raw("handle_restarted", "jbd2_handle_restart"),
+            Raw("sync_entered", "ext4_sync_file_enter"),
+            Raw("sync_left", "ext4_sync_file_exit");
+        "6.1 or before, include/trace/events/jbd2.h; handles name no file":
+            Raw("handle_of_none", "ext4_journal_start"),
+            Raw("handle_of_none", "ext4_journal_start_reserved"),
+            Raw("handle_started", "jbd2_handle_start"),
+            Raw("handle_restarted", "jbd2_handle_restart"),
+            Raw("sync_entered", "ext4_sync_file_enter"),
+            Raw("sync_left", "ext4_sync_file_exit");
+    },
 }];
 
 /// The types of all of these.
