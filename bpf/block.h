@@ -195,11 +195,11 @@ static __always_inline __u8 submitted_by(__u32 process)
 #else
 /* A read or a direct write of a worker: of a control group with a limit, whose bios a worker queues when it is their turn
  * (blk_throtl_dispatch_work_fn, block/blk-throttle.c). Whose it was is not known any more. */
-static __always_inline bool is_delayed(struct bio *bio)
+static __always_inline bool is_delayed(struct task_struct *task, struct bio *bio)
 {
 	struct config *c;
 
-	if (!HISTORY || !is_worker(bpf_get_current_task_btf()))
+	if (!is_worker(task))
 		return 0;
 	if ((bio->bi_opf & REQ_OP_MASK) == REQ_OP_READ)
 		return 1;
@@ -214,11 +214,13 @@ static __always_inline __u32 submitting(struct bio *bio)
 
 	if (is_of_tree(task))
 		return SUBMITTED_BY_RUN;
-	if (is_delayed(bio))
+	if (!HISTORY)
+		return 0;
+	if (is_delayed(task, bio))
 		return SUBMITTED_BY_WORKER;
-	/* A flush and nothing else: with it, xfs writes what all have changed. */
-	if (HISTORY && !(task->flags & (PF_KTHREAD | PF_EXITING)) &&
-	    (bio->bi_opf & OPF_PREFLUSH) && !bio->bi_iter.bi_size)
+	/* A flush and nothing else: with one, xfs sends its log, which has what all have changed. */
+	if (!(task->flags & (PF_KTHREAD | PF_EXITING)) && (bio->bi_opf & OPF_PREFLUSH) &&
+	    !bio->bi_iter.bi_size)
 		return SUBMITTED_BY_OTHERS;
 	return commit_of(task);
 }
@@ -333,7 +335,7 @@ APART int flushed_by(__u64 address)
 		return 0;
 	lists += bpf_core_field_offset(struct blk_flush_queue, flush_queue);
 	for (int i = 0; i < 2; i++) {
-		queue.head = lists + i * 16;
+		queue.head = lists + i * bpf_core_type_size(struct list_head);
 		queue.next = word_at(queue.head);
 		bpf_loop(MOST_FLUSHED, flushed_for, &queue, 0);
 		if (queue.next != queue.head)

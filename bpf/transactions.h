@@ -207,7 +207,7 @@ static __always_inline __u32 commit_of(struct task_struct *task)
 	__u32 thread = task->pid, *party;
 	struct transaction_key *of, key;
 
-	if (!HISTORY || !(task->flags & PF_KTHREAD) || is_worker(task))
+	if (!(task->flags & PF_KTHREAD) || is_worker(task))
 		return 0;
 	of = bpf_map_lookup_elem(&committing, &thread);
 	if (!of)
