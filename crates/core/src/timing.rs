@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::{self, Ends};
 
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
 /// The times of one run of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]

@@ -7,7 +7,7 @@ use iostrata_core::buffering::{
 };
 use iostrata_core::environment::{Backend, Device, Environment, Storage};
 use iostrata_core::evidence::{
-    Cache, CallCount, DeviceCounts, DeviceRange, Evidence, Faults, RequestCount,
+    Cache, CallStats, DeviceCounts, DeviceRange, Evidence, Faults, RequestCount,
 };
 use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
 use iostrata_core::lab::{
@@ -55,7 +55,7 @@ fn evidence() -> Evidence {
         bytes: 40_960_000,
         time_s: 0.1 + 0.7,
     };
-    let fsync = CallCount {
+    let fsync = CallStats {
         count: 10_000,
         errors: 1,
         bytes: 0,

@@ -20,7 +20,7 @@ mod verdict;
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::CallCount;
+use crate::evidence::CallStats;
 use crate::gap::Gap;
 
 pub use changed::{ChangedFile, FileWork};
@@ -223,13 +223,13 @@ pub struct Calls {
     pub name: String,
     /// Calls, errors, bytes and seconds inside.
     #[serde(flatten)]
-    pub sides: Sides<CallCount>,
+    pub sides: Sides<CallStats>,
 }
 
 impl Calls {
     /// Whether calls, errors or bytes differ.
     pub fn differ(&self) -> bool {
-        let counts = |call: CallCount| (call.count, call.errors, call.bytes);
+        let counts = |call: CallStats| (call.count, call.errors, call.bytes);
         counts(self.sides.base) != counts(self.sides.new)
     }
 }

@@ -11,7 +11,7 @@ use super::timed::timed;
 use super::{Calls, Comparison, Files, Judgement, Runs, SCHEMA, Sides, USUAL_LIMIT};
 use crate::bytes;
 use crate::environment::Backend;
-use crate::evidence::{CallCount, CallCounts};
+use crate::evidence::{CallCounts, CallStats};
 use crate::gap::{Gap, Missing, Reason};
 use crate::trace::{Bounds, CallRow, FileKind, FileRow, TraceResult};
 
@@ -181,7 +181,7 @@ fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>
     }
     let later = theirs.into_iter().map(|(name, _)| format!("call {name}"));
     unpaired.new.extend(later);
-    let apart_s = |Sides { base, new }: Sides<CallCount>| (base.time_s - new.time_s).abs();
+    let apart_s = |Sides { base, new }: Sides<CallStats>| (base.time_s - new.time_s).abs();
     calls.sort_by(|a, b| apart_s(b.sides).total_cmp(&apart_s(a.sides)));
     calls
 }
@@ -189,11 +189,7 @@ fn calls(base: &TraceResult, new: &TraceResult, unpaired: &mut Sides<Vec<String>
 fn sums<'a>(rows: impl IntoIterator<Item = &'a CallRow>) -> CallCounts {
     let mut sums = CallCounts::new();
     for row in rows {
-        let sum = sums.entry(row.name.clone()).or_default();
-        sum.count = sum.count.saturating_add(row.count);
-        sum.errors = sum.errors.saturating_add(row.errors);
-        sum.bytes = sum.bytes.saturating_add(row.bytes);
-        sum.time_s += row.time_s;
+        *sums.entry(row.name.clone()).or_default() += row.stats;
     }
     sums
 }
@@ -218,7 +214,7 @@ impl Path<'_> {
             time_s: self.time_s(),
             calls: sum(|row| {
                 let calls = row.calls.iter();
-                calls.fold(0, |sum, call| sum.saturating_add(call.row.count))
+                calls.fold(0, |sum, call| sum.saturating_add(call.row.stats.count))
             }),
             opens: sum(|row| row.opens),
             reads: sum(|row| row.reads.count),

@@ -52,7 +52,7 @@ pub fn figures(row: &Row<Case>, yardsticks: &[Yardstick]) -> Figures {
     let evidence = &row.evidence;
     let median_s = row.timing.as_ref().map(|timing| timing.median_s);
     let calls = evidence.syscalls.as_ref();
-    let sum = |pick: fn(&crate::evidence::CallCount) -> u64| {
+    let sum = |pick: fn(&crate::evidence::CallStats) -> u64| {
         calls.map(|calls| calls.values().map(pick).sum())
     };
     let device = evidence.exact_device();

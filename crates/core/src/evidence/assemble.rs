@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Cache, CallCounts, DeviceCounts, DeviceRange, Evidence, Faults, Phase, RawEvidence};
 use crate::gap::Gap;
 use crate::op::FileId;
-use crate::trace::direction;
+use crate::timing::seconds;
 
 /// The scope of a case.
 #[derive(Debug, Clone, Default)]
@@ -60,13 +60,7 @@ fn summed(raw: &RawEvidence, charge: &Charge) -> u64 {
 fn calls(raw: &RawEvidence, charge: &Charge) -> CallCounts {
     let mut by_name = CallCounts::new();
     for row in charged_calls(raw, charge) {
-        let sum = by_name.entry(row.name.to_owned()).or_default();
-        sum.count = sum.count.saturating_add(row.count);
-        sum.errors = sum.errors.saturating_add(row.errors);
-        sum.time_s += seconds(row.time_ns);
-        if direction(row.name).is_some() {
-            sum.bytes = sum.bytes.saturating_add(row.returned);
-        }
+        *by_name.entry(row.name.to_owned()).or_default() += row.stats();
     }
     by_name
 }
@@ -145,10 +139,6 @@ fn missing(raw: &RawEvidence, charge: &Charge) -> Vec<Gap> {
     let lost = lost.kinds().into_iter();
     let lost = lost.filter_map(|(count, of, why)| Gap::counted(count, of, why));
     raw.missing.iter().cloned().chain(lost).collect()
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 #[cfg(test)]

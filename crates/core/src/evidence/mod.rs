@@ -7,6 +7,9 @@ mod cause;
 mod device;
 mod raw;
 
+use std::iter::Sum;
+use std::ops::AddAssign;
+
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +30,7 @@ pub struct Evidence {
     #[serde(with = "calls")]
     #[cfg_attr(
         test,
-        schemars(with = "Option<std::collections::BTreeMap<String, CallCount>>")
+        schemars(with = "Option<std::collections::BTreeMap<String, CallStats>>")
     )]
     pub syscalls: Option<CallCounts>,
     pub cache: Cache,
@@ -65,7 +68,7 @@ mod calls {
 
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    use super::{CallCount, CallCounts};
+    use super::{CallCounts, CallStats};
 
     #[expect(clippy::ref_option, reason = "serde passes a reference")]
     pub(super) fn serialize<S: Serializer>(
@@ -81,25 +84,43 @@ mod calls {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<CallCounts>, D::Error> {
-        let calls = Option::<BTreeMap<String, CallCount>>::deserialize(from)?;
+        let calls = Option::<BTreeMap<String, CallStats>>::deserialize(from)?;
         Ok(calls.map(|calls| calls.into_iter().collect()))
     }
 }
 
 /// System calls by name. Each file of a trace has its own, most with a few calls, and a node of a
 /// `BTreeMap` has room for eleven.
-pub type CallCounts = LiteMap<String, CallCount>;
+pub type CallCounts = LiteMap<String, CallStats>;
 
-/// One system call, aggregated.
+/// What calls did, summed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
-pub struct CallCount {
+pub struct CallStats {
     pub count: u64,
     pub errors: u64,
-    /// Sum of the returned byte counts; 0 for calls that do not return one.
+    /// Bytes moved; 0 for calls that move none.
     pub bytes: u64,
-    /// Time inside the call under observation, seconds.
+    /// Time inside under observation, over all threads, seconds.
     pub time_s: f64,
+}
+
+impl AddAssign for CallStats {
+    fn add_assign(&mut self, more: Self) {
+        self.count = self.count.saturating_add(more.count);
+        self.errors = self.errors.saturating_add(more.errors);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.time_s += more.time_s;
+    }
+}
+
+impl Sum for CallStats {
+    fn sum<I: Iterator<Item = Self>>(stats: I) -> Self {
+        stats.fold(Self::default(), |mut sum, more| {
+            sum += more;
+            sum
+        })
+    }
 }
 
 /// Page-cache evidence.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::Cause;
+use super::{CallStats, Cause};
 use crate::gap::{Countable, Gap, Reason};
 use crate::op::FileId;
-use crate::trace::Shape;
+use crate::timing::seconds;
+use crate::trace::{Shape, direction};
 
 /// When a request was issued, relative to the observed program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,6 +46,20 @@ pub struct SyscallRow {
     /// Whether the file is the one that the call read from while it is counted at another
     /// row, that of the file it wrote to (`copy_file_range`, `sendfile`, `splice`).
     pub is_source: bool,
+}
+
+impl SyscallRow {
+    pub fn stats(&self) -> CallStats {
+        CallStats {
+            count: self.count,
+            errors: self.errors,
+            bytes: match direction(self.name) {
+                Some(_) => self.returned,
+                None => 0,
+            },
+            time_s: seconds(self.time_ns),
+        }
+    }
 }
 
 /// Page-cache events of one file caused by the tree.

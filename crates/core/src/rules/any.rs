@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::fixture::{file, run};
 use super::{Bound, look, settle};
-use crate::evidence::{Cache, DeviceCounts, RequestCount};
+use crate::evidence::{Cache, CallStats, DeviceCounts, RequestCount};
 use crate::trace::{
-    CallRow, FileCall, FileHistory, FileKind, FileRow, Happened, Moved, NotFound, Remedy, Replayed,
-    Shape, Synced, TaskRow, TraceResult,
+    CallRow, FileCall, FileHistory, FileKind, FileRow, Happened, NotFound, Remedy, Replayed, Shape,
+    TaskRow, TraceResult,
 };
 
 /// More calls than a machine makes in a year, more bytes than a file system holds.
@@ -62,10 +62,12 @@ fn row() -> impl Strategy<Value = CallRow> {
     (names, count(), count(), count(), times).prop_map(
         |(name, count, errors, bytes, (time_s, blocked_s))| CallRow {
             name: name.to_owned(),
-            count,
-            errors,
-            bytes,
-            time_s,
+            stats: CallStats {
+                count,
+                errors,
+                bytes,
+                time_s,
+            },
             blocked_s,
             alone_s: blocked_s,
             p50_s: blocked_s,
@@ -86,11 +88,12 @@ fn call() -> impl Strategy<Value = FileCall> {
     })
 }
 
-fn moved() -> impl Strategy<Value = Moved> {
-    (count(), count(), seconds()).prop_map(|(count, bytes, time_s)| Moved {
+fn moved() -> impl Strategy<Value = CallStats> {
+    (count(), count(), seconds()).prop_map(|(count, bytes, time_s)| CallStats {
         count,
         bytes,
         time_s,
+        ..CallStats::default()
     })
 }
 
@@ -137,9 +140,10 @@ fn any_file() -> impl Strategy<Value = FileRow> {
                 opens,
                 reads,
                 writes,
-                syncs: Synced {
+                syncs: CallStats {
                     count: syncs,
                     time_s: 0.1,
+                    ..CallStats::default()
                 },
                 calls,
                 history: history.map(Box::new),

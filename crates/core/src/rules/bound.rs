@@ -139,7 +139,7 @@ fn alone_s(run: &TraceResult, finding: &Finding) -> Option<f64> {
     let alike: Vec<&CallRow> = alike.collect();
     // The cost may be that of several kinds of calls.
     [alike, rows].into_iter().find_map(|rows| {
-        let time_s: f64 = rows.iter().map(|row| row.time_s).sum();
+        let time_s: f64 = rows.iter().map(|row| row.stats.time_s).sum();
         let alone: Option<f64> = rows.iter().map(|row| row.alone_s).sum();
         alone.filter(|_| Some(time_s) >= finding.cost_s)
     })

@@ -1,5 +1,6 @@
 //! Sums of the calls on one file.
 
+use crate::evidence::CallStats;
 use crate::is_one_of;
 use crate::trace::{FileKind, FileRow, SIZE_BUCKETS, Shape};
 
@@ -40,12 +41,8 @@ pub(super) fn is_on_disk(file: &FileRow) -> bool {
 /// Calls with certain names on one file, summed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sum {
-    pub(super) count: u64,
-    pub(super) errors: u64,
-    pub(super) bytes: u64,
-    /// Time inside, seconds.
-    pub(super) time_s: f64,
-    /// Part of it blocked, seconds; `None` when not observed.
+    pub(super) stats: CallStats,
+    /// Part of their time blocked, seconds; `None` when not observed.
     pub(super) blocked_s: Option<f64>,
     pub(super) shape: Summed,
     /// The name of the calls with the most time.
@@ -64,13 +61,10 @@ impl Sum {
             let Some(name) = named else {
                 continue;
             };
-            if call.row.time_s >= longest_s {
-                (sum.name, longest_s) = (name, call.row.time_s);
+            if call.row.stats.time_s >= longest_s {
+                (sum.name, longest_s) = (name, call.row.stats.time_s);
             }
-            sum.count += call.row.count;
-            sum.errors += call.row.errors;
-            sum.bytes += call.row.bytes;
-            sum.time_s += call.row.time_s;
+            sum.stats += call.row.stats;
             sum.blocked_s = (sum.blocked_s.zip(call.row.blocked_s)).map(|(all, more)| all + more);
             if let Some(shape) = &call.shape {
                 sum.shape.add(shape);
@@ -81,20 +75,21 @@ impl Sum {
 
     /// Time not spent waiting, seconds; all of it if waiting was not observed.
     pub(super) fn on_cpu_s(&self) -> f64 {
-        (self.time_s - self.blocked_s.unwrap_or(0.0)).max(0.0)
+        (self.stats.time_s - self.blocked_s.unwrap_or(0.0)).max(0.0)
     }
 
     /// Calls that moved at least one byte.
     pub(super) fn moves(&self) -> u64 {
-        self.count
-            .saturating_sub(self.errors)
+        self.stats
+            .count
+            .saturating_sub(self.stats.errors)
             .saturating_sub(self.shape.empty)
     }
 
     /// Average bytes of a transfer, rounded; 0 without transfers.
     pub(super) fn piece_bytes(&self) -> u64 {
         let moves = self.moves();
-        let rounded = self.bytes.saturating_add(moves / 2);
+        let rounded = self.stats.bytes.saturating_add(moves / 2);
         rounded.checked_div(moves).unwrap_or(0)
     }
 
@@ -149,7 +144,7 @@ pub(super) fn has(file: &FileRow, name: &str) -> bool {
 }
 
 pub(super) fn all_time_s(file: &FileRow) -> f64 {
-    file.calls.iter().map(|call| call.row.time_s).sum()
+    file.calls.iter().map(|call| call.row.stats.time_s).sum()
 }
 
 /// The last known byte of the file: its length, and the end of any call.
@@ -182,7 +177,10 @@ mod tests {
             ],
         );
         let sum = Sum::of(&file, READS);
-        assert_eq!((sum.count, sum.bytes, sum.piece_bytes()), (15, 1500, 100));
+        assert_eq!(
+            (sum.stats.count, sum.stats.bytes, sum.piece_bytes()),
+            (15, 1500, 100)
+        );
         assert_eq!(sum.name, "pread64", "it took most time");
         assert!((sum.on_cpu_s() - 0.35).abs() < 1e-9);
         assert_eq!(sum.shape.pairs, 13);
@@ -225,8 +223,8 @@ mod tests {
     #[test]
     fn failed_and_empty_calls_move_nothing() {
         let mut reads = in_order("read", 4, 100, 0.1);
-        reads.row.count = 7;
-        reads.row.errors = 1;
+        reads.row.stats.count = 7;
+        reads.row.stats.errors = 1;
         reads.shape.as_mut().unwrap().empty = 2;
         let sum = Sum::of(&with_calls(file("/a"), vec![reads]), READS);
         assert_eq!((sum.moves(), sum.piece_bytes()), (4, 100));

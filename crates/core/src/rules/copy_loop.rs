@@ -55,7 +55,7 @@ fn look(run: &TraceResult) -> Option<Found> {
 }
 
 fn extent(sum: &Sum) -> (u64, u64) {
-    (sum.bytes, sum.moves())
+    (sum.stats.bytes, sum.moves())
 }
 
 /// Files that were read, or written, once from the first byte to the last.
@@ -64,8 +64,8 @@ fn whole<'a>(run: &'a TraceResult, names: &[&'static str]) -> Vec<Passed<'a>> {
     stored
         .map(|file| (file, Sum::of(file, names)))
         .filter(|(_, sum)| {
-            sum.bytes >= LEAST_BYTES
-                && sum.bytes == sum.shape.furthest_bytes
+            sum.stats.bytes >= LEAST_BYTES
+                && sum.stats.bytes == sum.shape.furthest_bytes
                 && (sum.moves() == 1 || sum.is_sequential(NEIGHBOURS))
         })
         .collect()
@@ -75,9 +75,9 @@ fn whole<'a>(run: &'a TraceResult, names: &[&'static str]) -> Vec<Passed<'a>> {
 fn copied(pairs: &[(Passed<'_>, Passed<'_>)]) -> Found {
     let reading_s: f64 = pairs.iter().map(|(source, _)| source.1.on_cpu_s()).sum();
     let writing_s: f64 = pairs.iter().map(|(_, copy)| copy.1.on_cpu_s()).sum();
-    let bytes: u64 = pairs.iter().map(|(source, _)| source.1.bytes).sum();
+    let bytes: u64 = pairs.iter().map(|(source, _)| source.1.stats.bytes).sum();
     let passed = |(file, sum): &Passed<'_>, verb: &str| {
-        let what = format!("{} {verb}, once and in order", short(sum.bytes));
+        let what = format!("{} {verb}, once and in order", short(sum.stats.bytes));
         cited(what, sum.name, file, sum.moves())
     };
     // Three examples show where it is done.

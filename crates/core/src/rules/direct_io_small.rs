@@ -49,7 +49,7 @@ fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
         || sum.moves() < LEAST
         || sum.piece_bytes() >= BELOW_BYTES
         || !sum.is_sequential(NEIGHBOURS)
-        || waited_s < sum.time_s * WAITING
+        || waited_s < sum.stats.time_s * WAITING
     {
         return None;
     }
@@ -58,12 +58,12 @@ fn small(file: &FileRow, sum: &Sum, verb: &str) -> Option<Found> {
          waiting for the device",
         grouped(sum.moves()),
         short(sum.piece_bytes()),
-        100.0 * waited_s / sum.time_s
+        100.0 * waited_s / sum.stats.time_s
     );
     Some(Found {
         title: format!(
             "{} {verb} directly in pieces of {}",
-            short(sum.bytes),
+            short(sum.stats.bytes),
             short(sum.piece_bytes())
         ),
         evidence: vec![cited(what, sum.name, file, sum.moves())],
@@ -83,7 +83,7 @@ fn waited_s(file: &FileRow, sum: &Sum, verb: &str) -> Option<f64> {
             "read" => device.reads.time_s,
             _ => device.data.time_s,
         });
-    Some(sum.blocked_s?.max(requests.min(sum.time_s)))
+    Some(sum.blocked_s?.max(requests.min(sum.stats.time_s)))
 }
 
 #[cfg(test)]

@@ -32,20 +32,20 @@ fn relisted(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let opens = Sum::of(file, OPENS);
     let closes = Sum::of(file, &["close"]);
     // A large directory takes many calls, but only one open.
-    let listings = opens.count.min(lists.count / CALLS_PER_LISTING);
+    let listings = opens.stats.count.min(lists.stats.count / CALLS_PER_LISTING);
     let usual = run.processes.max(1).saturating_mul(PER_PROCESS);
     let extra = listings.checked_sub(usual).filter(|&extra| extra > 0)?;
-    let cost_s = lists.time_s + opens.time_s + closes.time_s;
+    let cost_s = lists.stats.time_s + opens.stats.time_s + closes.stats.time_s;
     let what = format!(
         "listed about {} by {}: {}, {}",
         counted(listings, "time"),
         counted(run.processes, "process"),
-        counted(opens.count, "open"),
-        counted(lists.count, "getdents call")
+        counted(opens.stats.count, "open"),
+        counted(lists.stats.count, "getdents call")
     );
     Some(Found {
         title: format!("directory listed {}", counted(listings, "time")),
-        evidence: vec![cited(what, lists.name, file, lists.count)],
+        evidence: vec![cited(what, lists.name, file, lists.stats.count)],
         cost_s,
         saving_s: Some(cost_s * extra as f64 / listings as f64),
         ..Found::default()

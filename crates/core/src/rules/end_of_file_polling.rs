@@ -24,17 +24,17 @@ fn polling(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let usual = file.opens.max(run.processes).saturating_mul(USUAL_PER_OPEN);
     let extra = reads.shape.empty.saturating_sub(usual);
     // If most reads returned data, the empty ones are not the cost.
-    if extra.saturating_mul(2) < reads.count {
+    if extra.saturating_mul(2) < reads.stats.count {
         return None;
     }
     // An empty read is the fastest, so the median is an upper bound of its time only when most
     // reads are empty, as here.
-    let each_s = quickest_s(file).min(reads.time_s / reads.count.max(1) as f64);
+    let each_s = quickest_s(file).min(reads.stats.time_s / reads.stats.count.max(1) as f64);
     let cost_s = each_s * extra as f64;
     let what = format!(
         "{} of {} reads were at the end of the file and returned 0 bytes; it was opened {}",
         grouped(reads.shape.empty),
-        grouped(reads.count),
+        grouped(reads.stats.count),
         counted(file.opens, "time")
     );
     Some(Found {
@@ -64,8 +64,8 @@ mod tests {
 
     fn followed(reads: u64, empty: u64) -> FileRow {
         let mut calls = in_order("read", reads - empty, 80, 0.0);
-        calls.row.count = reads;
-        calls.row.time_s = reads as f64 * 2e-6;
+        calls.row.stats.count = reads;
+        calls.row.stats.time_s = reads as f64 * 2e-6;
         calls.row.p50_s = Some(1e-6);
         calls.shape.as_mut().unwrap().empty = empty;
         with_calls(file("/data/log"), vec![calls])

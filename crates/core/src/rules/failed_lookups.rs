@@ -53,9 +53,9 @@ fn look(run: &TraceResult) -> Option<Found> {
 /// Time of one failed lookup, seconds: the smaller of the median and the mean of a call's times,
 /// because failing is faster than finding.
 fn failing_s(run: &TraceResult) -> Option<f64> {
-    let failing = |row: &&CallRow| row.errors > 0 && is_one_of(LOOKUPS, &row.name);
+    let failing = |row: &&CallRow| row.stats.errors > 0 && is_one_of(LOOKUPS, &row.name);
     let times = run.syscalls.iter().filter(failing).map(|row| {
-        let mean_s = row.time_s / row.count.max(1) as f64;
+        let mean_s = row.stats.time_s / row.stats.count.max(1) as f64;
         row.p50_s.map_or(mean_s, |median_s| median_s.min(mean_s))
     });
     times.min_by(f64::total_cmp)
@@ -76,6 +76,7 @@ fn asked_for(path: &NotFound) -> Cited {
 mod tests {
     use super::super::fixture::{call, run, the_only};
     use super::*;
+    use crate::evidence::CallStats;
 
     fn searching(paths: &[(&str, u64)]) -> TraceResult {
         let not_found = paths.iter().map(|&(path, count)| NotFound {
@@ -86,12 +87,18 @@ mod tests {
             not_found: not_found.collect(),
             syscalls: vec![
                 CallRow {
-                    errors: 30_000,
+                    stats: CallStats {
+                        errors: 30_000,
+                        ..call("openat", 60_000, 0, 0.12).stats
+                    },
                     p50_s: Some(1e-6),
                     ..call("openat", 60_000, 0, 0.12)
                 },
                 CallRow {
-                    errors: 1,
+                    stats: CallStats {
+                        errors: 1,
+                        ..call("read", 10, 0, 1e-9).stats
+                    },
                     ..call("read", 10, 0, 1e-9)
                 },
             ],

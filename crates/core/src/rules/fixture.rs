@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::calls::{READS, WRITES};
 use super::rule::{Rule, Subject};
 use crate::environment::{Backend, Environment, Storage};
-use crate::evidence::{Evidence, RequestCount};
+use crate::evidence::{CallStats, Evidence, RequestCount};
 use crate::trace::{
-    CallRow, Descent, Draft, FileCall, FileHistory, FileKind, FileRow, Happened, Moved, SCHEMA,
-    Shape, Span, Synced, TraceResult,
+    CallRow, Descent, Draft, FileCall, FileHistory, FileKind, FileRow, Happened, SCHEMA, Shape,
+    Span, TraceResult,
 };
 
 /// A run of one second, observed completely, with these files.
@@ -73,9 +73,9 @@ pub(super) fn file(path: &str) -> FileRow {
         filesystem: "ext4".to_owned(),
         size_before_bytes: 0,
         opens: 1,
-        reads: Moved::default(),
-        writes: Moved::default(),
-        syncs: Synced::default(),
+        reads: CallStats::default(),
+        writes: CallStats::default(),
+        syncs: CallStats::default(),
         calls: Vec::new(),
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,
@@ -96,9 +96,12 @@ pub(super) fn changed(path: &str, history: FileHistory) -> FileRow {
 pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64) -> CallRow {
     CallRow {
         name: name.to_owned(),
-        count,
-        bytes,
-        time_s,
+        stats: CallStats {
+            count,
+            bytes,
+            time_s,
+            ..CallStats::default()
+        },
         ..CallRow::default()
     }
 }
@@ -188,12 +191,12 @@ fn shaped(name: &str, count: u64, bytes: u64, time_s: f64, shape: Shape) -> File
 /// The file with these calls and their sums.
 pub(super) fn with_calls(file: FileRow, calls: Vec<FileCall>) -> FileRow {
     let moved = |names: &[&str]| {
-        let mut sum = Moved::default();
+        let mut sum = CallStats::default();
         for row in calls.iter().map(|call| &call.row) {
             if names.contains(&row.name.as_str()) {
-                sum.count += row.count;
-                sum.bytes += row.bytes;
-                sum.time_s += row.time_s;
+                sum.count += row.stats.count;
+                sum.bytes += row.stats.bytes;
+                sum.time_s += row.stats.time_s;
             }
         }
         sum

@@ -19,7 +19,7 @@ fn look(run: &TraceResult) -> Option<Found> {
     if run.lost_events == 0 {
         return None;
     }
-    let calls: u64 = run.syscalls.iter().map(|row| row.count).sum();
+    let calls: u64 = run.syscalls.iter().map(|row| row.stats.count).sum();
     let mut evidence = vec![said(format!(
         "{} lost, {} counted",
         counted(run.lost_events, "event"),

@@ -41,18 +41,18 @@ fn medium(file: &FileRow, sum: &Sum, write: bool) -> Option<Found> {
     let piece_bytes = sum.piece_bytes();
     let syncs = if write { file.syncs.count } else { 0 };
     if !(PAGE_BYTES..BELOW_BYTES).contains(&piece_bytes)
-        || sum.bytes < LEAST_BYTES
+        || sum.stats.bytes < LEAST_BYTES
         || !sum.is_sequential(NEIGHBOURS)
         || file.history.as_deref().is_some_and(|it| write && it.synchronous)
         // A sync for every few pieces shows that the pieces are records.
-        || syncs.saturating_mul(BETTER_BYTES / PAGE_BYTES) > sum.count
+        || syncs.saturating_mul(BETTER_BYTES / PAGE_BYTES) > sum.stats.count
     {
         return None;
     }
     let verb = if write { "written" } else { "read" };
     let title = format!(
         "{} {verb} in pieces of {}",
-        short(sum.bytes),
+        short(sum.stats.bytes),
         short(piece_bytes)
     );
     let what = format!(

@@ -24,21 +24,25 @@ fn churned(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let usual = run.processes.max(1).saturating_mul(PER_PROCESS);
     let opens = Sum::of(file, OPENS);
     let closes = Sum::of(file, &["close"]);
-    let extra = opens.count.checked_sub(usual).filter(|&extra| extra > 0)?;
-    let cost_s = opens.time_s + closes.time_s;
+    let extra = opens
+        .stats
+        .count
+        .checked_sub(usual)
+        .filter(|&extra| extra > 0)?;
+    let cost_s = opens.stats.time_s + closes.stats.time_s;
     let what = format!(
         "opened {} and closed {} by {}, for {} and {}",
-        counted(opens.count, "time"),
-        counted(closes.count, "time"),
+        counted(opens.stats.count, "time"),
+        counted(closes.stats.count, "time"),
         counted(run.processes, "process"),
         counted(file.reads.count, "read"),
         counted(file.writes.count, "write")
     );
     Some(Found {
-        title: format!("opened and closed {}", counted(opens.count, "time")),
-        evidence: vec![cited(what, opens.name, file, opens.count)],
+        title: format!("opened and closed {}", counted(opens.stats.count, "time")),
+        evidence: vec![cited(what, opens.name, file, opens.stats.count)],
         cost_s,
-        saving_s: Some(cost_s * extra as f64 / opens.count as f64),
+        saving_s: Some(cost_s * extra as f64 / opens.stats.count as f64),
         ..Found::default()
     })
 }

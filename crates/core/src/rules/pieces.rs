@@ -30,7 +30,7 @@ pub(super) fn small_pieces(file: &FileRow, sum: &Sum, write: bool, better_bytes:
     );
     let what = format!(
         "{title}, {} in all; {} of them sequential",
-        short(sum.bytes),
+        short(sum.stats.bytes),
         grouped(sum.shape.sequential)
     );
     in_larger_pieces(file, sum, (title, what), write, better_bytes)

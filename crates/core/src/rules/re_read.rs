@@ -27,14 +27,14 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     if furthest == 0 || is_rewritten(file) {
         return None;
     }
-    let times = reads.bytes as f64 / furthest as f64;
+    let times = reads.stats.bytes as f64 / furthest as f64;
     if times < LEAST_TIMES {
         return None;
     }
     let mut evidence = vec![cited(
         format!(
             "{} read, of at most {} distinct bytes: {times:.1}x, with {}",
-            short(reads.bytes),
+            short(reads.stats.bytes),
             short(furthest),
             counted(file.opens, "open")
         ),
@@ -46,7 +46,7 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     Some(Found {
         title: format!("read {times:.1}x its size"),
         evidence,
-        cost_s: reads.time_s,
+        cost_s: reads.stats.time_s,
         // The first read is necessary, even if it was the most expensive: waiting for the device
         // happened then, unless the cache lost the pages.
         saving_s: Some(reads.on_cpu_s() * (1.0 - 1.0 / times)),
@@ -65,7 +65,7 @@ fn from_device(file: &FileRow, reads: &Sum) -> Option<Cited> {
     let filled_bytes = filled_pages(file)? * PAGE_BYTES;
     let what = format!(
         "{} of it came from the device, the rest from the page cache",
-        short(filled_bytes.min(reads.bytes))
+        short(filled_bytes.min(reads.stats.bytes))
     );
     Some(said(what))
 }

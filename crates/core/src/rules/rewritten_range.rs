@@ -25,18 +25,18 @@ fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
     if !is_stored(file) || furthest == 0 {
         return None;
     }
-    let times = writes.bytes as f64 / furthest as f64;
+    let times = writes.stats.bytes as f64 / furthest as f64;
     if times < LEAST_TIMES
         // Each sync needs the bytes of that moment, and so does each reader.
         || file.syncs.count as f64 * 2.0 > times
-        || file.reads.bytes as f64 * 2.0 > writes.bytes as f64
+        || file.reads.bytes as f64 * 2.0 > writes.stats.bytes as f64
         || file.history.as_deref().is_some_and(|it| it.synchronous)
     {
         return None;
     }
     let what = format!(
         "{} written in {} to a file of {}, {} and {} in between",
-        short(writes.bytes),
+        short(writes.stats.bytes),
         counted(writes.moves(), "call"),
         short(furthest),
         counted(file.syncs.count, "sync"),
@@ -45,8 +45,8 @@ fn rewritten(_: &TraceResult, file: &FileRow) -> Option<Found> {
     Some(Found {
         title: format!("the same {} written {times:.0} times", short(furthest)),
         evidence: vec![cited(what, writes.name, file, writes.moves())],
-        cost_s: writes.time_s,
-        saving_s: Some(writes.time_s * (1.0 - 1.0 / times)),
+        cost_s: writes.stats.time_s,
+        saving_s: Some(writes.stats.time_s * (1.0 - 1.0 / times)),
         // A process outside the tree may have read it in between.
         is_unproven: true,
         ..Found::default()

@@ -22,21 +22,21 @@ fn seeks(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let seeks = Sum::of(file, &["lseek"]);
     let transfers = Sum::of(file, AT_POSITION);
     // Fewer than one per two transfers is how files are opened and measured, not a pattern.
-    if seeks.count.saturating_mul(2) < transfers.count || transfers.count == 0 {
+    if seeks.stats.count.saturating_mul(2) < transfers.stats.count || transfers.stats.count == 0 {
         return None;
     }
     // A seek without a following transfer queries a length or a hole; pread does not save it.
-    let saved = seeks.count.min(transfers.count);
-    let saving_s = seeks.time_s * saved as f64 / seeks.count as f64;
+    let saved = seeks.stats.count.min(transfers.stats.count);
+    let saving_s = seeks.stats.time_s * saved as f64 / seeks.stats.count as f64;
     let what = format!(
         "{} lseek for {} reads and writes at the position",
-        grouped(seeks.count),
-        grouped(transfers.count)
+        grouped(seeks.stats.count),
+        grouped(transfers.stats.count)
     );
     Some(Found {
         title: format!("{} seeks unnecessary with pread or pwrite", grouped(saved)),
-        evidence: vec![cited(what, "lseek", file, seeks.count)],
-        cost_s: seeks.time_s,
+        evidence: vec![cited(what, "lseek", file, seeks.stats.count)],
+        cost_s: seeks.stats.time_s,
         saving_s: Some(saving_s),
         ..Found::default()
     })

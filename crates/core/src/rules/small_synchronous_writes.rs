@@ -40,7 +40,7 @@ fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Fou
         "{} writes of {} on average, each of which waits for the disk, took {}",
         grouped(history.writes),
         short(mean_bytes),
-        duration(writes.time_s)
+        duration(writes.stats.time_s)
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: mean_bytes.max(1),
@@ -60,7 +60,7 @@ fn small(run: &TraceResult, file: &FileRow, history: &FileHistory) -> Option<Fou
             short(mean_bytes)
         ),
         evidence: vec![cited(what, writes.name, file, history.writes)],
-        cost_s: writes.time_s.min(run.wall_s),
+        cost_s: writes.stats.time_s.min(run.wall_s),
         remedy: Some(remedy),
         ..Found::default()
     })

@@ -28,7 +28,7 @@ fn small(_: &TraceResult, file: &FileRow) -> Option<Found> {
     let is_synchronous = file.history.as_deref().is_some_and(|it| it.synchronous);
     if !is_gatherable(&writes, PAGE_BYTES)
         || is_synchronous
-        || file.syncs.count.saturating_mul(WRITES_PER_SYNC) > writes.count
+        || file.syncs.count.saturating_mul(WRITES_PER_SYNC) > writes.stats.count
     {
         return None;
     }

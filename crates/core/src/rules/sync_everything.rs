@@ -19,10 +19,10 @@ pub(super) static RULE: Rule = Rule {
 fn look(run: &TraceResult) -> Option<Found> {
     let is_whole = |row: &&CallRow| ["sync", "syncfs"].contains(&row.name.as_str());
     let rows: Vec<&CallRow> = run.syscalls.iter().filter(is_whole).collect();
-    let count: u64 = rows.iter().map(|row| row.count).sum();
+    let count: u64 = rows.iter().map(|row| row.stats.count).sum();
     let cost_s = rows
         .iter()
-        .map(|row| row.time_s)
+        .map(|row| row.stats.time_s)
         .sum::<f64>()
         .min(run.wall_s);
     let own_s = own_s(run).filter(|_| count > 0)?;
@@ -57,12 +57,12 @@ fn own_s(run: &TraceResult) -> Option<f64> {
 fn cited(row: &CallRow) -> Cited {
     Cited {
         call: Some(row.name.clone()),
-        count: Some(row.count),
+        count: Some(row.stats.count),
         ..said(format!(
             "{} took {}, called {}",
             row.name,
-            duration(row.time_s),
-            counted(row.count, "time")
+            duration(row.stats.time_s),
+            counted(row.stats.count, "time")
         ))
     }
 }

@@ -28,7 +28,7 @@ fn single(run: &TraceResult) -> Option<Found> {
         .find(|row| row.name == "io_uring_enter")?;
     let operations = Operations::of(run);
     let count = operations.count;
-    if count == 0 || count as f64 > enter.count as f64 * OPERATIONS_PER_ENTER {
+    if count == 0 || count as f64 > enter.stats.count as f64 * OPERATIONS_PER_ENTER {
         return None;
     }
     // Work that operations do inside the call is their own, and necessary. Waiting is not: other
@@ -36,22 +36,22 @@ fn single(run: &TraceResult) -> Option<Found> {
     // while there is nothing to complete, which costs nothing.
     let waiting_s = enter.blocked_s?;
     let awaited_s = waiting_s.min(operations.time_s);
-    let calling_s = (enter.time_s - waiting_s - operations.time_s).max(0.0);
+    let calling_s = (enter.stats.time_s - waiting_s - operations.time_s).max(0.0);
     let cost_s = calling_s + awaited_s;
     Some(Found {
         title: format!(
             "{} operations in {} calls of io_uring_enter",
             grouped(count),
-            grouped(enter.count)
+            grouped(enter.stats.count)
         ),
         evidence: vec![Cited {
             call: Some(enter.name.clone()),
-            count: Some(enter.count),
+            count: Some(enter.stats.count),
             ..said(format!(
                 "{:.3} s in it, {awaited_s:.3} s of that waiting for operations, {:.1} operations \
                  per call",
-                enter.time_s,
-                count as f64 / enter.count as f64
+                enter.stats.time_s,
+                count as f64 / enter.stats.count as f64
             ))
         }],
         cost_s,
@@ -79,15 +79,15 @@ impl Operations {
             time_s: 0.0,
         };
         for row in run.syscalls.iter().filter(|row| is_operation(row)) {
-            sum.count = sum.count.saturating_add(row.count);
-            sum.time_s += row.time_s;
+            sum.count = sum.count.saturating_add(row.stats.count);
+            sum.time_s += row.stats.time_s;
         }
         for row in elsewhere
             .map(|call| &call.row)
             .filter(|row| is_operation(row))
         {
-            sum.count = sum.count.saturating_sub(row.count);
-            sum.time_s = (sum.time_s - row.time_s).max(0.0);
+            sum.count = sum.count.saturating_sub(row.stats.count);
+            sum.time_s = (sum.time_s - row.stats.time_s).max(0.0);
         }
         sum
     }
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn an_idle_completion_thread_costs_nothing() {
         let mut idle = ring(10_000, 0.0004);
-        idle.syscalls[0].time_s = 4.76;
+        idle.syscalls[0].stats.time_s = 4.76;
         idle.syscalls[0].blocked_s = Some(4.759);
         assert_eq!(RULE.look(&idle), vec![]);
         let mut waiting_for_others = ring(10_000, 0.0004);
-        waiting_for_others.syscalls[0].time_s = 4.76;
+        waiting_for_others.syscalls[0].stats.time_s = 4.76;
         waiting_for_others.syscalls[0].blocked_s = Some(4.76);
         let mut socket = file("socket:[7]");
         socket.kind = FileKind::Socket;

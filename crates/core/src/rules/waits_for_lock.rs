@@ -27,12 +27,12 @@ fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
         evidence: vec![cited(
             format!(
                 "{}, {waited_s:.3} of {:.3} s spent waiting",
-                counted(locks.count, "call"),
-                locks.time_s
+                counted(locks.stats.count, "call"),
+                locks.stats.time_s
             ),
             locks.name,
             file,
-            locks.count,
+            locks.stats.count,
         )],
         cost_s: waited_s,
         // Several threads may wait at the same time.

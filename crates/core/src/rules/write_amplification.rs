@@ -35,7 +35,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
     }
     let writes = Sum::of(file, WRITES);
     // A page that is synced after each record is dirtied again each time.
-    if file.syncs.count.saturating_mul(8) > writes.count {
+    if file.syncs.count.saturating_mul(8) > writes.stats.count {
         return None;
     }
     let times = dirtied as f64 / written as f64;
@@ -51,7 +51,7 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
         writes.moves(),
     )];
     evidence.extend(on_device(file));
-    let cost_s = writes.time_s + file.syncs.time_s;
+    let cost_s = writes.stats.time_s + file.syncs.time_s;
     Some(Found {
         title: format!(
             "{} dirtied {} in the page cache",

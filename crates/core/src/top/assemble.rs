@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::disks::{devices, disk_name, number, syncs};
-use super::figures::seconds;
 use super::{
     Actor, Causes, Cgroup, Container, Counted, Directory, File, Interval, Named, OwnCost, Process,
     SCHEMA, Totals, Work, container_of,
@@ -12,6 +11,7 @@ use crate::bytes;
 use crate::environment::Backend;
 use crate::gap::{Countable, Gap, Reason};
 use crate::op::FileId;
+use crate::timing::seconds;
 
 pub fn assemble(counted: &Counted) -> Interval {
     let pairs = Pairs::of(counted);

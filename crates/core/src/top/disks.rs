@@ -54,7 +54,9 @@ pub(super) fn syncs(
     let changing = changing(counted);
     let mut by: BTreeMap<(u32, Option<FileId>), [CallFigures; 2]> = BTreeMap::new();
     let shares = counted.shares.iter();
-    for share in shares.filter(|share| share.calls.syncs.count + share.synchronous.count > 0) {
+    for share in
+        shares.filter(|share| share.calls.syncs.stats.count + share.synchronous.stats.count > 0)
+    {
         let [syncs, writes] = by.entry((share.process, share.file)).or_default();
         *syncs += share.calls.syncs;
         *writes += share.synchronous;
@@ -100,8 +102,8 @@ pub(super) fn syncs(
 fn changing(counted: &Counted) -> HashMap<u32, BTreeSet<u32>> {
     let mut by: HashMap<u32, BTreeSet<u32>> = HashMap::new();
     for share in &counted.shares {
-        let changes =
-            share.calls.writes.count + share.calls.syncs.count > 0 || share.pages.dirtied_bytes > 0;
+        let changes = share.calls.writes.stats.count + share.calls.syncs.stats.count > 0
+            || share.pages.dirtied_bytes > 0;
         if let Some(file) = share.file.filter(|_| changes) {
             by.entry(file.device).or_default().insert(share.process);
         }

@@ -5,17 +5,14 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::counted::Share;
-use crate::evidence::Cause;
+use crate::evidence::{CallStats, Cause};
 
 /// Calls of one purpose that ended in the interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct CallFigures {
-    pub count: u64,
-    pub errors: u64,
-    pub bytes: u64,
-    /// Time inside, over all threads, seconds.
-    pub time_s: f64,
+    #[serde(flatten)]
+    pub stats: CallStats,
     pub longest_s: f64,
 }
 
@@ -32,11 +29,11 @@ pub struct Calls {
 
 impl Calls {
     pub fn count(&self) -> u64 {
-        self.each().iter().map(|of| of.count).sum()
+        self.each().iter().map(|of| of.stats.count).sum()
     }
 
     pub fn time_s(&self) -> f64 {
-        self.each().iter().map(|of| of.time_s).sum()
+        self.each().iter().map(|of| of.stats.time_s).sum()
     }
 
     fn each(&self) -> [&CallFigures; 4] {
@@ -168,10 +165,7 @@ impl AddAssign for FileRequests {
 
 impl AddAssign for CallFigures {
     fn add_assign(&mut self, more: Self) {
-        self.count = self.count.saturating_add(more.count);
-        self.errors = self.errors.saturating_add(more.errors);
-        self.bytes = self.bytes.saturating_add(more.bytes);
-        self.time_s += more.time_s;
+        self.stats += more.stats;
         self.longest_s = self.longest_s.max(more.longest_s);
     }
 }
@@ -193,8 +187,4 @@ impl AddAssign for Pages {
         self.prefetched_pages = self.prefetched_pages.saturating_add(more.prefetched_pages);
         self.dirtied_bytes = self.dirtied_bytes.saturating_add(more.dirtied_bytes);
     }
-}
-
-pub fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }

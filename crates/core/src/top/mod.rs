@@ -26,7 +26,7 @@ pub use causes::{Causes, Latencies, Latency, Requests};
 pub use commits::{Awaited, CommitPart, CommitWait, Commits, Part, Transaction};
 pub use container::{container_id, container_of};
 pub use counted::{Actor, Counted, Disk, Named, Own, RequestRow, Share, Strata};
-pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work, seconds};
+pub use figures::{CallFigures, Calls, FileRequests, Pages, RequestFigures, Work};
 pub use process_io::{ProcessIo, Sample, Samples, of_samples};
 pub use scope::Scope;
 pub use select::{By, Selection, Sort};
@@ -73,13 +73,18 @@ pub struct Interval {
 impl SyncWait {
     /// Time in syncs and in synchronous writes, seconds.
     pub fn time_s(&self) -> f64 {
-        self.syncs.time_s + self.synchronous_writes.map_or(0.0, |writes| writes.time_s)
+        self.syncs.stats.time_s
+            + self
+                .synchronous_writes
+                .map_or(0.0, |writes| writes.stats.time_s)
     }
 
     /// Syncs and synchronous writes.
     pub fn count(&self) -> u64 {
-        let writes = self.synchronous_writes.map_or(0, |writes| writes.count);
-        self.syncs.count.saturating_add(writes)
+        let writes = self
+            .synchronous_writes
+            .map_or(0, |writes| writes.stats.count);
+        self.syncs.stats.count.saturating_add(writes)
     }
 }
 

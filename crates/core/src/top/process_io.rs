@@ -5,10 +5,10 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::seconds;
 use super::{Dirty, Interval, Own, OwnCost, Process, SCHEMA, Sort, Totals, Work};
 use crate::environment::Backend;
 use crate::gap::{Countable, Gap, Missing, Reason};
+use crate::timing::seconds;
 
 /// What a process did in an interval, as `/proc/PID/io` counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

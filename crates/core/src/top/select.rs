@@ -117,9 +117,9 @@ impl Work {
             Sort::Time => return calls.time_s(),
             Sort::Device => self.device_bytes(),
             Sort::Calls => calls.count(),
-            Sort::Read => calls.reads.bytes,
-            Sort::Written => calls.writes.bytes,
-            Sort::Syncs => calls.syncs.count,
+            Sort::Read => calls.reads.stats.bytes,
+            Sort::Written => calls.writes.stats.bytes,
+            Sort::Syncs => calls.syncs.stats.count,
             Sort::Missed => cache.missed_pages,
             Sort::Dirtied => cache.dirtied_bytes,
         };

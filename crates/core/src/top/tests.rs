@@ -1,6 +1,6 @@
 use super::*;
 use crate::environment::TRACEPOINTS;
-use crate::evidence::Cause;
+use crate::evidence::{CallStats, Cause};
 use crate::gap::{Countable, Missing};
 use crate::op::FileId;
 
@@ -29,10 +29,12 @@ fn file(inode: u64) -> FileId {
 
 fn calls(count: u64, bytes: u64, time_ns: u64) -> CallFigures {
     CallFigures {
-        count,
-        errors: 0,
-        bytes,
-        time_s: time_ns as f64 / 1e9,
+        stats: CallStats {
+            count,
+            errors: 0,
+            bytes,
+            time_s: time_ns as f64 / 1e9,
+        },
         longest_s: (time_ns / count.max(1)) as f64 / 1e9,
     }
 }
@@ -224,10 +226,14 @@ fn rows_are_sums_of_what_processes_did_with_files() {
     let appender = &interval.processes[0];
     let work = appender.work.calls.unwrap();
     assert_eq!(
-        (work.writes.count, work.writes.bytes, work.syncs.count),
+        (
+            work.writes.stats.count,
+            work.writes.stats.bytes,
+            work.syncs.stats.count
+        ),
         (10, 1000, 10)
     );
-    assert!((work.syncs.time_s - 0.03).abs() < 1e-12);
+    assert!((work.syncs.stats.time_s - 0.03).abs() < 1e-12);
     assert_eq!(appender.busiest_file.as_deref(), Some("/mnt/a.log"));
     let paths: Vec<_> = interval
         .files
@@ -254,7 +260,7 @@ fn rows_are_sums_of_what_processes_did_with_files() {
     assert_eq!(container.work, interval.cgroups[1].work);
     assert_eq!(interval.totals.dirty.unwrap().waiting_bytes, 45_056);
     let all = interval.totals.calls.unwrap();
-    assert_eq!((all.count(), all.metadata.count), (29, 3));
+    assert_eq!((all.count(), all.metadata.stats.count), (29, 3));
     assert_eq!(interval.totals.cache.unwrap().dirtied_bytes, 45_056);
     assert!((interval.per_second(10) - 5.0).abs() < 1e-12);
     assert_eq!(interval.bytes_per_second(1000), 500);
@@ -303,13 +309,20 @@ fn a_synchronous_write_waits_as_a_sync_does() {
     assert_eq!(pids, [42, 41], "most time first");
     let wait = &interval.syncs[1];
     assert_eq!(
-        (wait.syncs.count, wait.synchronous_writes.unwrap().count),
+        (
+            wait.syncs.stats.count,
+            wait.synchronous_writes.unwrap().stats.count
+        ),
         (0, 9)
     );
     assert_eq!(wait.count(), 9);
     assert!((wait.time_s() - 0.036).abs() < 1e-12);
     assert_eq!(wait.commit.as_ref().unwrap().syncs, 9);
-    assert_eq!(interval.totals.calls.unwrap().writes.count, 14, "once");
+    assert_eq!(
+        interval.totals.calls.unwrap().writes.stats.count,
+        14,
+        "once"
+    );
 }
 
 #[test]

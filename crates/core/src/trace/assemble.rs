@@ -16,13 +16,14 @@ use super::{
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{
-    Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Summed, SyscallRow,
+    CallStats, Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Summed, SyscallRow,
     assemble as charge,
 };
 use crate::gap::{Countable, Gap, Missing, Reason};
 use crate::halves::at_once;
 use crate::ledger::{Ledger, Owner, owner};
 use crate::op::FileId;
+use crate::timing::seconds;
 
 /// Facts about a run besides the observation.
 #[derive(Debug, Clone)]
@@ -221,7 +222,7 @@ fn call_rows(raw: &RawEvidence, started_ns: u64) -> Vec<CallRow> {
             CallRow { took, ..row }
         })
         .collect();
-    by_time(&mut rows, |row| row.time_s);
+    by_time(&mut rows, |row| row.stats.time_s);
     rows
 }
 
@@ -261,12 +262,11 @@ fn call_row_of(
     took: &[u64],
 ) -> CallRow {
     let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
-    let moves = direction(name).is_some();
-    let (count, time_s) = (sum(|row| row.count), seconds(sum(|row| row.time_ns)));
+    let stats: CallStats = rows.iter().map(|row| row.stats()).sum();
     // A bucket ends after the calls in it.
-    let percentile = |share| match count {
-        1 => Some(time_s),
-        _ => percentile_s(took, share).map(|within| within.min(time_s)),
+    let percentile = |share| match stats.count {
+        1 => Some(stats.time_s),
+        _ => percentile_s(took, share).map(|within| within.min(stats.time_s)),
     };
     let are_known = rows.iter().all(|row| row.span_ns.is_some());
     let spans = rows
@@ -275,10 +275,7 @@ fn call_row_of(
     let since = |ns: u64| seconds(ns.saturating_sub(started_ns));
     CallRow {
         name: name.to_owned(),
-        count,
-        errors: sum(|row| row.errors),
-        bytes: if moves { sum(|row| row.returned) } else { 0 },
-        time_s,
+        stats,
         blocked_s: blocked_seen.then(|| seconds(sum(|row| row.blocked_ns))),
         alone_s: blocked_seen.then(|| seconds(sum(|row| row.alone_ns))),
         p50_s: percentile(0.5),
@@ -328,8 +325,8 @@ fn task_rows(tasks: &[Task], started_ns: u64, blocked_seen: bool) -> Vec<TaskRow
     rows
 }
 
-/// Sum of the bytes that rows moved in one direction.
-pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
+/// Sum of the calls that moved bytes in one direction.
+pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> CallStats {
     let of = |row: &&&SyscallRow| {
         let way = if row.is_source {
             Some(Direction::Read)
@@ -338,22 +335,12 @@ pub(super) fn moved(rows: &[&SyscallRow], wanted: Direction) -> super::Moved {
         };
         way == Some(wanted)
     };
-    rows.iter()
-        .filter(of)
-        .fold(super::Moved::default(), |sum, row| super::Moved {
-            count: sum.count.saturating_add(row.count),
-            bytes: sum.bytes.saturating_add(row.returned),
-            time_s: sum.time_s + seconds(row.time_ns),
-        })
+    rows.iter().filter(of).map(|row| row.stats()).sum()
 }
 
 /// Saturating sum of untrusted figures.
 pub(super) fn total(figures: impl Iterator<Item = u64>) -> u64 {
     figures.fold(0, u64::saturating_add)
-}
-
-pub(super) fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// The time that a share of the calls did not exceed, seconds; `None` without calls.

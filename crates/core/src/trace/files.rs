@@ -2,16 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::assemble::{by_time, call_row, moved, requests_of, seconds, total};
+use super::assemble::{by_time, call_row, moved, requests_of, total};
 use super::site::{by_file as sites_by_file, sites};
 use super::{
     Direction, Facts, FileCall, FileHistory, FileKind, FileRow, NamedFile, Residency, Seen, Shape,
-    SiteRow, Synced, is_open, is_sync,
+    SiteRow, is_open, is_sync,
 };
 use crate::bytes;
 use crate::evidence::{CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
 use crate::ledger::Ledger;
 use crate::op::FileId;
+use crate::timing::seconds;
 
 /// The files of a run, most time first. Moves large data out of the rows of calls as it goes: the
 /// rows and their result together would be the peak memory of a run.
@@ -134,10 +135,7 @@ fn file_row(
         opens: total(opens.map(|row| row.count)),
         reads: moved(&calls, Direction::Read),
         writes: moved(&calls, Direction::Write),
-        syncs: syncs.fold(Synced::default(), |sum, row| Synced {
-            count: sum.count.saturating_add(row.count),
-            time_s: sum.time_s + seconds(row.time_ns),
-        }),
+        syncs: syncs.map(|row| row.stats()).sum(),
         calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
         evidence: charge(own, &Charge::default()),
         dirty_at_exit_bytes: facts.at_exit.get(&file).map(|left| left.dirty_bytes),
@@ -163,7 +161,7 @@ fn file_calls(calls: &[&SyscallRow], seen: (bool, u64)) -> Vec<FileCall> {
             shape: shape(&rows),
         })
         .collect();
-    by_time(&mut of_file, |call| call.row.time_s);
+    by_time(&mut of_file, |call| call.row.stats.time_s);
     of_file
 }
 

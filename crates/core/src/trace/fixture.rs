@@ -1,9 +1,9 @@
 //! A run built by hand, for tests.
 
 use super::history::Span;
-use super::{CallRow, Descent, FileKind, FileRow, Moved, SCHEMA, Synced, TraceResult};
+use super::{CallRow, Descent, FileKind, FileRow, SCHEMA, TraceResult};
 use crate::environment::{Backend, Environment, Storage};
-use crate::evidence::Evidence;
+use crate::evidence::{CallStats, Evidence};
 
 /// A run of `/bin/app` in which nothing happened.
 pub(crate) fn result() -> TraceResult {
@@ -65,7 +65,10 @@ pub(crate) fn result() -> TraceResult {
 pub(crate) fn call(name: &str, count: u64, blocked_s: Option<f64>) -> CallRow {
     CallRow {
         name: name.to_owned(),
-        count,
+        stats: CallStats {
+            count,
+            ..CallStats::default()
+        },
         blocked_s,
         ..CallRow::default()
     }
@@ -84,9 +87,9 @@ pub(crate) fn file(path: &str) -> FileRow {
         filesystem: "ext4".to_owned(),
         size_before_bytes: 0,
         opens: 0,
-        reads: Moved::default(),
-        writes: Moved::default(),
-        syncs: Synced::default(),
+        reads: CallStats::default(),
+        writes: CallStats::default(),
+        syncs: CallStats::default(),
         calls: Vec::new(),
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,

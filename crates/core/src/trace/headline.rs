@@ -156,8 +156,8 @@ fn calls<'a>(run: &TraceResult, finding: &'a Finding, cost_s: f64) -> Option<(&'
         .filter(|call| call.row.name == *name);
     let (count, time_s) = calls.fold((0_u64, 0.0), |(count, time_s), call| {
         (
-            count.saturating_add(call.row.count),
-            time_s + call.row.time_s,
+            count.saturating_add(call.row.stats.count),
+            time_s + call.row.stats.time_s,
         )
     });
     ((time_s - cost_s).abs() <= SAME * cost_s).then_some((name, count))
@@ -232,7 +232,8 @@ fn in_series(run: &TraceResult, sum_s: f64, of: impl Fn(&TaskRow) -> f64) -> boo
 mod tests {
     use super::super::fixture::{call, file, result};
     use super::*;
-    use crate::trace::{CallRow, Cited, Confidence, FileCall, Synced};
+    use crate::evidence::CallStats;
+    use crate::trace::{CallRow, Cited, Confidence, FileCall};
 
     fn finding(severity: Severity, cost_s: Option<f64>, saving_s: Option<f64>) -> Finding {
         Finding {
@@ -255,7 +256,10 @@ mod tests {
 
     fn timed(name: &str, time_s: f64, blocked_s: f64) -> CallRow {
         CallRow {
-            time_s,
+            stats: CallStats {
+                time_s,
+                ..call(name, 10, Some(blocked_s)).stats
+            },
             ..call(name, 10, Some(blocked_s))
         }
     }
@@ -344,7 +348,10 @@ mod tests {
             let mut file = file("/srv/orders.db");
             file.calls = vec![FileCall {
                 row: CallRow {
-                    count: 600,
+                    stats: CallStats {
+                        count: 600,
+                        ..timed("fsync", time_s, time_s).stats
+                    },
                     ..timed("fsync", time_s, time_s)
                 },
                 ..FileCall::default()
@@ -372,7 +379,11 @@ mod tests {
         run.findings = vec![some];
         let synced = |path: &str, time_s: f64| {
             let mut file = file(path);
-            file.syncs = Synced { count: 300, time_s };
+            file.syncs = CallStats {
+                count: 300,
+                time_s,
+                ..CallStats::default()
+            };
             file
         };
         run.files = vec![synced("/srv/orders.db", 1.0)];

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::ResidencyMap;
 use crate::environment::{Backend, Environment};
-use crate::evidence::Evidence;
+use crate::evidence::{CallStats, Evidence};
 use crate::gap::{Gap, Stratum};
 use crate::law::Law;
 use crate::op::FileId;
@@ -220,12 +220,9 @@ pub struct RecordingRow {
 pub struct CallRow {
     /// System call, or `io_uring.<operation>`.
     pub name: String,
-    pub count: u64,
-    pub errors: u64,
-    /// Bytes moved; 0 for calls that move none.
-    pub bytes: u64,
-    pub time_s: f64,
-    /// Part of it blocked, seconds; `null` when not observed.
+    #[serde(flatten)]
+    pub stats: CallStats,
+    /// Part of its time blocked, seconds; `null` when not observed.
     pub blocked_s: Option<f64>,
     /// Part of it in which no other thread of the run ran, waited for a CPU, or slept for a time that
     /// it had set, seconds: without these calls the run is shorter by no more. `null` when not
@@ -251,10 +248,7 @@ pub struct CallRow {
 impl CallRow {
     /// Adds the same call on another file; their percentiles cannot be joined.
     pub(crate) fn add(&mut self, more: &Self) {
-        self.count = self.count.saturating_add(more.count);
-        self.errors = self.errors.saturating_add(more.errors);
-        self.bytes = self.bytes.saturating_add(more.bytes);
-        self.time_s += more.time_s;
+        self.stats += more.stats;
         let blocked = self.blocked_s.zip(more.blocked_s);
         self.blocked_s = blocked.map(|(one, other)| one + other);
         let alone = self.alone_s.zip(more.alone_s);
@@ -298,24 +292,6 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Transfers of one file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct Moved {
-    /// Calls.
-    pub count: u64,
-    pub bytes: u64,
-    pub time_s: f64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
-pub struct Synced {
-    /// Calls.
-    pub count: u64,
-    pub time_s: f64,
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct FileRow {
@@ -336,9 +312,9 @@ pub struct FileRow {
     /// Length at the first use, bytes.
     pub size_before_bytes: u64,
     pub opens: u64,
-    pub reads: Moved,
-    pub writes: Moved,
-    pub syncs: Synced,
+    pub reads: CallStats,
+    pub writes: CallStats,
+    pub syncs: CallStats,
     pub calls: Vec<FileCall>,
     /// Page cache and device, for this file.
     pub evidence: Evidence,
@@ -365,7 +341,7 @@ impl FileRow {
 
     /// Time in all calls on it, seconds.
     pub fn time_s(&self) -> f64 {
-        self.calls.iter().map(|call| call.row.time_s).sum()
+        self.calls.iter().map(|call| call.row.stats.time_s).sum()
     }
 
     /// From the begin of the first call on it to the end of the last, seconds after the start of the

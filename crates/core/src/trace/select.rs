@@ -69,8 +69,8 @@ impl Sort {
         let device = || file.evidence.exact_device();
         Some(match self {
             Self::Time => file.time_s(),
-            Self::Count => calls().map(|call| call.count as f64).sum(),
-            Self::Errors => calls().map(|call| call.errors as f64).sum(),
+            Self::Count => calls().map(|call| call.stats.count as f64).sum(),
+            Self::Errors => calls().map(|call| call.stats.errors as f64).sum(),
             Self::Bytes => file.reads.bytes as f64 + file.writes.bytes as f64,
             Self::Blocked => calls().filter_map(|call| call.blocked_s).sum(),
             Self::Read => file.reads.bytes as f64,
@@ -86,11 +86,11 @@ impl Sort {
 
     fn of_call(self, call: &CallRow) -> Option<f64> {
         Some(match self {
-            Self::Count => call.count as f64,
-            Self::Errors => call.errors as f64,
-            Self::Bytes => call.bytes as f64,
+            Self::Count => call.stats.count as f64,
+            Self::Errors => call.stats.errors as f64,
+            Self::Bytes => call.stats.bytes as f64,
             Self::Blocked => call.blocked_s?,
-            _ => call.time_s,
+            _ => call.stats.time_s,
         })
     }
 
@@ -231,12 +231,16 @@ impl TraceResult {
 mod tests {
     use super::super::fixture::{call, file, result};
     use super::*;
+    use crate::evidence::CallStats;
 
     fn used(path: &str, calls: &[(&str, u64, f64)]) -> FileRow {
         let mut row = file(path);
         let calls = calls.iter().map(|(name, count, time_s)| FileCall {
             row: CallRow {
-                time_s: *time_s,
+                stats: CallStats {
+                    time_s: *time_s,
+                    ..call(name, *count, None).stats
+                },
                 ..call(name, *count, None)
             },
             ..FileCall::default()
@@ -311,14 +315,14 @@ mod tests {
             "the row is that of the whole file"
         );
         let calls = wanted.calls(&run());
-        assert_eq!((calls.len(), calls[0].count), (1, 3));
+        assert_eq!((calls.len(), calls[0].stats.count), (1, 3));
     }
 
     #[test]
     fn calls_of_chosen_files_are_theirs_alone() {
         let names = |pattern: &str| -> Vec<(String, u64)> {
             let calls = matching(pattern).calls(&run()).into_iter();
-            calls.map(|call| (call.name, call.count)).collect()
+            calls.map(|call| (call.name, call.stats.count)).collect()
         };
         assert_eq!(names("/etc/*"), [("read".into(), 2), ("openat".into(), 1)]);
         assert_eq!(names("nothing"), []);

@@ -68,7 +68,7 @@ pub fn call_sites<'a>(files: impl IntoIterator<Item = &'a FileRow>) -> Vec<CallS
                     sites: Vec::new(),
                 });
             }
-            all[place].add(&call.sites, call.row.time_s);
+            all[place].add(&call.sites, call.row.stats.time_s);
         }
     }
     for group in &mut all {
@@ -138,6 +138,7 @@ pub(super) fn sites(rows: &[&SiteRow], call: &str) -> Vec<Site> {
 mod tests {
     use super::super::{CallRow, FileCall, fixture};
     use super::*;
+    use crate::evidence::CallStats;
 
     fn file(inode: u64) -> FileId {
         FileId {
@@ -171,7 +172,10 @@ mod tests {
             let mut row = fixture::file("/srv/o.db-journal");
             row.calls = vec![FileCall {
                 row: CallRow {
-                    time_s,
+                    stats: CallStats {
+                        time_s,
+                        ..fixture::call("fdatasync", 1, None).stats
+                    },
                     ..fixture::call("fdatasync", 1, None)
                 },
                 sites,

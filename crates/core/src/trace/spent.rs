@@ -60,7 +60,7 @@ pub fn spent(result: &TraceResult) -> Spent {
     Spent {
         on_cpu_s: result.evidence.on_cpu_s,
         blocked: in_calls(result, |call| call.blocked_s),
-        in_calls: in_calls(result, |call| Some(call.time_s)).or_else(|| {
+        in_calls: in_calls(result, |call| Some(call.stats.time_s)).or_else(|| {
             // Calls were observed, and there were none.
             result
                 .evidence

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Deref;
 
-use super::{FileCall, FileRow, Moved, Synced};
+use super::{FileCall, FileRow};
 use crate::evidence::Evidence;
 
 /// Files that share a path, directory or extension.
@@ -123,11 +123,9 @@ fn add(sum: &mut FileRow, file: &FileRow) {
         sum.renamed_to = None;
     }
     sum.opens = sum.opens.saturating_add(file.opens);
-    moved(&mut sum.reads, file.reads);
-    moved(&mut sum.writes, file.writes);
-    let Synced { count, time_s } = file.syncs;
-    sum.syncs.count = sum.syncs.count.saturating_add(count);
-    sum.syncs.time_s += time_s;
+    sum.reads += file.reads;
+    sum.writes += file.writes;
+    sum.syncs += file.syncs;
     for call in &file.calls {
         let same = |known: &&mut FileCall| {
             known.row.name == call.row.name && known.is_source == call.is_source
@@ -142,12 +140,6 @@ fn add(sum: &mut FileRow, file: &FileRow) {
     sum.dirty_at_exit_bytes = both(dirty.0, dirty.1);
     sum.residency = None;
     sum.history = None;
-}
-
-fn moved(sum: &mut Moved, more: Moved) {
-    sum.count = sum.count.saturating_add(more.count);
-    sum.bytes = sum.bytes.saturating_add(more.bytes);
-    sum.time_s += more.time_s;
 }
 
 fn called(sum: &mut FileCall, more: &FileCall) {
@@ -173,6 +165,7 @@ fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 mod tests {
     use super::super::fixture::{call, file};
     use super::*;
+    use crate::evidence::CallStats;
     use crate::trace::{CallRow, FileKind};
 
     fn used(path: &str, inode: u64, opens: u64, dirtied_bytes: Option<u64>) -> FileRow {
@@ -183,7 +176,10 @@ mod tests {
         };
         row.calls = vec![FileCall {
             row: CallRow {
-                time_s: 0.5,
+                stats: CallStats {
+                    time_s: 0.5,
+                    ..call("openat", opens, Some(0.25)).stats
+                },
                 p50_s: Some(0.1),
                 ..call("openat", opens, Some(0.25))
             },
@@ -214,7 +210,7 @@ mod tests {
         assert_eq!((row.opens, row.calls.len()), (8, 1));
         let opens = &row.calls[0].row;
         assert_eq!(
-            (opens.count, opens.blocked_s, opens.p50_s),
+            (opens.stats.count, opens.blocked_s, opens.p50_s),
             (8, Some(0.75), None)
         );
         assert!((row.time_s() - 1.5).abs() < 1e-9);

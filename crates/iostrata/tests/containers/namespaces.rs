@@ -29,7 +29,7 @@ fn sees_all(outside: &[&[&str]], backend: &str) {
     let x = file(&result, "x");
     assert_eq!((x.writes.count, x.writes.bytes), (20, 20 * 4096));
     let syncs = result.syscalls.iter().find(|row| row.name == "fsync");
-    assert_eq!(syncs.map(|row| row.count), Some(1));
+    assert_eq!(syncs.map(|row| row.stats.count), Some(1));
     assert_eq!((result.processes, result.lost_events), (1, 0));
     let number = contained.text("number");
     let [task] = &result.tasks[..] else {

@@ -90,7 +90,7 @@ fn memory_is_flat_and_no_process_is_missed_unsaid() {
         before = pids;
         let rows = interval.files.iter();
         let rows = rows.filter(|row| row.path.as_deref() == log.to_str());
-        let writes = rows.map(|row| row.work.calls.unwrap().writes.count);
+        let writes = rows.map(|row| row.work.calls.unwrap().writes.stats.count);
         counted += writes.sum::<u64>();
         lost += interval.lost_events;
         if begun.elapsed() < Duration::from_secs(seconds()) {

@@ -170,15 +170,15 @@ fn synchronous_writes() -> Option<()> {
         let waits = waits_on(log);
         let sum = |of: &dyn Fn(&SyncWait) -> u64| waits.iter().map(|wait| of(wait)).sum::<u64>();
         assert_eq!(
-            sum(&|wait| wait.synchronous_writes.unwrap().count),
+            sum(&|wait| wait.synchronous_writes.unwrap().stats.count),
             APPENDS,
             "{log}"
         );
         assert_eq!(
-            sum(&|wait| wait.synchronous_writes.unwrap().bytes),
+            sum(&|wait| wait.synchronous_writes.unwrap().stats.bytes),
             100 * APPENDS
         );
-        assert_eq!(sum(&|wait| wait.syncs.count), 0);
+        assert_eq!(sum(&|wait| wait.syncs.stats.count), 0);
         let commits = sum(&|wait| wait.commit.as_ref().map_or(0, |commit| commit.syncs));
         assert!(
             (APPENDS * 98 / 100..=APPENDS).contains(&commits),

@@ -40,7 +40,9 @@ fn memory_is_bounded_and_every_call_is_counted() {
     let rows = intervals.iter().flat_map(|interval| &interval.processes);
     let rows = rows.filter(|row| row.pid == pid);
     let writes = rows.map(|row| row.work.calls.unwrap().writes);
-    let (count, bytes) = writes.fold((0, 0), |sum, of| (sum.0 + of.count, sum.1 + of.bytes));
+    let (count, bytes) = writes.fold((0, 0), |sum, of| {
+        (sum.0 + of.stats.count, sum.1 + of.stats.bytes)
+    });
     assert_eq!((count, bytes), (FILES, FILES), "with or without their file");
     keeps_within_limit(&intervals, text_bytes);
     // What found no room for its file is said.
@@ -48,7 +50,7 @@ fn memory_is_bounded_and_every_call_is_counted() {
     let files = intervals.iter().flat_map(|interval| &interval.files);
     let of_files = files.filter(|row| row.path.as_ref().is_some_and(|path| path.starts_with(here)));
     let known: u64 = of_files
-        .map(|row| row.work.calls.unwrap().writes.count)
+        .map(|row| row.work.calls.unwrap().writes.stats.count)
         .sum();
     let lost: u64 = intervals.iter().map(|interval| interval.lost_events).sum();
     assert!(
@@ -94,7 +96,7 @@ fn short_processes_are_counted_and_memory_stays() {
     let rows = files.filter(|row| row.path.as_deref() == path);
     let (mut writes, mut pids) = (0, HashSet::<u32>::new());
     for row in rows {
-        writes += row.work.calls.unwrap().writes.count;
+        writes += row.work.calls.unwrap().writes.stats.count;
         pids.extend(&row.pids);
     }
     let lost: u64 = intervals.iter().map(|interval| interval.lost_events).sum();

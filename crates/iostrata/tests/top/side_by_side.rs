@@ -67,13 +67,16 @@ impl Seen {
     /// What the program did with its file, by calls, pages and requests, beside what `/proc/self/io` says.
     fn program_is_right(&self, program: &Program, io: Option<[u64; 4]>) {
         let (calls, pages, device) = self.file(&program.file);
-        let read = (calls.reads.count, calls.reads.bytes);
+        let read = (calls.reads.stats.count, calls.reads.stats.bytes);
         let requested = (device.reads.count, device.reads.bytes);
         match program.kind {
             "fsync" | "fdatasync" => {
-                let written = (calls.writes.count, calls.writes.bytes);
+                let written = (calls.writes.stats.count, calls.writes.stats.bytes);
                 assert_eq!(written, (APPENDS, APPENDS * 100));
-                assert_eq!((calls.syncs.count, calls.syncs.errors), (APPENDS, 0));
+                assert_eq!(
+                    (calls.syncs.stats.count, calls.syncs.stats.errors),
+                    (APPENDS, 0)
+                );
                 assert!(device.data.count >= APPENDS, "at least one for each sync");
             }
             "cold" => {
@@ -100,7 +103,7 @@ impl Seen {
             _ => assert_eq!(read, (0, 0)),
         }
         if let Some([rchar, wchar, read_bytes, write_bytes]) = io {
-            let called = (calls.reads.bytes, calls.writes.bytes);
+            let called = (calls.reads.stats.bytes, calls.writes.stats.bytes);
             assert_eq!(called, (rchar, wchar), "{}", program.kind);
             assert_eq!(device.reads.bytes, read_bytes, "{}", program.kind);
             if program.kind == "mapped" {
@@ -139,7 +142,7 @@ impl Seen {
         let waits: Vec<_> = waits
             .filter(|wait| wait.path.as_deref() == Some(log))
             .collect();
-        let synced: u64 = waits.iter().map(|wait| wait.syncs.count).sum();
+        let synced: u64 = waits.iter().map(|wait| wait.syncs.stats.count).sum();
         assert_eq!(synced, APPENDS);
         let disk = Some(&self.disk);
         assert!(waits.iter().all(|wait| wait.disk.as_ref() == disk));
@@ -164,7 +167,7 @@ impl Seen {
         let counts = |work: &Work| {
             let calls = work.calls.unwrap();
             let each = [calls.reads, calls.writes, calls.syncs, calls.metadata];
-            each.map(|of| (of.count, of.errors, of.bytes))
+            each.map(|of| (of.stats.count, of.stats.errors, of.stats.bytes))
         };
         let members = self
             .processes()
@@ -294,13 +297,13 @@ fn every_count() -> Option<()> {
     };
     let (one, two) = (seen.container_is_right(one), seen.container_is_right(two));
     assert_eq!(
-        one.writes.bytes,
+        one.writes.stats.bytes,
         2 * APPENDS * 100,
         "what goes into a pipe is not written to a file"
     );
     let read = (COLD + WARM + DIRECT) * PAGE;
-    let libraries = two.reads.bytes - read;
+    let libraries = two.reads.stats.bytes - read;
     assert!(libraries < 1 << 20, "{libraries}");
-    assert!(two.metadata.count >= 3 * NAMES);
+    assert!(two.metadata.stats.count >= 3 * NAMES);
     Some(())
 }

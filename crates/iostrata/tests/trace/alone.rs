@@ -11,8 +11,8 @@ fn syncs(how: &str) -> (TraceResult, f64, f64) {
     let result = trace(directory.path(), &[&program, "file", how]);
     let row = result.syscalls.iter().find(|row| row.name == "fsync");
     let row = row.unwrap();
-    assert_eq!(row.count, 100);
-    let (time_s, alone_s) = (row.time_s, row.alone_s.unwrap());
+    assert_eq!(row.stats.count, 100);
+    let (time_s, alone_s) = (row.stats.time_s, row.alone_s.unwrap());
     assert!(alone_s <= time_s, "{alone_s} of {time_s}");
     (result, time_s, alone_s)
 }

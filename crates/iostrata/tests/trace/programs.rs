@@ -189,8 +189,11 @@ fn fio_with_io_uring() {
     let data = file(&result, "data");
     let of = |name: &str| data.calls.iter().find(|call| call.row.name == name);
     let write = of("io_uring.write").expect("writes through the ring");
-    assert_eq!((write.row.count, write.row.bytes), (256, 1 << 20));
-    let syncs = of("io_uring.fsync").map_or(0, |call| call.row.count)
-        + of("fsync").map_or(0, |call| call.row.count);
+    assert_eq!(
+        (write.row.stats.count, write.row.stats.bytes),
+        (256, 1 << 20)
+    );
+    let syncs = of("io_uring.fsync").map_or(0, |call| call.row.stats.count)
+        + of("fsync").map_or(0, |call| call.row.stats.count);
     assert!(syncs >= 3, "{:?}", data.calls);
 }

@@ -77,7 +77,7 @@ pub(crate) fn calls(result: &TraceResult) -> BTreeMap<String, (u64, u64)> {
     {
         let name = row.name.split('(').next().unwrap_or(&row.name);
         let sum = calls.entry(name.to_owned()).or_default();
-        *sum = (sum.0 + row.count, sum.1 + row.errors);
+        *sum = (sum.0 + row.stats.count, sum.1 + row.stats.errors);
     }
     calls
 }

@@ -1,6 +1,8 @@
 //! The evidence pass: a run of each case, watched second by second.
 
-use iostrata_core::evidence::{CallCount, Cause, DeviceCounts, Evidence, RawEvidence, RequestsPer};
+use iostrata_core::evidence::{
+    Cause, DeviceCounts, Evidence, RawEvidence, RequestsPer, SyscallRow,
+};
 use iostrata_core::observe::{Observation, Observer, Stream};
 use iostrata_core::sync::{Counted, Second, SyncCall};
 
@@ -200,18 +202,9 @@ fn count_sync(call: SyncCall, raw: &RawEvidence, evidence: &mut Evidence) {
     else {
         return;
     };
-    let mut sum = CallCount::default();
-    for row in raw
-        .syscalls
-        .iter()
-        .flatten()
-        .filter(|row| row.name == "sync")
-    {
-        sum.count += row.count;
-        sum.errors += row.errors;
-        sum.time_s += row.time_ns as f64 / 1e9;
-    }
-    calls.insert("sync".to_owned(), sum);
+    let rows = raw.syscalls.iter().flatten();
+    let syncs = rows.filter(|row| row.name == "sync");
+    calls.insert("sync".to_owned(), syncs.map(SyscallRow::stats).sum());
 }
 
 /// Reads mean that a block was not in memory when a part of it was written.

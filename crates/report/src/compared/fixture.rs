@@ -5,7 +5,7 @@ use iostrata_core::compare::{
     Limit, Measure, PAGE_CACHE, Part, Row, Rows, Runs, SCHEMA, Sides, TimeRatio, Verdict, Weight,
     Whole,
 };
-use iostrata_core::evidence::CallCount;
+use iostrata_core::evidence::CallStats;
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::trace::{Bounds, Severity};
 use serde_json::json;
@@ -204,7 +204,7 @@ pub(crate) fn lab() -> Comparison {
 
 /// Two traced runs.
 pub(crate) fn trace() -> Comparison {
-    let called = |count, bytes, time_s| CallCount {
+    let called = |count, bytes, time_s| CallStats {
         count,
         errors: 0,
         bytes,

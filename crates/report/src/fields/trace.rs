@@ -1,10 +1,10 @@
 //! Fields of a trace's rows: the run and the timed ones before it, its calls, files and tasks.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::evidence::Cache;
+use iostrata_core::evidence::{Cache, CallStats};
 use iostrata_core::trace::{
-    Bounds, CallGroup, CallRow, Cold, Descent, FileHistory, FileRow, Happened, Moved, ProcessIo,
-    RecordingRow, Shape, Spread, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
+    Bounds, CallGroup, CallRow, Cold, Descent, FileHistory, FileRow, Happened, ProcessIo,
+    RecordingRow, Shape, Spread, Stayed, TaskRow, TimedRun, TimedRuns, TraceResult,
 };
 
 use super::evidence::{evidence, shared};
@@ -172,17 +172,17 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
     use Quantity::{Count, Time};
     Fields::<&'a CallRow>::new()
         .field("name", |call| &call.name)
-        .field("count", |call| call.count)
+        .field("count", |call| call.stats.count)
         .shown(Group::Calls, "count", Count)
         .metric("trace_calls", "Calls")
-        .field("errors", |call| call.errors)
+        .field("errors", |call| call.stats.errors)
         .shown(Group::Calls, "errors", Count)
         .rank(2)
         .metric("trace_call_errors", "Calls that failed")
-        .field("bytes", |call| call.bytes)
+        .field("bytes", |call| call.stats.bytes)
         .metric("trace_call_bytes", "Bytes moved by calls")
         .cell(Group::Calls, "bytes", |call| moves(call))
-        .field("time_s", |call| call.time_s)
+        .field("time_s", |call| call.stats.time_s)
         .shown(Group::Calls, "time", Time)
         .metric("trace_call_seconds", "Time in calls")
         .field("blocked_s", |call| call.blocked_s)
@@ -201,7 +201,10 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
 
 fn moves(call: &CallRow) -> Cell {
     let moves = CallGroup::of(&call.name).is_some_and(|group| group.reads() || group.writes());
-    Cell::applicable((moves || call.bytes > 0).then_some(call.bytes), size)
+    Cell::applicable(
+        (moves || call.stats.bytes > 0).then_some(call.stats.bytes),
+        size,
+    )
 }
 
 pub(crate) fn task<'a>() -> Fields<'a, &'a TaskRow> {
@@ -341,12 +344,12 @@ fn pages(cache: &Cache) -> Cell {
     pages.join("/").into()
 }
 
-fn moved<'a>() -> Fields<'a, &'a Moved> {
-    columns!(Fields::<&'a Moved>::new(); values: count bytes time_s;)
+fn moved<'a>() -> Fields<'a, &'a CallStats> {
+    columns!(Fields::<&'a CallStats>::new(); values: count bytes time_s;)
 }
 
-fn synced<'a>() -> Fields<'a, &'a Synced> {
-    columns!(Fields::<&'a Synced>::new(); values: count time_s;)
+fn synced<'a>() -> Fields<'a, &'a CallStats> {
+    columns!(Fields::<&'a CallStats>::new(); values: count time_s;)
 }
 
 fn history<'a>() -> Fields<'a, &'a FileHistory> {

@@ -1,8 +1,8 @@
 //! A trace of a million operations on ten thousand files.
 
-use iostrata_core::evidence::Cause;
+use iostrata_core::evidence::{CallStats, Cause};
 use iostrata_core::trace::timeline::{CallSeries, Purpose, RequestSeries};
-use iostrata_core::trace::{Moved, TaskRow, Timeline, TraceResult};
+use iostrata_core::trace::{TaskRow, Timeline, TraceResult};
 
 use crate::page::{DESK, Look, Page};
 use crate::results::{page_of_trace, trace};
@@ -28,10 +28,11 @@ fn large() -> TraceResult {
             let mut file = model.clone();
             file.path = format!("/srv/app/data/{:02}/segment-{number:08}.log", number % 100);
             file.inode = number as u64;
-            file.writes = Moved {
+            file.writes = CallStats {
                 count: each,
                 bytes: each * 4096,
                 time_s: 0.01,
+                ..CallStats::default()
             };
             for call in &mut file.calls {
                 (call.row.first_s, call.row.last_s) = (Some(0.5), Some(1.0));

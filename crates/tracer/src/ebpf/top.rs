@@ -3,6 +3,7 @@
 //! The kernel side marks every entry with its interval. When that is over the next one is announced;
 //! once no program runs any more that has not seen it, the entries are complete, and are taken out.
 
+use iostrata_core::evidence::CallStats;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::thread;
@@ -14,9 +15,10 @@ use iostrata_core::environment::Way;
 use iostrata_core::gap::{Countable, Gap, Reason, Stratum};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::FileId;
+use iostrata_core::timing::seconds;
 use iostrata_core::top::{
     CallFigures, Calls, CommitWait, Named, Pages, RequestFigures, RequestRow, Share, Strata,
-    Transaction, seconds,
+    Transaction,
 };
 use rustix::thread::CapabilitySet;
 use zerocopy::FromZeros;
@@ -310,10 +312,12 @@ impl Taken {
 
 fn share(((process, file), value): ((u32, super::wire::FileKey), ShareValue)) -> Share {
     let calls = |sum: &ShareSum| CallFigures {
-        count: sum.count,
-        errors: sum.errors,
-        bytes: sum.bytes,
-        time_s: seconds(sum.time_ns),
+        stats: CallStats {
+            count: sum.count,
+            errors: sum.errors,
+            bytes: sum.bytes,
+            time_s: seconds(sum.time_ns),
+        },
         longest_s: seconds(sum.longest_ns),
     };
     let [reads, writes, syncs, metadata] = &value.of;

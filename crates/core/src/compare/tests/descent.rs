@@ -2,10 +2,10 @@
 
 use super::names;
 use crate::compare::{Comparison, Findings, Limit, Measure, PAGE_CACHE, Runs, Sides, trace};
-use crate::evidence::{CallCount, DeviceCounts, DeviceRange, RequestCount};
+use crate::evidence::{CallStats, DeviceCounts, DeviceRange, RequestCount};
 use crate::gap::{Gap, Missing, Reason};
 use crate::trace::fixture::{file, result};
-use crate::trace::{Bounds, Confidence, FileRow, Finding, Moved, Severity, Synced, TraceResult};
+use crate::trace::{Bounds, Confidence, FileRow, Finding, Severity, TraceResult};
 
 fn compared(base: &TraceResult, new: &TraceResult) -> Runs {
     trace(names(), base, new).trace.unwrap()
@@ -17,9 +17,9 @@ fn with_calls(calls: &[(&str, u64)]) -> TraceResult {
         calls
             .iter()
             .map(|&(name, count)| {
-                let counted = CallCount {
+                let counted = CallStats {
                     count,
-                    ..CallCount::default()
+                    ..CallStats::default()
                 };
                 (name.to_owned(), counted)
             })
@@ -212,14 +212,16 @@ fn incomplete_findings_are_not_compared() {
 
 fn written(path: &str, syncs: u64, time_s: f64) -> FileRow {
     FileRow {
-        writes: Moved {
+        writes: CallStats {
             count: 3,
             bytes: 30,
             time_s,
+            ..CallStats::default()
         },
-        syncs: Synced {
+        syncs: CallStats {
             count: syncs,
             time_s: 0.0,
+            ..CallStats::default()
         },
         ..file(path)
     }

@@ -11,7 +11,7 @@ mod traces;
 use super::{Comparison, Pair, Sides, lab};
 use crate::buffering::{BufferingResult, BufferingRow, Case, Mode, Seen};
 use crate::environment::{Backend, Device, Environment, Storage};
-use crate::evidence::{CallCount, DeviceCounts, Evidence, RequestCount};
+use crate::evidence::{CallStats, DeviceCounts, Evidence, RequestCount};
 use crate::lab::{Experiment, Interference, LabResult, MeasuredTarget, Method, Row, SCHEMA};
 use crate::stats;
 use crate::timing::Timing;
@@ -66,7 +66,7 @@ fn row(mode: Mode, size_bytes: u64, times_s: &[f64]) -> BufferingRow {
         user_s: 0.0,
         system_s: 0.0,
     });
-    let write = CallCount {
+    let write = CallStats {
         count: 1,
         errors: 0,
         bytes: size_bytes,

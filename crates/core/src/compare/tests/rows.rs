@@ -152,7 +152,7 @@ fn rows_without_time_have_their_counts_compared() {
     let mut new = result(vec![row(Mode::Flush, 1, &[])]);
     let calls = rows_of(&mut new)[0].row.evidence.syscalls.as_mut().unwrap();
     calls.get_mut("write").unwrap().count = 3;
-    calls.insert("fsync".to_owned(), CallCount::default());
+    calls.insert("fsync".to_owned(), CallStats::default());
     let comparison = compared(&base, &new);
     assert_eq!(comparison.judgement, Judgement::NotJudged);
     assert!(comparison.missing.is_empty());
@@ -179,9 +179,9 @@ fn calls_that_wait_are_apart() {
     let base = result(vec![row(Mode::Flush, 1, &STEADY)]);
     let mut new = base.clone();
     let calls = rows_of(&mut new)[0].row.evidence.syscalls.as_mut().unwrap();
-    let waited = CallCount {
+    let waited = CallStats {
         count: 9,
-        ..CallCount::default()
+        ..CallStats::default()
     };
     calls.insert("io_uring_enter".to_owned(), waited);
     let comparison = compared(&base, &new);

@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::compare::{Comparison, Judgement, Limit, Sides, Verdict, Weight, trace};
-use crate::evidence::CallCount;
+use crate::evidence::CallStats;
 use crate::gap::{Missing, Reason};
 use crate::trace::fixture::{call, file, result};
 use crate::trace::{CallRow, FileCall, FileKind, FileRow, TimedRun, TimedRuns, TraceResult};
@@ -12,14 +12,17 @@ fn made(calls: &[(&str, u64, u64)]) -> TraceResult {
     let mut run = result();
     for &(name, count, bytes) in calls {
         let calls = run.evidence.syscalls.as_mut().unwrap();
-        let counted = CallCount {
+        let counted = CallStats {
             count,
             bytes,
-            ..CallCount::default()
+            ..CallStats::default()
         };
         calls.insert(name.to_owned(), counted);
         run.syscalls.push(CallRow {
-            bytes,
+            stats: CallStats {
+                bytes,
+                ..call(name, count, None).stats
+            },
             ..call(name, count, None)
         });
     }
@@ -29,7 +32,10 @@ fn made(calls: &[(&str, u64, u64)]) -> TraceResult {
 fn used(path: &str, calls: &[(&str, u64)]) -> FileRow {
     let calls = calls.iter().map(|(name, count)| FileCall {
         row: CallRow {
-            time_s: 0.5,
+            stats: CallStats {
+                time_s: 0.5,
+                ..call(name, *count, None).stats
+            },
             ..call(name, *count, None)
         },
         ..FileCall::default()

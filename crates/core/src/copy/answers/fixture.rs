@@ -4,7 +4,7 @@ use super::{CLAIMS, targets};
 use crate::copy::{
     Case, CopyMethod, CopyResult, CopyRow, Destination, Measure, Source, Yardstick, Yardsticks,
 };
-use crate::evidence::{CallCount, DeviceCounts, DeviceRange};
+use crate::evidence::{CallStats, DeviceCounts, DeviceRange};
 use crate::judge::fixture::{self, Made, request, row, timing};
 use crate::judge::{Finding, Missing};
 use crate::lab::Row;
@@ -48,11 +48,11 @@ impl Row<Case> {
     /// A system call, with how often it was made, how often it failed, and its bytes.
     pub(in crate::copy) fn calling(mut self, name: &str, of: (u64, u64, u64)) -> Self {
         let (count, errors, bytes) = of;
-        let call = CallCount {
+        let call = CallStats {
             count,
             errors,
             bytes,
-            ..CallCount::default()
+            ..CallStats::default()
         };
         let calls = self.evidence.syscalls.get_or_insert_default();
         calls.insert(name.to_owned(), call);

@@ -167,8 +167,8 @@ impl Did {
     fn bytes(&self) -> u64 {
         let calls = self.work.calls.unwrap_or_default();
         let of_calls = [
-            calls.reads.bytes,
-            calls.writes.bytes,
+            calls.reads.stats.bytes,
+            calls.writes.stats.bytes,
             calls.count().saturating_mul(CALL_BYTES),
         ];
         let io = self.io.unwrap_or_default();
@@ -209,7 +209,7 @@ mod tests {
         assert!((sums.covered_s - 4.0).abs() < 1e-12);
         assert!((sums.until_s - 1_700_000_002.0).abs() < 1e-3);
         let calls = sums.totals.calls.unwrap();
-        assert_eq!((calls.count(), calls.writes.bytes), (58, 2800));
+        assert_eq!((calls.count(), calls.writes.stats.bytes), (58, 2800));
         let names = sums.processes.own().map(|(key, _)| key.name.as_deref());
         let names: Vec<_> = names.collect();
         assert_eq!(names, [Some("append"), Some("write")]);

@@ -116,18 +116,18 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
         Judged::equal(
             Law::Calls,
             Amount::Count,
-            total(made(), |row| row.count),
+            total(made(), |row| row.stats.count),
             total(tasks, |task| task.calls),
         ),
         Judged::seconds(
             Law::Time,
-            own().map(|row| row.time_s).sum(),
+            own().map(|row| row.stats.time_s).sum(),
             tasks.iter().map(|task| task.time_s).sum(),
         ),
         Judged::equal(
             Law::Bytes,
             Amount::Bytes,
-            total(moved(), |call| call.row.bytes),
+            total(moved(), |call| call.row.stats.bytes),
             total(tasks, |task| {
                 task.read_bytes.saturating_add(task.written_bytes)
             }),
@@ -156,7 +156,7 @@ fn histogram(rows: &[CallRow]) -> Judged {
                 )
             });
         let within = bounds.0 / 1e9 - ROUNDED..=bounds.1 / 1e9 + ROUNDED;
-        row.took.iter().sum::<u64>() == row.count && within.contains(&row.time_s)
+        row.took.iter().sum::<u64>() == row.stats.count && within.contains(&row.stats.time_s)
     };
     Judged::each(
         Law::Histogram,
@@ -182,14 +182,14 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
             purpose => purpose == Some(Purpose::Sync),
         })
     });
-    let ours = total(calls, |call| call.row.count);
+    let ours = total(calls, |call| call.row.stats.count);
     let witness = series.flat_map(|series| &series.counts).sum();
     // Syncs of all file systems are on no file.
     let on_none = result.syscalls.iter().filter(|row| is_sync(&row.name));
-    let syncs = total(on_none, |row| row.count);
+    let syncs = total(on_none, |row| row.stats.count);
     let on_files = result.files.iter().flat_map(|file| &file.calls);
     let on_files = on_files.filter(|call| is_sync(&call.row.name));
-    let without_file = syncs.saturating_sub(total(on_files, |call| call.row.count));
+    let without_file = syncs.saturating_sub(total(on_files, |call| call.row.stats.count));
     Some(Judged::equal(
         Law::TimelineCalls,
         Amount::Count,
@@ -264,7 +264,7 @@ fn of_files(
 fn written_bytes(file: &FileRow) -> u64 {
     let writes = file.calls.iter().filter(|call| !call.is_source);
     let writes = writes.filter(|call| direction(&call.row.name) == Some(Direction::Write));
-    total(writes, |call| call.row.bytes)
+    total(writes, |call| call.row.stats.bytes)
 }
 
 fn history(file: &FileRow) -> Option<bool> {

@@ -1,5 +1,7 @@
 use super::*;
-use crate::evidence::{BlockRow, Cache, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter};
+use crate::evidence::{
+    BlockRow, Cache, CallStats, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter,
+};
 use crate::trace::timeline::{CallSeries, RequestSeries, Timeline};
 use crate::trace::{FileCall, FileHistory, Happened, fixture};
 
@@ -14,8 +16,11 @@ const SYNC_S: f64 = 0.001;
 
 fn call(name: &str, count: u64, bytes: u64, time_s: f64, took: Vec<u64>) -> CallRow {
     CallRow {
-        bytes,
-        time_s,
+        stats: CallStats {
+            bytes,
+            time_s,
+            ..fixture::call(name, count, Some(time_s / 2.0)).stats
+        },
         took,
         ..fixture::call(name, count, Some(time_s / 2.0))
     }

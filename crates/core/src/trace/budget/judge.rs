@@ -181,10 +181,10 @@ fn calls(
         return Err(not_seen(result, "system calls"));
     }
     Ok(match measure {
-        Measure::Calls => Amount::Count(sum(rows.map(|row| row.count))),
-        Measure::Errors => Amount::Count(sum(rows.map(|row| row.errors))),
-        Measure::Bytes => Amount::Bytes(sum(rows.map(|row| row.bytes))),
-        Measure::Time => Amount::Seconds(rows.map(|row| row.time_s).sum()),
+        Measure::Calls => Amount::Count(sum(rows.map(|row| row.stats.count))),
+        Measure::Errors => Amount::Count(sum(rows.map(|row| row.stats.errors))),
+        Measure::Bytes => Amount::Bytes(sum(rows.map(|row| row.stats.bytes))),
+        Measure::Time => Amount::Seconds(rows.map(|row| row.stats.time_s).sum()),
     })
 }
 
@@ -229,11 +229,11 @@ mod tests {
     fn run() -> TraceResult {
         let mut result = fixture::result();
         let mut write = fixture::call("write", 1000, None);
-        write.bytes = 1 << 20;
-        write.time_s = 0.25;
-        write.errors = 2;
+        write.stats.bytes = 1 << 20;
+        write.stats.time_s = 0.25;
+        write.stats.errors = 2;
         let mut copy = fixture::call("copy_file_range", 1, None);
-        copy.bytes = 1;
+        copy.stats.bytes = 1;
         result.syscalls = vec![write, fixture::call("fsync", 11, None), copy];
         let one = RequestCount {
             count: 2,

@@ -5,7 +5,7 @@ mod samples;
 use std::rc::Rc;
 
 use iostrata_core::answer::Answer;
-use iostrata_core::evidence::CallCount;
+use iostrata_core::evidence::CallStats;
 use iostrata_core::lab::{
     Experiment, Facts, LabResult, MeasuredTarget, Shared, machine_of, target_of,
 };
@@ -114,7 +114,7 @@ fn facts<'a>() -> Fields<'a, Facts<'a>> {
 }
 
 fn calls<'a>(rows: impl Iterator<Item = LabRow<'a>> + 'a) -> Table<'a> {
-    type CallOf<'a> = (LabRow<'a>, &'a str, CallCount);
+    type CallOf<'a> = (LabRow<'a>, &'a str, CallStats);
     let columns = Fields::<CallOf<'a>>::new()
         .within("", keys(), |(row, _, _)| Some(row.clone()))
         .field("name", |(_, name, _)| *name)

@@ -28,18 +28,18 @@ pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
         (
             "calls",
             "System calls on files, directories and block devices that have ended.",
-            |of| of.count.value(),
+            |of| of.stats.count.value(),
         ),
         ("call_errors", "Of these, calls that have failed.", |of| {
-            of.errors.value()
+            of.stats.errors.value()
         }),
         ("call_bytes", "Bytes that these calls moved.", |of| {
-            of.bytes.value()
+            of.stats.bytes.value()
         }),
         (
             "call_seconds",
             "Time inside these calls, over all threads.",
-            |of| of.time_s.value(),
+            |of| of.stats.time_s.value(),
         ),
     ];
     for (name, help, value) in metrics {
@@ -197,17 +197,17 @@ fn work(families: &mut Families<'_, '_>, of: &str, each: &[(Labels<'_>, &Did)]) 
     counter(
         "calls",
         "System calls that have ended.",
-        calls(|of| of.count.value()).collect(),
+        calls(|of| of.stats.count.value()).collect(),
     )?;
     counter(
         "call_bytes",
         "Bytes that these calls moved.",
-        calls(|of| of.bytes.value()).collect(),
+        calls(|of| of.stats.bytes.value()).collect(),
     )?;
     counter(
         "call_seconds",
         "Time inside these calls, over all threads.",
-        calls(|of| of.time_s.value()).collect(),
+        calls(|of| of.stats.time_s.value()).collect(),
     )?;
     let cache = each.iter();
     let cache = cache.filter_map(|(labels, did)| Some((labels, did.work.cache?)));

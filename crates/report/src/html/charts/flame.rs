@@ -76,7 +76,7 @@ pub(super) fn frames(result: &TraceResult) -> Option<Frames> {
         let call_s = if of_blocked {
             call.row.blocked_s.unwrap_or(0.0)
         } else {
-            call.row.time_s
+            call.row.stats.time_s
         };
         for site in call.sites.iter().filter(|site| !site.stack.is_empty()) {
             let time_s = call_s * site.share;
@@ -204,7 +204,7 @@ mod tests {
     fn frames_are_of_blocked_time_where_it_was_seen() {
         let mut result = crate::view::trace::fixture::full();
         let call = &mut result.files[0].calls[0];
-        (call.row.time_s, call.row.blocked_s) = (2.0, Some(1.5));
+        (call.row.stats.time_s, call.row.blocked_s) = (2.0, Some(1.5));
         call.sites = vec![iostrata_core::trace::Site {
             stack: vec!["main".to_owned()].into(),
             share: 0.5,
@@ -226,7 +226,7 @@ mod tests {
         let mut result = crate::view::trace::fixture::full();
         let mut file = result.files[0].clone();
         let mut call = file.calls[0].clone();
-        call.row.time_s = 2.0;
+        call.row.stats.time_s = 2.0;
         let stack: Vec<String> = (0..200).map(|depth| format!("f{depth}")).collect();
         call.sites = vec![iostrata_core::trace::Site {
             stack: stack.into(),

@@ -140,7 +140,7 @@ fn heading(interval: &Interval) -> String {
     if let Some(calls) = &interval.totals.calls {
         let rate = |count| number(interval.per_second(count));
         facts.push(format!("{} calls/s", rate(calls.count())));
-        facts.push(format!("{} syncs/s", rate(calls.syncs.count)));
+        facts.push(format!("{} syncs/s", rate(calls.syncs.stats.count)));
     }
     let share = interval.share(interval.own.cpu_s) * 100.0;
     let (share, peak) = (number(share), size(interval.own.peak_resident_bytes));

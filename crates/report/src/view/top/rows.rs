@@ -221,12 +221,12 @@ fn work_columns<'a>(
             number(interval.share(calls.time_s()) * 100.0)
         })
         .rank(8),
-        calls("read/s", &|calls| size(calls.reads.bytes)),
-        calls("written/s", &|calls| size(calls.writes.bytes)),
-        calls("syncs/s", &|calls| count(calls.syncs.count)).rank(1),
-        calls("ms/sync", &|calls| match calls.syncs.count {
+        calls("read/s", &|calls| size(calls.reads.stats.bytes)),
+        calls("written/s", &|calls| size(calls.writes.stats.bytes)),
+        calls("syncs/s", &|calls| count(calls.syncs.stats.count)).rank(1),
+        calls("ms/sync", &|calls| match calls.syncs.stats.count {
             0 => "-".to_owned(),
-            count => milliseconds(calls.syncs.time_s / count as f64),
+            count => milliseconds(calls.syncs.stats.time_s / count as f64),
         })
         .rank(5),
         cache("missed/s", &|cache| count(cache.missed_pages)).rank(6),
@@ -250,22 +250,26 @@ pub(super) fn calls(interval: &Interval) -> Table {
         Column::number(head, rows.iter().map(|(_, calls)| text(calls)))
     };
     let time = |calls: &CallFigures, time_s: f64| {
-        Cell::applicable((calls.count > 0).then_some(time_s), milliseconds)
+        Cell::applicable((calls.stats.count > 0).then_some(time_s), milliseconds)
     };
     Table::new(
         0,
         vec![
             Column::label("calls", rows.iter().map(|(name, _)| *name)),
-            column("calls/s", &|calls| count_rate(interval, calls.count).into()),
-            column("bytes/s", &|calls| size_rate(interval, calls.bytes).into()),
+            column("calls/s", &|calls| {
+                count_rate(interval, calls.stats.count).into()
+            }),
+            column("bytes/s", &|calls| {
+                size_rate(interval, calls.stats.bytes).into()
+            }),
             column("errors/s", &|calls| {
-                count_rate(interval, calls.errors).into()
+                count_rate(interval, calls.stats.errors).into()
             }),
             column("in calls %", &|calls| {
-                number(interval.share(calls.time_s) * 100.0).into()
+                number(interval.share(calls.stats.time_s) * 100.0).into()
             }),
             column("mean ms", &|calls| {
-                time(calls, calls.time_s / calls.count.max(1) as f64)
+                time(calls, calls.stats.time_s / calls.stats.count.max(1) as f64)
             }),
             column("longest ms", &|calls| time(calls, calls.longest_s)),
         ],

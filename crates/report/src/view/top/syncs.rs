@@ -41,12 +41,12 @@ fn told(interval: &Interval, wait: &SyncWait) -> String {
     ];
     let calls: Vec<String> = calls
         .iter()
-        .filter_map(|(calls, what)| Some((calls.filter(|calls| calls.count > 0)?, what)))
+        .filter_map(|(calls, what)| Some((calls.filter(|calls| calls.stats.count > 0)?, what)))
         .map(|(calls, what)| {
             format!(
                 "{} {what} of {}, the longest {}",
-                count_rate(interval, calls.count),
-                time(calls.time_s / calls.count as f64),
+                count_rate(interval, calls.stats.count),
+                time(calls.stats.time_s / calls.stats.count as f64),
                 time(calls.longest_s)
             )
         })

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use insta::assert_snapshot;
 use iostrata_core::environment::{TRACEPOINTS, Way};
-use iostrata_core::evidence::Cause;
+use iostrata_core::evidence::{CallStats, Cause};
 use iostrata_core::op::FileId;
 use iostrata_core::top::{
     Actor, By, CallFigures, Calls, CommitPart, CommitWait, Commits, Counted, Dirty, Disk, Interval,
@@ -25,11 +25,13 @@ fn file(inode: u64) -> FileId {
 
 fn calls(count: u64, bytes: u64, time_ns: u64) -> CallFigures {
     CallFigures {
-        count,
-        bytes,
-        time_s: time_ns as f64 / 1e9,
+        stats: CallStats {
+            count,
+            bytes,
+            time_s: time_ns as f64 / 1e9,
+            ..CallStats::default()
+        },
         longest_s: (time_ns / 20) as f64 / 1e9,
-        ..CallFigures::default()
     }
 }
 

@@ -1,12 +1,12 @@
 //! Runs built by hand.
 
 use iostrata_core::environment::{Backend, Device};
-use iostrata_core::evidence::{Cache, DeviceCounts, Evidence, RequestCount};
+use iostrata_core::evidence::{Cache, CallStats, DeviceCounts, Evidence, RequestCount};
 use iostrata_core::law::Law;
 use iostrata_core::trace::budget::Amount;
 use iostrata_core::trace::{
     Basis, CallRow, Cited, Cold, Confidence, Descent, FileCall, FileKind, FileRow, Finding, Judged,
-    Moved, SCHEMA, Severity, Stayed, Synced, TaskRow, TimedRun, TimedRuns, TraceResult,
+    SCHEMA, Severity, Stayed, TaskRow, TimedRun, TimedRuns, TraceResult,
 };
 
 use crate::fixture;
@@ -74,10 +74,12 @@ pub(crate) fn empty() -> TraceResult {
 pub(super) fn call(name: &str, count: u64, bytes: u64, time_s: f64, blocked_s: f64) -> CallRow {
     CallRow {
         name: name.to_owned(),
-        count,
-        errors: 0,
-        bytes,
-        time_s,
+        stats: CallStats {
+            count,
+            errors: 0,
+            bytes,
+            time_s,
+        },
         blocked_s: Some(blocked_s),
         alone_s: Some(time_s),
         p50_s: Some(time_s / count as f64),
@@ -122,15 +124,17 @@ fn database(path: &str) -> FileRow {
         filesystem: "ext4".to_owned(),
         size_before_bytes: 0,
         opens: 1,
-        reads: Moved::default(),
-        writes: Moved {
+        reads: CallStats::default(),
+        writes: CallStats {
             count: 903,
             bytes: 31 << 10,
             time_s: 0.002,
+            ..CallStats::default()
         },
-        syncs: Synced {
+        syncs: CallStats {
             count: 903,
             time_s: 2.9,
+            ..CallStats::default()
         },
         calls: calls.map(called).into(),
         evidence: Evidence {
@@ -168,13 +172,14 @@ pub(super) fn input(path: &str, bytes: u64) -> FileRow {
     let pages = bytes / 4096;
     FileRow {
         opens: 2,
-        reads: Moved {
+        reads: CallStats {
             count: 97,
             bytes,
             time_s: 0.2,
+            ..CallStats::default()
         },
-        writes: Moved::default(),
-        syncs: Synced::default(),
+        writes: CallStats::default(),
+        syncs: CallStats::default(),
         calls: calls.map(called).into(),
         evidence: Evidence {
             cache: Cache {
@@ -204,14 +209,15 @@ fn pipe() -> FileRow {
     let row = call("read", 4, 128, 0.5, 0.5);
     FileRow {
         kind: FileKind::Pipe,
-        reads: Moved {
+        reads: CallStats {
             count: 4,
             bytes: 128,
             time_s: 0.5,
+            ..CallStats::default()
         },
         opens: 0,
-        writes: Moved::default(),
-        syncs: Synced::default(),
+        writes: CallStats::default(),
+        syncs: CallStats::default(),
         calls: vec![called(row)],
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,

@@ -6,7 +6,7 @@ use iostrata_core::buffering::{
     RuntimeCall, Seen, Step, Timeline,
 };
 use iostrata_core::environment::{Device, Storage};
-use iostrata_core::evidence::{Cache, CallCount, CallCounts, DeviceCounts, DeviceRange, Evidence};
+use iostrata_core::evidence::{Cache, CallCounts, CallStats, DeviceCounts, DeviceRange, Evidence};
 use iostrata_core::lab::{Experiment, LabResult, Method, OwnCost};
 use iostrata_core::{Answer, Verdict};
 
@@ -26,17 +26,17 @@ fn storage(path: &str, journal: bool, options: &str, devices: &[&str]) -> Storag
 }
 
 fn calls(sync: Option<&str>) -> Evidence {
-    let write = CallCount {
+    let write = CallStats {
         count: if sync.is_some() { RECORDS } else { 2 },
         bytes: RECORDS,
-        ..CallCount::default()
+        ..CallStats::default()
     };
     let mut syscalls = CallCounts::new();
     syscalls.insert("write".to_owned(), write);
     if let Some(name) = sync {
-        let call = CallCount {
+        let call = CallStats {
             count: RECORDS,
-            ..CallCount::default()
+            ..CallStats::default()
         };
         syscalls.insert(name.to_owned(), call);
     }

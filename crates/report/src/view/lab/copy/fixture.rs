@@ -6,7 +6,7 @@ use iostrata_core::copy::{
     Yardstick, Yardsticks,
 };
 use iostrata_core::environment::Storage;
-use iostrata_core::evidence::{CallCount, DeviceCounts, Evidence, Faults};
+use iostrata_core::evidence::{CallStats, DeviceCounts, Evidence, Faults};
 use iostrata_core::lab::{self, Experiment, LabResult};
 use iostrata_core::timing::Timing;
 use iostrata_core::{Answer, Verdict};
@@ -29,7 +29,7 @@ fn timing(times_ms: &[f64]) -> Timing {
 
 fn calls(named: &[(&str, u64, u64, f64)]) -> Evidence {
     let call = |(name, count, bytes, time_ms): &(&str, u64, u64, f64)| {
-        let call = CallCount {
+        let call = CallStats {
             count: *count,
             errors: u64::from(*name == "ioctl"),
             bytes: *bytes,

@@ -4,7 +4,7 @@
 use crate::view::section::SectionId;
 use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow, Destination, Yardstick};
-use iostrata_core::evidence::{CallCount, CallCounts};
+use iostrata_core::evidence::{CallCounts, CallStats};
 use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
@@ -197,7 +197,7 @@ fn calls(page: &mut Page, view: &View<'_>) {
 }
 
 /// Calls of a row, the one that took longest first.
-fn by_time(calls: &CallCounts) -> Vec<(&String, &CallCount)> {
+fn by_time(calls: &CallCounts) -> Vec<(&String, &CallStats)> {
     let mut calls: Vec<_> = calls.iter().collect();
     calls.sort_by(|(_, one), (_, other)| other.time_s.total_cmp(&one.time_s));
     calls
@@ -233,7 +233,7 @@ fn line(row: &Numbered<'_>) -> String {
     words.join(", ")
 }
 
-fn failed(call: &CallCount) -> String {
+fn failed(call: &CallStats) -> String {
     match call.errors {
         0 => String::new(),
         errors => format!("{GLUE}({}{GLUE}failed)", grouped(errors)),
@@ -256,7 +256,7 @@ fn every_call(page: &mut Page, row: &Numbered<'_>) {
     );
     page.paragraph(0, &name);
     let calls = by_time(calls);
-    let column = |head: &str, text: &dyn Fn(&CallCount) -> String| {
+    let column = |head: &str, text: &dyn Fn(&CallStats) -> String| {
         Column::number(head, calls.iter().map(|(_, call)| text(call)))
     };
     let columns = vec![

@@ -1,7 +1,8 @@
 //! What the first sentence says of runs made by hand.
 
+use iostrata_core::evidence::CallStats;
 use iostrata_core::gap::{Gap, Reason};
-use iostrata_core::trace::{FileKind, Severity, Synced, TimedRuns};
+use iostrata_core::trace::{FileKind, Severity, TimedRuns};
 
 use super::super::fixture::{by_ptrace, call, empty, finding, five_runs, full, input};
 use super::*;
@@ -32,16 +33,17 @@ fn the_worst_finding_is_one_sentence() {
     result.findings[0].confidence = Confidence::Likely;
     assert!(said(&result).ends_with(": may save at most 2.50 s."));
     // It concerns only some of the syncs.
-    result.files[2].syncs = Synced {
+    result.files[2].syncs = CallStats {
         count: 97,
         time_s: 0.5,
+        ..CallStats::default()
     };
     assert!(said(&result).starts_with(
         "81 % of 4.20 s was 1,000 syncs of 2 files, 2.90 s of it 903 fsync calls on \
          data/orders.db-journal; batch"
     ));
     assert!(said(&result).ends_with(": may save at most 2.50 s of that."));
-    result.files[2].syncs = Synced::default();
+    result.files[2].syncs = CallStats::default();
     // The calls are not its cost.
     result.findings[0].evidence[0].call = Some("write".to_owned());
     result.findings[0].cost_s = Some(2.1);
