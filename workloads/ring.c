@@ -5,8 +5,8 @@
  * durably (512 bytes at 8,192), synced as by fdatasync and as by fsync, cut to 6,000 and given
  * space from there to 10,000, and closed. "old" is opened and emptied by openat2, closed by
  * close. Names: "made" becomes "renamed", which gets the name "linked"; "dir" and "symbolic" are
- * made; "linked" is removed. A descriptor that is none is synced. The last operation, a write of 1
- * byte to "renamed", asks for no completion.
+ * made; "linked" is removed. A descriptor that is none is synced. A write of 1 byte to "renamed"
+ * asks for no completion; the last operation, which does nothing, waits for it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -112,17 +112,24 @@ static void names(void)
 	check(DO(UNLINKAT, AT_FDCWD, AT("linked")) == -2, "unlinkat");
 }
 
+/* The next operation begins when this one has ended, which would be cancelled if the program ended before. */
 static void untold(void)
 {
 	int fd = open("renamed", O_WRONLY);
 	unsigned slot = *tail & *mask;
 
+	check(fd >= 0, "open");
 	entries[slot] = (struct io_uring_sqe){
 		.opcode = IORING_OP_WRITE, .fd = fd, AT("x"), .len = 1,
-		.flags = IOSQE_CQE_SKIP_SUCCESS};
+		.flags = IOSQE_CQE_SKIP_SUCCESS | IOSQE_IO_LINK};
 	slots[slot] = slot;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	check(fd >= 0 && syscall(SYS_io_uring_enter, ring, 1, 0, 0, 0, 0) == 1, "io_uring_enter");
+	slot = (*tail + 1) & *mask;
+	entries[slot] = (struct io_uring_sqe){.opcode = IORING_OP_NOP};
+	slots[slot] = slot;
+	__atomic_store_n(tail, *tail + 2, __ATOMIC_RELEASE);
+	check(syscall(SYS_io_uring_enter, ring, 2, 1, IORING_ENTER_GETEVENTS, 0, 0) == 2,
+	      "io_uring_enter");
+	check(results[*head & *done_mask].res == 0, "nop");
 }
 
 int main(int argc, char **argv)
