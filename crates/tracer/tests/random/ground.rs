@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Xfs,
     /// Two subvolumes, one a snapshot of the other: inode numbers collide.
     Btrfs,
-    /// Two layers, each a tmpfs: inode numbers collide.
+    /// Two layers, each an ext4 of its own: inode numbers collide.
     Overlay,
     Tmpfs,
 }
@@ -115,7 +115,7 @@ impl Ground {
             Kind::Overlay => {
                 let (low, high) = (sub("low"), sub("high"));
                 for layer in [&low, &high] {
-                    run("mount", &["-t", "tmpfs", "layer", text(layer)]);
+                    image(&scratch, layer, IMAGE_BYTES, "mkfs.ext4");
                 }
                 let (upper, merged) = (sub("high/upper"), sub("merged"));
                 sub("high/work");
@@ -167,7 +167,10 @@ fn below(dir: &Path, seeds: Range<u64>) {
 }
 
 fn image(scratch: &tempfile::TempDir, at: &Path, bytes: u64, make: &str) {
-    let path = scratch.path().join("image");
+    let path = scratch.path().join(format!(
+        "image of {}",
+        at.file_name().expect("a name").display()
+    ));
     let file = std::fs::File::create(&path).expect("an image");
     file.set_len(bytes).expect("its length");
     run(make, &["-q", text(&path)]);
