@@ -54,31 +54,43 @@ static __always_inline __u64 moved_ns(__u32 tasks, __u64 now)
 #define NOBODY_MOVES 0
 #define ONE_MOVES 1
 
-/* More than the CPUs that may change it at the same moment. */
-#define ATTEMPTS 64
+struct change {
+	__u64 now;
+	__u32 more;
+};
 
-APART int change_moving(__u32 more, __u64 now)
+/* 1 unless another CPU has changed it at the same moment. */
+static long try_change(__u32 index, struct change *change)
 {
 	struct moving *all = movements();
 	__u64 word, tasks, next;
 
 	if (!all)
+		return 1;
+	word = ANEW(all->word);
+	tasks = word & MOVING_MASK;
+	next = tasks + (change->more ? 1 : -1);
+	if (next > MOVING_MASK)
+		return 1;
+	next |= (change->now >> TICK_BITS) << MOVING_BITS;
+	if (__sync_val_compare_and_swap(&all->word, word, next) != word)
 		return 0;
-	for (int i = 0; i < ATTEMPTS; i++) {
-		word = ANEW(all->word);
-		tasks = word & MOVING_MASK;
-		next = tasks + (more ? 1 : -1);
-		if (next > MOVING_MASK)
-			return 0;
-		next |= (now >> TICK_BITS) << MOVING_BITS;
-		if (__sync_val_compare_and_swap(&all->word, word, next) != word)
-			continue;
-		if (tasks == NOBODY_MOVES)
-			__sync_fetch_and_add(&all->for_ns[NOBODY_MOVES], since_ns(word, now));
-		else if (tasks == ONE_MOVES)
-			__sync_fetch_and_add(&all->for_ns[ONE_MOVES], since_ns(word, now));
-		return 0;
-	}
+	if (tasks == NOBODY_MOVES)
+		__sync_fetch_and_add(&all->for_ns[NOBODY_MOVES], since_ns(word, change->now));
+	else if (tasks == ONE_MOVES)
+		__sync_fetch_and_add(&all->for_ns[ONE_MOVES], since_ns(word, change->now));
+	return 1;
+}
+
+/* More than the CPUs that may change it at the same moment. */
+#define ATTEMPTS 64
+
+APART int change_moving(__u32 more, __u64 now)
+{
+	struct change change = { .now = now, .more = more };
+
+	if (!try_change(0, &change))
+		bpf_loop(ATTEMPTS, try_change, &change, 0);
 	return 0;
 }
 

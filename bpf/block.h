@@ -212,14 +212,14 @@ static __always_inline __u32 submitting(struct bio *bio)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (is_of_tree(task))
+	if (is_for_run(task))
 		return SUBMITTED_BY_RUN;
 	if (!HISTORY)
 		return 0;
 	if (is_delayed(task, bio))
 		return SUBMITTED_BY_WORKER;
 	/* A flush and nothing else: with one, xfs sends its log, which has what all have changed. */
-	if (!(task->flags & (PF_KTHREAD | PF_EXITING)) && (bio->bi_opf & OPF_PREFLUSH) &&
+	if (!(task->flags & PF_KTHREAD) && (bio->bi_opf & OPF_PREFLUSH) &&
 	    !bio->bi_iter.bi_size)
 		return SUBMITTED_BY_OTHERS;
 	return commit_of(task);
@@ -293,8 +293,9 @@ static __always_inline __u32 submitter(struct config *c, struct bio *bio)
 struct flushed {
 	__u64 head;
 	__u64 next;
+	__u32 is_second;
 	__u32 by;
-	__u32 count;
+	__u32 has_one;
 };
 
 static long flushed_for(__u32 index, struct flushed *queue)
@@ -304,8 +305,16 @@ static long flushed_for(__u32 index, struct flushed *queue)
 	struct bio *bio;
 	__u32 by;
 
-	if (!c || !queue->next || queue->next == queue->head)
+	if (!c || !queue->next)
 		return 1;
+	if (queue->next == queue->head) {
+		if (queue->is_second)
+			return 1;
+		queue->is_second = 1;
+		queue->head += bpf_core_type_size(struct list_head);
+		queue->next = word_at(queue->head);
+		return 0;
+	}
 	/* Since Linux 6.6 a flush waits in the list of any request (block/blk-flush.c). */
 	if (HAS(struct request, flush.list))
 		rq = (void *)queue->next - bpf_core_field_offset(struct request, flush.list);
@@ -314,8 +323,8 @@ static long flushed_for(__u32 index, struct flushed *queue)
 	/* The first is gone once the data is written (blk_flush_restore_request). */
 	bio = BPF_CORE_READ(rq, biotail);
 	by = bio ? submitter(c, bio) : 0;
-	queue->by = queue->count && queue->by != by ? 0 : by;
-	queue->count++;
+	queue->by = queue->has_one && queue->by != by ? 0 : by;
+	queue->has_one = 1;
 	queue->next = word_at(queue->next);
 	return 0;
 }
@@ -326,22 +335,16 @@ APART int flushed_by(__u64 address)
 {
 	struct request *rq = (struct request *)address;
 	struct flushed queue = {};
-	__u64 lists;
 
 	if (!rq)
 		return 0;
-	lists = (__u64)BPF_CORE_READ(rq, mq_hctx, fq);
-	if (!lists)
+	queue.head = (__u64)BPF_CORE_READ(rq, mq_hctx, fq);
+	if (!queue.head)
 		return 0;
-	lists += bpf_core_field_offset(struct blk_flush_queue, flush_queue);
-	for (int i = 0; i < 2; i++) {
-		queue.head = lists + i * bpf_core_type_size(struct list_head);
-		queue.next = word_at(queue.head);
-		bpf_loop(MOST_FLUSHED, flushed_for, &queue, 0);
-		if (queue.next != queue.head)
-			return 0;
-	}
-	return queue.by;
+	queue.head += bpf_core_field_offset(struct blk_flush_queue, flush_queue);
+	queue.next = word_at(queue.head);
+	bpf_loop(MOST_FLUSHED, flushed_for, &queue, 0);
+	return queue.is_second && queue.next == queue.head ? queue.by : 0;
 }
 #endif
 
@@ -356,26 +359,32 @@ static __always_inline bool is_same(struct in_flight *flight, struct request *rq
 #define MOST_BIOS 4096
 
 /* What a bio of the request is for: its file, and who submitted it. */
-static __always_inline void take_bio(struct config *c, struct block_key *key, struct bio *bio,
-				     struct reason *reason, bool reads)
+APART int take_bio(struct block_key *key, struct reason *reason, __u64 address, __u32 reads)
 {
-	__u32 process = submitter(c, bio);
+	struct bio *bio = (struct bio *)address;
+	struct config *c = configuration();
+	struct file_key file;
+	__u32 process;
 
-	explain(c, (__u64)bio, reason);
+	if (!c || !key || !reason)
+		return 0;
+	process = submitter(c, bio);
+	explain(c, address, reason);
+	file = reason->file; /* on the stack: see KEYS in maps.h */
 	key->by_tree = submitted_by(process);
 	key->file = reason->file;
 	key->cause = reads ? CAUSE_READ : reason->cause;
 	key->pages = 0;
 	if (key->cause == CAUSE_DATA)
 		key->pages = reason->pages;
-	if (HISTORY && key->cause == CAUSE_DATA && !reason->pages &&
-	    bpf_map_lookup_elem(&lives, &reason->file))
+	if (HISTORY && key->cause == CAUSE_DATA && !reason->pages && bpf_map_lookup_elem(&lives, &file))
 		key->pages = PAGES_WRITTEN;
 #ifdef TOP
 	key->process = reason->inode ? process : 0;
 	if (reason->inode)
-		name_requested(&reason->file, reason->inode);
+		name_requested(&file, reason->inode);
 #endif
+	return 0;
 }
 
 /* Bios of several files that lie next to each other on the disk are one request (blk_attempt_bio_merge). It is counted
@@ -393,7 +402,7 @@ static long split(__u32 index, struct in_flight *flight)
 		return 1;
 	flight->bio = (__u64)BPF_CORE_READ(bio, bi_next);
 	bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
-	take_bio(c, &key, bio, &reason, key.cause == CAUSE_READ);
+	take_bio(&key, &reason, (__u64)bio, key.cause == CAUSE_READ);
 	flight->has_own |= key.by_tree;
 	if (is_same_file(&key.file, &flight->key.file) && key.by_tree == flight->key.by_tree &&
 	    key.cause == flight->key.cause && key.pages == flight->key.pages)
@@ -463,7 +472,7 @@ int BPF_PROG(issued, struct request *rq)
 	} else {
 		if (!bio)
 			return 0;
-		take_bio(c, &flight.key, bio, &reason, operation == REQ_OP_READ);
+		take_bio(&flight.key, &reason, (__u64)bio, operation == REQ_OP_READ);
 		flight.file_offset = reason.file_offset;
 		flight.forced_unit_access = !!(rq->cmd_flags & OPF_FUA);
 		flight.has_own = flight.key.by_tree;

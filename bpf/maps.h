@@ -434,6 +434,35 @@ static __always_inline bool is_of_tree(struct task_struct *task)
 	return state_of(task) || ((task->flags & PF_IO_WORKER) && is_process_of_tree());
 }
 
+/* Tasks of the tree that have ended but for what they give back: files are closed after the event of an end (exit_files,
+ * do_exit, kernel/exit.c). By task, when it was born. */
+struct {
+	__uint(type, MAP_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u64);
+} leaving SEC(".maps");
+
+static __always_inline void leaves(struct task_struct *task)
+{
+	__u64 key = (__u64)task, born = task->start_time;
+
+	bpf_map_update_elem(&leaving, &key, &born, BPF_ANY);
+}
+
+/* Whether what the current task does to a disk is done by the tree. */
+static __always_inline bool is_for_run(struct task_struct *task)
+{
+	__u64 key = (__u64)task, *born;
+
+	if (is_of_tree(task))
+		return 1;
+	if (!(task->flags & PF_EXITING))
+		return 0;
+	born = bpf_map_lookup_elem(&leaving, &key);
+	return born && *born == task->start_time;
+}
+
 /* The file of a descriptor, 0 for none. */
 static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {

@@ -34,7 +34,7 @@ static __always_inline void note_change(struct super_block *sb)
 
 	if (!sb)
 		return;
-	if (is_of_tree(task))
+	if (is_for_run(task))
 		note(READ(sb, s_dev), USE_TREE_CHANGED);
 	else if (!is_worker(task))
 		note(READ(sb, s_dev), USE_OTHERS_CHANGED);

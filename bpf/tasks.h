@@ -186,6 +186,8 @@ int BPF_PROG(exited, struct task_struct *task)
 		return 0;
 	}
 	state = state_of(task);
+	if (state && HISTORY)
+		leaves(task);
 	if (state && settle(state, (__u64)task, task, bpf_ktime_get_ns()))
 		give_up(state, task);
 	if (state && c && c->wants)

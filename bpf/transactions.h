@@ -129,13 +129,8 @@ static __always_inline int joins(__u32 device, __u32 transaction, bool is_next)
 	struct worker_handle *handle;
 	__u32 thread = task->pid;
 
-	if (is_of_tree(task)) {
-		take_part(&of, PARTY_RUN);
-		return 0;
-	}
-	/* Its files are closed after the event of its end. */
-	if (!is_worker(task)) {
-		take_part(&of, task->flags & PF_EXITING ? PARTY_ANY : PARTY_OTHERS);
+	if (is_for_run(task) || !is_worker(task)) {
+		take_part(&of, is_for_run(task) ? PARTY_RUN : PARTY_OTHERS);
 		return 0;
 	}
 	handle = bpf_map_lookup_elem(&worker_handles, &thread);
@@ -201,7 +196,7 @@ int BPF_PROG(commit_ended, __u64 journal, __u64 transaction)
 	return 0;
 }
 
-/* For whom the thread of a journal writes: 0 where both took part, or it is not known. */
+/* For whom the thread of a journal writes. */
 static __always_inline __u32 commit_of(struct task_struct *task)
 {
 	__u32 thread = task->pid, *party;
@@ -215,6 +210,6 @@ static __always_inline __u32 commit_of(struct task_struct *task)
 	key = *of;
 	party = bpf_map_lookup_elem(&parties, &key);
 	if (!party || *party == PARTY_ANY)
-		return 0;
+		return SUBMITTED_BY_WORKER;
 	return *party == PARTY_RUN ? SUBMITTED_BY_RUN : SUBMITTED_BY_OTHERS;
 }

@@ -184,7 +184,7 @@ struct cache_value {
 #define PAGES_DIRECT 2  /* not from the page cache */
 
 #define SUBMITTED_BY_RUN 1     /* by a task of the tree, or on its behalf alone */
-#define SUBMITTED_BY_WORKER 2  /* for nobody knows whom */
+#define SUBMITTED_BY_WORKER 2  /* for nobody knows whom; a commit of several */
 #define SUBMITTED_BY_OTHERS 3  /* certainly not on its behalf; with 0 it may be */
 
 struct block_key {

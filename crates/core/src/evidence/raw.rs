@@ -100,7 +100,8 @@ pub struct BlockRow {
 pub enum Submitter {
     /// A task of the observed tree, a worker of io_uring for it, or a commit or flush that serves it alone.
     Run,
-    /// A worker that queued a read or a direct write which a limit of a control group had delayed; for whom is unknown.
+    /// For whom is unknown: a worker that queued a read or a direct write which a limit of a control group had delayed, or
+    /// the thread of a journal for a transaction that others may have taken part in.
     Worker,
     /// What serves others alone.
     Others,

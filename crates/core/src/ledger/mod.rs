@@ -73,8 +73,11 @@ impl Ledger {
                 }
                 (Some(_), Owner::Unknown) | (_, Owner::Others) => {}
                 (None, Owner::Run) => ledger.without_file.of(row.phase).add(row, Claim::All),
-                (None, _) => {
-                    let claim = claim(row.disk, row.cause);
+                (None, owner) => {
+                    let claim = match claim(row.disk, row.cause) {
+                        Claim::All if owner == Owner::Unknown => Claim::Some,
+                        claim => claim,
+                    };
                     ledger.without_file.of(row.phase).add(row, claim);
                 }
             }
@@ -122,7 +125,7 @@ pub(crate) enum Owner {
     Run,
     /// That of the pages, which the request does not name; or, without a file, that of the disk.
     Pages,
-    /// One of those that use the file.
+    /// One of those that use the file; or, without one, have changed the disk.
     Unknown,
     Others,
 }
@@ -140,7 +143,8 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
         _ => match row.submitter {
             Submitter::Run => Owner::Run,
             Submitter::Others => Owner::Others,
-            Submitter::Worker | Submitter::Unknown => Owner::Pages,
+            Submitter::Worker => Owner::Unknown,
+            Submitter::Unknown => Owner::Pages,
         },
     }
 }

@@ -66,6 +66,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
     );
     let mut evidence = whole_run(&raw, ledger.as_ref());
     let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
+    let has_shared_disks = ledger.as_ref().is_some_and(Ledger::has_shared_disks);
     let other_requests = other_requests(&raw, &facts.storage);
     let histories = std::mem::take(&mut seen.followed.files);
     // The last step that needs the complete rows.
@@ -104,7 +105,10 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
-            _ => claims.of(disk, cause),
+            _ => match claims.of(disk, cause) {
+                Claim::All if has_shared_disks => Claim::Some,
+                claim => claim,
+            },
         }),
         syscalls,
         other_calls: raw
