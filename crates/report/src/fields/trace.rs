@@ -280,7 +280,7 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
         )
         .figure(Group::Above, "syncs", Count, |file| file.syncs.count)
         .metric("trace_file_syncs", "Syncs of the file");
-    columns!(requested; [moved()]: reads writes; [synced()]: syncs;)
+    columns!(requested; [stats()]: reads writes syncs;)
         .within("", below_calls(), |file| Some(*file))
         .within("", evidence(), |file| Some(&file.evidence))
         .within("history_", history(), |file| file.history.as_deref())
@@ -344,12 +344,8 @@ fn pages(cache: &Cache) -> Cell {
     pages.join("/").into()
 }
 
-fn moved<'a>() -> Fields<'a, &'a CallStats> {
-    columns!(Fields::<&'a CallStats>::new(); values: count bytes time_s;)
-}
-
-fn synced<'a>() -> Fields<'a, &'a CallStats> {
-    columns!(Fields::<&'a CallStats>::new(); values: count time_s;)
+fn stats<'a>() -> Fields<'a, &'a CallStats> {
+    columns!(Fields::<&'a CallStats>::new(); values: count errors bytes time_s;)
 }
 
 fn history<'a>() -> Fields<'a, &'a FileHistory> {
