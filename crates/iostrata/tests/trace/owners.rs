@@ -242,17 +242,20 @@ fn what_goes_to_dirty_pages_by_other_ways_than_write_may_be_the_runs() {
     }
 }
 
+/// Its node.
+fn loop_device(of: &Path) -> String {
+    let mut command = Command::new("losetup");
+    let node = command.args(["-f", "--show", &text(of)]).output().unwrap();
+    String::from_utf8(node.stdout).unwrap().trim().to_owned()
+}
+
 /// A worker of the loop device writes to its file for the users of the device.
 #[test]
 fn what_others_write_through_a_loop_device_is_not_of_who_wrote_to_its_file() {
     let Some(image) = image() else { return };
     let inner = image.path("inner");
     File::create(&inner).unwrap().set_len(32 << 20).unwrap();
-    let node = Command::new("losetup")
-        .args(["-f", "--show", &text(&inner)])
-        .output()
-        .unwrap();
-    let node = String::from_utf8(node.stdout).unwrap().trim().to_owned();
+    let node = loop_device(&inner);
     let script =
         "dd if=/dev/zero of=inner bs=4k count=1 conv=notrunc,fsync status=none; wait; sync inner";
     let traced = Traced::start(&image, script);
@@ -322,7 +325,7 @@ fn a_commit_is_of_those_who_took_part_in_its_transaction() {
 
 /// A task closes its files after the event of its end: what was removed is freed in a transaction then.
 #[test]
-fn a_commit_of_what_a_task_did_as_it_ended_is_not_others() {
+fn a_commit_of_what_a_task_did_as_it_ended_is_of_the_run() {
     let Some(image) = image() else { return };
     done("sync", &["-f", &text(&image.path(""))]);
     let before = stat(&image, 15);
@@ -331,11 +334,22 @@ fn a_commit_of_what_a_task_did_as_it_ended_is_not_others() {
     traced.goes_on();
     let flushes = stat(&image, 15) - before;
     let device = traced.finish().evidence.device.unwrap();
-    let (least, most) = device.of(|device| device.flushes);
-    assert!(
-        least <= flushes && flushes <= most,
-        "{least} {flushes} {most}"
-    );
+    assert_eq!(device.of(|device| device.flushes), (flushes, flushes));
+}
+
+/// A worker of the loop device frees blocks of its file, and no other task is seen to use the disk.
+#[test]
+fn a_commit_of_what_a_worker_did_for_others_too_is_a_range() {
+    let Some(image) = image() else { return };
+    let inner = image.path("inner");
+    fs::write(&inner, vec![1; 8 * MIB]).unwrap();
+    done("sync", &["-f", &text(&image.path(""))]);
+    let node = loop_device(&inner);
+    let traced = Traced::start(&image, "echo own > own; wait; sync own");
+    done("blkdiscard", &[&node]);
+    let device = traced.finish().evidence.device.unwrap();
+    done("losetup", &["-d", &node]);
+    assert_eq!(device.of(|device| device.commit.count), (0, 1));
 }
 
 /// The sync of another task sends the log of xfs to the disk by itself, with what the run has changed.
