@@ -9,7 +9,7 @@
 
 #define PARTY_RUN 1
 #define PARTY_OTHERS 2
-#define PARTY_ANY (PARTY_RUN | PARTY_OTHERS) /* not known */
+#define PARTY_ANY 4 /* not known */
 
 struct transaction_key {
 	__u32 device; /* of the file system */
@@ -79,7 +79,7 @@ APART int party_of_file(__u64 address)
 	life = bpf_map_lookup_elem(&lives, &file);
 	if (!life)
 		return PARTY_OTHERS;
-	return life->before_bytes || life->others_bytes ? PARTY_ANY : PARTY_RUN;
+	return life->before_bytes || life->others_bytes ? PARTY_RUN | PARTY_OTHERS : PARTY_RUN;
 }
 
 /* Before a worker's handle, ext4 says of which file it is a change. */
@@ -196,7 +196,7 @@ int BPF_PROG(commit_ended, __u64 journal, __u64 transaction)
 	return 0;
 }
 
-/* For whom the thread of a journal writes. */
+/* For whom the thread of a journal writes; 0 where only who else is seen on the disk can tell. */
 static __always_inline __u32 commit_of(struct task_struct *task)
 {
 	__u32 thread = task->pid, *party;
@@ -209,7 +209,9 @@ static __always_inline __u32 commit_of(struct task_struct *task)
 		return 0;
 	key = *of;
 	party = bpf_map_lookup_elem(&parties, &key);
-	if (!party || *party == PARTY_ANY)
-		return SUBMITTED_BY_WORKER;
-	return *party == PARTY_RUN ? SUBMITTED_BY_RUN : SUBMITTED_BY_OTHERS;
+	if (!party)
+		return 0;
+	if (*party & PARTY_OTHERS)
+		return *party == PARTY_OTHERS ? SUBMITTED_BY_OTHERS : SUBMITTED_BY_WORKER;
+	return *party == PARTY_RUN ? SUBMITTED_BY_RUN : 0;
 }
