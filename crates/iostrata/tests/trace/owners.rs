@@ -334,7 +334,9 @@ fn a_commit_of_what_a_task_did_as_it_ended_is_of_the_run() {
     traced.goes_on();
     let flushes = stat(&image, 15) - before;
     let device = traced.finish().evidence.device.unwrap();
-    assert_eq!(device.of(|device| device.flushes), (flushes, flushes));
+    // The disk may get more of them before the end.
+    let (least, most) = device.of(|device| device.flushes);
+    assert!(flushes <= least, "{least} to {most} of {flushes}");
 }
 
 /// A worker of the loop device frees blocks of its file, and no other task is seen to use the disk. For which file a worker
