@@ -129,8 +129,12 @@ static __always_inline int joins(__u32 device, __u32 transaction, bool is_next)
 	struct worker_handle *handle;
 	__u32 thread = task->pid;
 
-	if (is_for_run(task) || !is_worker(task)) {
-		take_part(&of, is_for_run(task) ? PARTY_RUN : PARTY_OTHERS);
+	if (is_for_run(task)) {
+		take_part(&of, PARTY_RUN);
+		return 0;
+	}
+	if (!is_worker(task)) {
+		take_part(&of, PARTY_OTHERS);
 		return 0;
 	}
 	handle = bpf_map_lookup_elem(&worker_handles, &thread);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BlockRow, Cause};
+use crate::timing::seconds;
 
 /// Block requests of one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -96,7 +97,7 @@ impl DeviceCounts {
         let more = RequestCount {
             count: row.count,
             bytes: row.bytes,
-            time_s: row.time_ns as f64 / 1e9,
+            time_s: seconds(row.time_ns),
         };
         self.add(row.cause, more);
     }
@@ -165,8 +166,9 @@ impl<T: Copy> RequestsPer<T> {
     }
 }
 
-/// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How much of a disk's requests without a file, and not submitted by the tree, belongs to the run,
+/// from the most to the least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
     /// All: no other program used the disk.
     All,

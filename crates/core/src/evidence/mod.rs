@@ -116,10 +116,9 @@ impl AddAssign for CallStats {
 
 impl Sum for CallStats {
     fn sum<I: Iterator<Item = Self>>(stats: I) -> Self {
-        stats.fold(Self::default(), |mut sum, more| {
-            sum += more;
-            sum
-        })
+        let mut sum = Self::default();
+        stats.for_each(|more| sum += more);
+        sum
     }
 }
 

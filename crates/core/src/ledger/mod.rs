@@ -74,10 +74,10 @@ impl Ledger {
                 (Some(_), Owner::Unknown) | (_, Owner::Others) => {}
                 (None, Owner::Run) => ledger.without_file.of(row.phase).add(row, Claim::All),
                 (None, owner) => {
-                    let claim = match claim(row.disk, row.cause) {
-                        Claim::All if owner == Owner::Unknown => Claim::Some,
-                        claim => claim,
-                    };
+                    let mut claim = claim(row.disk, row.cause);
+                    if owner == Owner::Unknown {
+                        claim = claim.max(Claim::Some);
+                    }
                     ledger.without_file.of(row.phase).add(row, claim);
                 }
             }

@@ -8,6 +8,7 @@ use super::rebuilt::{is_rebuilt, is_temporary};
 use super::rule::Rule;
 use crate::bytes::grouped;
 use crate::gap::Missing;
+use crate::timing::seconds;
 use crate::trace::{
     Cited, Confidence, Draft, FileHistory, FileRow, Finding, Happened, Severity, TraceResult,
 };
@@ -121,7 +122,7 @@ fn evidence(run: &TraceResult, faults: &[Fault<'_>]) -> Vec<Cited> {
 /// Its first occurrence, seconds after the start of the run.
 pub(super) fn first_s(run: &TraceResult, happened: &Happened) -> Option<f64> {
     let first_ns = happened.first_ns.first()?;
-    Some(first_ns.saturating_sub(run.started_ns) as f64 / 1e9)
+    Some(seconds(first_ns.saturating_sub(run.started_ns)))
 }
 
 /// The final name of a file.

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::gap::{Gap, Missing, Reason};
+use crate::timing::seconds;
 
 /// Samples that must lie beyond a percentile before it is given: with fewer it
 /// is the value of a handful of syncs and another run would give another.
@@ -53,7 +54,6 @@ impl Latency {
         });
         let samples = buckets.iter().map(|bucket| bucket.count).sum();
         let at = |share| percentile_ns(&buckets, samples, share).map(|ns| ns.min(max_ns));
-        let seconds = |ns: u64| ns as f64 / 1e9;
         Self {
             p50: at(0.5).map(seconds),
             p90: at(0.9).map(seconds),

@@ -105,10 +105,8 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
-            _ => match claims.of(disk, cause) {
-                Claim::All if has_shared_disks => Claim::Some,
-                claim => claim,
-            },
+            _ if has_shared_disks => claims.of(disk, cause).max(Claim::Some),
+            _ => claims.of(disk, cause),
         }),
         syscalls,
         other_calls: raw
@@ -266,7 +264,10 @@ fn call_row_of(
     took: &[u64],
 ) -> CallRow {
     let sum = |of: fn(&SyscallRow) -> u64| total(rows.iter().map(|row| of(row)));
-    let stats: CallStats = rows.iter().map(|row| row.stats()).sum();
+    let stats = CallStats {
+        time_s: seconds(sum(|row| row.time_ns)),
+        ..rows.iter().map(|row| row.stats()).sum()
+    };
     // A bucket ends after the calls in it.
     let percentile = |share| match stats.count {
         1 => Some(stats.time_s),

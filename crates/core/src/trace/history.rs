@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::op::Call;
+use crate::timing::seconds;
 
 /// Moments kept for each kind of occurrence: enough to find it in a log.
 pub const MOMENTS: usize = 3;
@@ -83,7 +84,7 @@ impl Happened {
 
     /// Total seconds of the calls.
     pub fn took_s(&self) -> f64 {
-        self.took_ns as f64 / 1e9
+        seconds(self.took_ns)
     }
 }
 

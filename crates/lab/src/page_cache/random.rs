@@ -5,6 +5,7 @@ use std::io;
 
 use hdrhistogram::Histogram;
 use iostrata_core::page_cache::Percentiles;
+use iostrata_core::timing::seconds;
 
 use crate::engine::{XorShift, monotonic_ns};
 
@@ -42,7 +43,7 @@ impl Latencies {
         if self.0.is_empty() {
             return None;
         }
-        let at = |quantile| self.0.value_at_quantile(quantile) as f64 / 1e9;
+        let at = |quantile| seconds(self.0.value_at_quantile(quantile));
         Some(Percentiles {
             p50: at(0.5),
             p90: at(0.9),

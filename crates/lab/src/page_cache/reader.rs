@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 
 use iostrata_core::page_cache::{Case, Parse, RANDOM_READ_BYTES, Reader, State};
+use iostrata_core::timing::seconds;
 use iostrata_tracer::kernel::{AlignedBuffer, Mapping, Ring};
 use nix::fcntl::OFlag;
 use rustix::io::{ReadWriteFlags, preadv2};
@@ -102,12 +103,14 @@ impl ReadFileTask {
         })?;
         let work = watch.stop()?;
         let fetched = storage_read_bytes().zip(fetched_before);
-        let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
+        let elapsed_s = |from: u64, to: u64| seconds(to.saturating_sub(from));
         Ok(ReadFileReport {
             work,
             read_bytes: got.bytes,
-            reading_s: got.parsed_ns.map(|(there, _)| seconds(started_ns, there)),
-            parsing_s: got.parsed_ns.map(|(there, parsed)| seconds(there, parsed)),
+            reading_s: got.parsed_ns.map(|(there, _)| elapsed_s(started_ns, there)),
+            parsing_s: got
+                .parsed_ns
+                .map(|(there, parsed)| elapsed_s(there, parsed)),
             storage_read_bytes: fetched.map(|(after, before)| after.saturating_sub(before)),
             latencies: got.latencies,
         })

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use iostrata_core::stats;
 use iostrata_core::sync::{Calibration, calibrated};
+use iostrata_core::timing::seconds;
 use iostrata_tracer::kernel::AlignedBuffer;
 use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
@@ -94,7 +95,7 @@ impl Task for DirectTask {
                 file.sync_data().map_err(|error| failure(&error))?;
                 &mut synced
             };
-            times.push((monotonic_ns() - begun) as f64 / 1e9);
+            times.push(seconds(monotonic_ns() - begun));
         }
         let median = |times: &[f64]| {
             stats::median(times).ok_or_else(|| Failure::job("no direct write was asked for"))

@@ -7,6 +7,7 @@ use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::figures::duration;
 use iostrata_core::gap::{Countable, Difference, Missing, Others, Raised, Reason, TargetPart};
 use iostrata_core::noun::counted;
+use iostrata_core::timing::seconds;
 use serde::Serialize;
 
 use super::{Words, laws};
@@ -235,7 +236,7 @@ pub fn reason(why: &Reason) -> Words {
 }
 
 fn threads_summed(others: &Others) -> String {
-    let time = |ns: u64| duration(ns as f64 / 1e9);
+    let time = |ns: u64| duration(seconds(ns));
     format!(
         "the {} that spent the most time in calls on files have one; the others made {}, were {} \
          on the CPU and {} in calls on files, read {} and wrote {}",

@@ -3,7 +3,6 @@
 //! The kernel side marks every entry with its interval. When that is over the next one is announced;
 //! once no program runs any more that has not seen it, the entries are complete, and are taken out.
 
-use iostrata_core::evidence::CallStats;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::thread;
@@ -12,6 +11,7 @@ use aya::Pod;
 use aya::maps::{MapData, MapError, RingBuf};
 use iostrata_core::bytes::text_of;
 use iostrata_core::environment::Way;
+use iostrata_core::evidence::CallStats;
 use iostrata_core::gap::{Countable, Gap, Reason, Stratum};
 use iostrata_core::observe::ObserveError;
 use iostrata_core::op::FileId;

@@ -9,6 +9,7 @@ pub use self::slots::Slots;
 use super::{Causes, Dirty, File, Interval, ProcessIo, Totals, Work};
 use crate::bytes::text_of_path;
 use crate::environment::Backend;
+use crate::timing::seconds;
 
 /// Disks with sums of their own: more than machines have, and a bound where disks come and go.
 const MOST_DISKS: usize = 256;
@@ -89,7 +90,7 @@ impl Sums {
         self.backend = Some(interval.backend);
         self.intervals += 1;
         self.covered_s += interval_s;
-        self.until_s = interval.started_ns as f64 / 1e9 + interval_s;
+        self.until_s = seconds(interval.started_ns) + interval_s;
         self.own_cpu_s += interval.own.cpu_s;
         self.own_peak_bytes = interval.own.peak_resident_bytes;
         self.lost_events = self.lost_events.saturating_add(interval.lost_events);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub use super::purpose::Purpose;
 use crate::evidence::{Cause, Claim};
 use crate::gap::Gap;
+use crate::timing::seconds;
 
 /// Length of the first moments: `2^17` ns.
 const FIRST_POWER: u32 = 17;
@@ -152,7 +153,7 @@ pub fn timeline(
         buckets.sum(flushes.map(|one| (one.moment, one.count)))
     });
     Some(Timeline {
-        bucket_s: buckets.length_ns as f64 / 1e9,
+        bucket_s: seconds(buckets.length_ns),
         calls: calls.collect(),
         requests: requests.map(|requests| buckets.requests(&requests)),
         flushes,
@@ -203,7 +204,7 @@ impl Buckets {
             group: purpose,
             counts: self.sum(of_it.clone().map(|one| (one.moment, one.count))),
             bytes: self.sum(of_it.map(|one| (one.moment, one.bytes))),
-            time_s: time_ns.into_iter().map(|ns| ns as f64 / 1e9).collect(),
+            time_s: time_ns.into_iter().map(seconds).collect(),
         })
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use iostrata_core::evidence::RawEvidence;
 use iostrata_core::gap::{Gap, Missing};
+use iostrata_core::timing::seconds;
 use iostrata_core::trace::{Facts, Seen, TraceResult, assemble as join};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::{aftermath, machine};
@@ -49,7 +50,7 @@ pub(super) fn assemble(
         exit_code: run.status.and_then(|status| status.code()),
         signal: run.status.and_then(|status| status.signal()),
         started_ns: run.started_ns,
-        wall_s: run.ended_ns.saturating_sub(run.started_ns) as f64 / 1e9,
+        wall_s: seconds(run.ended_ns.saturating_sub(run.started_ns)),
         storage,
         at_exit,
         residency,

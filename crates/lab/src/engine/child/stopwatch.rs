@@ -1,6 +1,6 @@
 //! Elapsed time, CPU time and faults of one piece of work.
 
-use iostrata_core::timing::Sample;
+use iostrata_core::timing::{self, Sample};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use rustix::time::{ClockId, clock_gettime};
@@ -33,7 +33,7 @@ impl Stopwatch {
         };
         Ok(Work {
             sample: Sample {
-                real_s: ended_ns.saturating_sub(self.started_ns) as f64 / 1e9,
+                real_s: timing::seconds(ended_ns.saturating_sub(self.started_ns)),
                 user_s: cpu(|used| used.user_s),
                 system_s: cpu(|used| used.system_s),
             },

@@ -7,6 +7,7 @@ use iostrata_core::figures::duration;
 use iostrata_core::lab::Row;
 use iostrata_core::page_cache::{PageCacheResult, Parse, State};
 use iostrata_core::sync::{Second, SyncResult, SyncRow};
+use iostrata_core::timing::seconds;
 
 use super::dots::{Dot, Dots};
 use super::heat;
@@ -183,7 +184,7 @@ pub(super) fn sync_latencies(result: &SyncResult) -> Vec<heat::Lane> {
     let lanes = result.rows.iter().map(|row| {
         let latency = &row.latency_s;
         let buckets = latency.buckets.iter();
-        let buckets = buckets.map(|bucket| (bucket.upto_ns as f64 / 1e9, bucket.count));
+        let buckets = buckets.map(|bucket| (seconds(bucket.upto_ns), bucket.count));
         heat::Lane {
             group: format!("on {}", row.row.target),
             label: sync_name(row),
