@@ -10,8 +10,8 @@ use super::shape::without_order;
 use super::sharing::{Claims, Storage};
 use super::timeline::timeline;
 use super::{
-    AtExit, Attached, Bounds, CallRow, Descent, Direction, FileKind, FileRow, Lower, SCHEMA, Seen,
-    Task, TaskRow, TraceResult, direction,
+    AtExit, Attached, Bounds, CallRow, Descent, Direction, FileRow, Lower, SCHEMA, Seen, Task,
+    TaskRow, TraceResult, direction, stores,
 };
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
@@ -292,13 +292,17 @@ fn call_row_of(
 }
 
 fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, AtExit>) -> Descent {
-    let regular = || files.iter().filter(|file| file.kind == FileKind::Regular);
+    let stored = || {
+        files
+            .iter()
+            .filter(|file| stores(file.kind, &file.filesystem))
+    };
     let range = whole.device;
     let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
     let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     Descent {
-        read_bytes: total(regular().map(|file| file.reads.bytes)),
-        written_bytes: total(regular().map(|file| file.writes.bytes)),
+        read_bytes: total(stored().map(|file| file.reads.bytes)),
+        written_bytes: total(stored().map(|file| file.writes.bytes)),
         dirtied_bytes: whole.cache.dirtied_bytes,
         device_read_bytes: read.and_then(Bounds::exact),
         device_read_bytes_shared: read.filter(|bounds| bounds.exact().is_none()),

@@ -52,7 +52,7 @@ pub use lower::{AtExit, Lower, ProcessIo, Residency};
 pub use purpose::{CallGroup, Direction, direction, is_open, is_sync};
 pub(crate) use purpose::{is_operation, is_resize};
 pub use runs::{Cold, Doubt, Spread, Stayed, TimedRun, TimedRuns};
-pub use seen::{Lived, NamedFile, Seen, Task, answers};
+pub use seen::{Lived, NamedFile, Seen, Task, answers, stores};
 pub use select::{Selection, Sort};
 pub(crate) use shape::WORTH_A_BUFFER;
 pub use shape::{SIZE_BUCKETS, Shape};
@@ -139,9 +139,10 @@ pub struct TraceResult {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Descent {
-    /// Bytes that calls read from regular files.
+    /// Bytes that calls read from files and disks; not from pipes, terminals and files that the kernel
+    /// makes up.
     pub read_bytes: u64,
-    /// Bytes that calls wrote to regular files.
+    /// Bytes that calls wrote to files and disks, likewise.
     pub written_bytes: u64,
     /// Bytes of the page cache that were dirtied, in whole folios.
     pub dirtied_bytes: Option<u64>,

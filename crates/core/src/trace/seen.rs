@@ -26,6 +26,12 @@ pub fn answers(filesystem: &str) -> bool {
     )
 }
 
+/// Whether bytes of such a file are stored: they have pages in the cache, and a device under them unless
+/// that is memory.
+pub fn stores(kind: FileKind, filesystem: &str) -> bool {
+    matches!(kind, FileKind::Regular | FileKind::BlockDevice) && !answers(filesystem)
+}
+
 /// A file that the program used, by its name at first use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedFile {

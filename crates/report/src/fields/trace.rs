@@ -122,12 +122,12 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
         .field("read_bytes", |bytes| bytes.read_bytes)
         .metric(
             "trace_read_bytes",
-            "Bytes that calls read from regular files",
+            "Bytes that calls read from files and disks",
         )
         .field("written_bytes", |bytes| bytes.written_bytes)
         .metric(
             "trace_written_bytes",
-            "Bytes that calls wrote to regular files",
+            "Bytes that calls wrote to files and disks",
         )
         .field("dirtied_bytes", |bytes| bytes.dirtied_bytes)
         .metric("trace_dirtied_bytes", "Bytes dirtied in the page cache")

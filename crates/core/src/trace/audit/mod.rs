@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::budget::Amount;
 use super::purpose::Purpose;
 use super::{
-    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, answers,
-    direction, is_operation, is_resize, is_sync,
+    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
+    is_operation, is_resize, is_sync, stores,
 };
 use crate::cache::is_in_memory;
 use crate::evidence::{Cause, Life, Pages, RawEvidence};
@@ -173,9 +173,8 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
         .calls
         .iter()
         .filter(|series| kept.contains(&series.group));
-    let stored = [FileKind::Regular, FileKind::BlockDevice];
     let calls = result.files.iter().flat_map(|file| {
-        let is_stored = stored.contains(&file.kind) && !answers(&file.filesystem);
+        let is_stored = stores(file.kind, &file.filesystem);
         let own = file.calls.iter().filter(|call| !call.is_source);
         own.filter(move |call| match Purpose::of(&call.row.name) {
             Some(Purpose::Write) => is_stored,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Ended, NamedFile};
+use crate::trace::stores;
 use crate::trace::timeline::{CallMoment, Moments, Purpose, moment_of};
-use crate::trace::{FileKind, answers};
 
 /// Sums calls by the moment of their end.
 #[derive(Debug, Default)]
@@ -25,10 +25,7 @@ impl Clock {
         let Some(purpose) = Purpose::of(ended.call.name) else {
             return;
         };
-        let stored = file.is_some_and(|file| {
-            matches!(file.kind, FileKind::Regular | FileKind::BlockDevice)
-                && !answers(&file.filesystem)
-        });
+        let stored = file.is_some_and(|file| stores(file.kind, &file.filesystem));
         if purpose.moves() && !stored {
             return;
         }
