@@ -132,6 +132,7 @@ fn differences(
             Last::ByBoth(one, other) => compare::last_names_of_both(one, other),
         });
     }
+    found.extend(seen.broken.iter().cloned());
     if !found.is_empty() {
         let missing = seen.gaps.iter();
         found.extend(missing.map(|gap| format!("missing: {}", words::missing(&gap.what))));

@@ -11,11 +11,11 @@ use iostrata_tracer::ptrace::{Session, Stops};
 use iostrata_tracer::record::{Recorded, Recording};
 
 use crate::ground::Ground;
-use crate::run::{Seeds, open_go, words};
+use crate::run::{Seeds, open_go, words_of};
 
 /// The differences between the ptrace log of a run and the files that the run left.
 pub(crate) fn by_stops(ground: &Ground, seeds: Seeds, stops: Stops) -> Vec<String> {
-    let (mut command, go) = words(ground, seeds);
+    let (mut command, go) = words_of(ground, seeds);
     command.push("recorded".into());
     let scratch = tempfile::tempdir_in(ground.scratch.path()).expect("a directory");
     let log = scratch.path().join("log");

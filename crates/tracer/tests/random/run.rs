@@ -1,16 +1,23 @@
 //! Runs `workloads/random` under two observers at once.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::FileId;
-use iostrata_core::trace::{NamedFile, direction};
+use iostrata_core::timing::seconds;
+use iostrata_core::trace::{Facts, NamedFile, assemble, direction};
+use iostrata_report::words;
+use iostrata_tracer::clock::now_ns;
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::ptrace::{Session, Stops};
+use iostrata_tracer::{aftermath, machine};
 
 use crate::ground::{Ground, program};
 use crate::tally::{Row, Tally, Thing};
@@ -32,6 +39,8 @@ pub(crate) struct Seen {
     pub(crate) last: Last,
     /// Gaps that the eBPF side reports in its names.
     pub(crate) gaps: Vec<Gap>,
+    /// Laws that do not hold in the result of an observer.
+    pub(crate) broken: Vec<String>,
 }
 
 /// The source of the figures.
@@ -44,7 +53,7 @@ pub(crate) enum Last {
 
 /// Under eBPF and strace.
 pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: Seeds) -> Seen {
-    let (words, go) = words(ground, seeds);
+    let (words, go) = words_of(ground, seeds);
     let trace = ground.scratch.path().join("trace");
     let strace = Command::new("strace")
         .args(["-f", "-y", "-s", "200", "-o"])
@@ -55,17 +64,20 @@ pub(crate) fn with_strace(observer: &mut EbpfObserver, ground: &Ground, seeds: S
         .expect("strace");
     let mut strace = Killed(strace);
     let pid = wait_for("the program", || waiting_child(strace.0.id()));
+    let started_ns = now_ns();
     observer.start(pid, Stream::default()).expect("a session");
     say_go(&go);
     let status = strace.0.wait().expect("strace has ended");
     assert!(status.success(), "{seeds:?}: {status}");
     let observation = end(observer);
+    let times = || started_ns..now_ns();
     let trace = std::fs::read_to_string(&trace).expect("its trace");
     Seen {
         one: tally(&observation, &go),
         other: witness(&trace),
         last: Last::ByOne(last_names(&observation)),
         gaps: gaps(&observation),
+        broken: broken(observation, Backend::Ebpf, times()),
     }
 }
 
@@ -76,7 +88,8 @@ pub(crate) fn with_ptrace(
     seeds: Seeds,
     stops: Stops,
 ) -> Seen {
-    let (mut words, go) = words(ground, seeds);
+    let (mut words, go) = words_of(ground, seeds);
+    let started_ns = now_ns();
     // ptrace cannot see these, and reports that.
     words.push("without-rings".into());
     let session = match stops {
@@ -102,15 +115,52 @@ pub(crate) fn with_ptrace(
     let status = outcome.status.expect("how it ended");
     assert!(status.success(), "{seeds:?}: {status}");
     let observation = end(observer);
+    let times = || started_ns..now_ns();
     Seen {
         one: tally(&outcome.observation, &go),
         other: tally(&observation, &go),
         last: Last::ByBoth(last_names(&outcome.observation), last_names(&observation)),
         gaps: gaps(&observation),
+        broken: [
+            broken(outcome.observation, Backend::Ptrace, times()),
+            broken(observation, Backend::Ebpf, times()),
+        ]
+        .concat(),
     }
 }
 
-pub(crate) fn words(ground: &Ground, seeds: Seeds) -> (Vec<OsString>, PathBuf) {
+/// The result's laws that do not hold; both observers saw the whole of `times`, which begins and ends in nanoseconds
+/// of `CLOCK_MONOTONIC`.
+fn broken(observation: Observation, backend: Backend, times: Range<u64>) -> Vec<String> {
+    let Observation { raw, seen, .. } = observation;
+    let mut seen = seen.expect("names");
+    let cache = raw.cache.as_deref().unwrap_or_default();
+    aftermath::name_mapped(&mut seen, cache);
+    let at_exit = aftermath::at_exit(&seen, cache);
+    let storage = aftermath::storage(&seen.names, &raw);
+    let facts = Facts {
+        environment: machine::environment(Path::new("."), backend).expect("the machine"),
+        command: Vec::new(),
+        adopted: None,
+        attached: None,
+        exit_code: Some(0),
+        signal: None,
+        started_ns: times.start,
+        wall_s: seconds(times.end - times.start),
+        storage,
+        at_exit,
+        residency: BTreeMap::new(),
+        lower: None,
+        missing: Vec::new(),
+    };
+    let audit = assemble(raw, seen, facts).audit;
+    assert!(!audit.is_empty(), "no law was judged of {backend:?}");
+    let broken = audit.iter().filter(|judged| !judged.holds);
+    let words = broken.map(|judged| format!("{backend:?}: {}", words::broken(judged)));
+    words.collect()
+}
+
+pub(crate) fn words_of(ground: &Ground, seeds: Seeds) -> (Vec<OsString>, PathBuf) {
     let go = ground.scratch.path().join(format!("go-{}", seeds.first));
     if !go.exists() {
         rustix::fs::mkfifoat(rustix::fs::CWD, &go, rustix::fs::Mode::RWXU).expect("a FIFO");
