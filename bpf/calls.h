@@ -220,7 +220,9 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 	state->call = call;
 	state->blocked_ns = 0;
 	state->looked_up_in = 0;
+	state->read_in = 0;
 	state->awaited_in = 0;
+	state->faulted_in = 0;
 	state->file.inode = 0;
 	state->file.device = 0;
 	state->file.generation = 0;

@@ -47,7 +47,7 @@ int BPF_PROG(fetched_ahead_at_entry, struct readahead_control *control, struct f
 	if (!READ(control, ra, ra_pages) ||
 	    (flags & (1ULL << bpf_core_enum_value(enum pageflags, PG_writeback))))
 		return 0;
-	return on_fetch_ahead();
+	return on_fetch_ahead(READ(control, mapping, host));
 }
 
 static __always_inline struct address_space *mapping_of(struct vm_fault *fault)

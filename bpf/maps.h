@@ -135,6 +135,7 @@ struct task_state {
 	__u32 call;           /* CALL_* bits of nr */
 	__u64 looked_up_to;   /* pages below are counted for this call */
 	__u64 looked_up_in;   /* ... of this mapping */
+	__u64 read_in;        /* inode whose pages read-ahead or a fault brings in, 0 for none */
 	__u64 awaited_in;     /* inode whose pages the call waits for, 0 for none: */
 	__u64 awaited_from;   /* the first */
 	__u64 awaited_to;     /* ... and the one after the last */

@@ -167,7 +167,10 @@ static __always_inline int on_miss(struct inode *inode, __u64 index, __u64 wante
 {
 	struct task_state *state = current_state();
 
-	if (!state || !state->entered_ns)
+	if (!state)
+		return 0;
+	state->read_in = (__u64)inode;
+	if (!state->entered_ns)
 		return 0;
 	/* For a fault it brings one page that the program waits for: is_faulted. */
 	if (state->faulted_in == (__u64)inode && state->faulted_page == index)
@@ -186,19 +189,21 @@ int BPF_PROG(missed, struct inode *inode, unsigned long index, struct file_ra_st
 }
 
 /* From this page on, pages are read before any call waits for them. */
-static __always_inline int on_fetch_ahead(void)
+static __always_inline int on_fetch_ahead(struct inode *inode)
 {
 	struct task_state *state = current_state();
 
-	if (state)
-		state->awaited_in = 0;
+	if (!state)
+		return 0;
+	state->read_in = (__u64)inode;
+	state->awaited_in = 0;
 	return 0;
 }
 
 SEC("tp_btf/page_cache_async_ra")
-int BPF_PROG(fetched_ahead)
+int BPF_PROG(fetched_ahead, struct inode *inode)
 {
-	return on_fetch_ahead();
+	return on_fetch_ahead(inode);
 }
 
 /* A fault on a mapped file looks up one page (filemap_fault, mm/filemap.c). */
@@ -213,6 +218,7 @@ static __always_inline int on_fault(struct address_space *mapping, __u64 index)
 	if (!inode)
 		return 0;
 	cache_of(state, inode)->lookups_pages += 1;
+	state->read_in = (__u64)inode;
 	state->faulted_in = (__u64)inode;
 	state->faulted_page = index;
 	if (READS)
@@ -251,12 +257,12 @@ int BPF_PROG(mapped, struct address_space *mapping, unsigned long first, unsigne
 }
 
 /* Whether the folio contains the page of the task's current fault: the page that the program waits
- * for. Outside of calls only: inside one, reads report their misses. */
+ * for. Calls fault too: those that populate a mapping, or that write what lies in one. */
 static __always_inline bool is_faulted(struct task_state *state, struct folio *folio)
 {
 	__u64 first = READ(folio, index);
 
-	return !state->entered_ns && state->faulted_in &&
+	return state->faulted_in &&
 	       state->faulted_in == (__u64)READ(folio, mapping, host) &&
 	       state->faulted_page >= first &&
 	       state->faulted_page < first + (folio_bytes(folio) >> PAGE_SHIFT);
@@ -290,6 +296,8 @@ static __always_inline bool overwrites(struct task_state *state, struct inode *i
 	return is_same_file(&state->file, &file);
 }
 
+/* A page is read in a call that reads, and in any other after read-ahead for its file or a fault on
+ * it (page_cache_sync_ra, page_cache_async_ra, filemap_fault). Pages that are only written are not. */
 SEC("tp_btf/mm_filemap_add_to_page_cache")
 int BPF_PROG(filled, struct folio *folio)
 {
@@ -303,9 +311,9 @@ int BPF_PROG(filled, struct folio *folio)
 	inode = READ(folio, mapping, host);
 	if (!inode || (state->entered_ns && overwrites(state, inode)))
 		return 0;
-	awaited = awaited_pages(state, folio);
-	if (state->entered_ns && !awaited && !(state->call & CALL_READS))
+	if (state->read_in != (__u64)inode && (!state->entered_ns || !(state->call & CALL_READS)))
 		return 0;
+	awaited = awaited_pages(state, folio);
 	sum = cache_of(state, inode);
 	sum->filled_pages += folio_bytes(folio) >> PAGE_SHIFT;
 	sum->missed_pages += awaited;
@@ -387,9 +395,12 @@ int BPF_PROG(dirtied, struct folio *folio, struct address_space *mapping)
 	inode = WALK(mapping, host);
 	if (!inode)
 		return 0;
-	if (state)
+	if (state) {
+		/* What the call adds next, it writes. */
+		if (state->read_in == number(inode))
+			state->read_in = 0;
 		by_task(state, inode, folio_bytes(folio));
-	else if (HISTORY)
+	} else if (HISTORY)
 		by_another(number(inode), folio_bytes(folio));
 	return 0;
 }

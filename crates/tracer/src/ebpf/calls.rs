@@ -185,6 +185,7 @@ fn other(number: Sysno) -> u32 {
     use Sysno as N;
     match number {
         N::readahead | N::fadvise64 => call::FD_FIRST | call::READS,
+        N::madvise => call::READS,
         N::fsync | N::fdatasync | N::sync_file_range | N::syncfs => {
             call::FD_FIRST | call::STREAMED | call::STEP
         }

@@ -154,6 +154,59 @@ fn the_target_of_a_copy_is_not_read() {
     });
 }
 
+/// Ways to bring in a whole file without a read: the file and its length are `f` and `n`.
+const WITHOUT_A_READ: [(&str, &str); 7] = [
+    (
+        "loads",
+        "m = mmap.mmap(f, n, prot=mmap.PROT_READ); sum(m[::4096])",
+    ),
+    (
+        "MAP_POPULATE",
+        "mmap.mmap(f, n, flags=mmap.MAP_PRIVATE | 0x8000, prot=mmap.PROT_READ)",
+    ),
+    (
+        "MADV_POPULATE_READ",
+        "mmap.mmap(f, n, prot=mmap.PROT_READ).madvise(22)",
+    ),
+    (
+        "MADV_WILLNEED",
+        "mmap.mmap(f, n, prot=mmap.PROT_READ).madvise(3)",
+    ),
+    ("POSIX_FADV_WILLNEED", "os.posix_fadvise(f, 0, n, 3)"),
+    (
+        "readahead(2)",
+        "ctypes.CDLL(None).readahead(f, ctypes.c_long(0), ctypes.c_long(n))",
+    ),
+    (
+        "write(2) of a mapping",
+        "os.write(os.memfd_create('m'), mmap.mmap(f, n, prot=mmap.PROT_READ))",
+    ),
+];
+
+/// Nothing that a call brings in was there before.
+#[test]
+fn what_other_calls_than_reads_bring_in_was_not_resident() {
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        for (way, code) in WITHOUT_A_READ {
+            cold(&path);
+            let begin = "import ctypes, mmap, os, sys; f = os.open(sys.argv[1], os.O_RDONLY); n = 16 << 20;";
+            let mut observer = EbpfObserver::open().unwrap();
+            let mut program = Command::new("python3");
+            program.args(["-c", &format!("{begin} {code}")]).arg(&path);
+            let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+            assert!(status.success(), "{way}");
+            let cache = charged(&seen, &[&path], Vec::new()).cache;
+            let brought = cache.missed_pages.unwrap() + cache.prefetched_pages.unwrap();
+            // A call for read-ahead brings no more than the device takes at once (force_page_cache_ra).
+            let resident = mincore(File::open(&path).unwrap().as_fd(), 0..BYTES as u64).unwrap();
+            assert!(resident > 0, "{way}");
+            assert_eq!(brought, resident, "{way}: {cache:?}");
+        }
+    });
+}
+
 #[test]
 fn cold_random_reads_all_miss() {
     undisturbed(|| {
