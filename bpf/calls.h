@@ -437,6 +437,21 @@ static __always_inline __u64 took(struct task_state *state, __u64 now)
 	return now - state->entered_ns;
 }
 
+/* Pages were announced to the end that a read asked for; it may end before, such as where its buffer
+ * does, and those after `end`, in bytes, are then announced again by the next. */
+static __always_inline void take_back_lookups(struct task_state *state, __u64 end)
+{
+	struct cache_sum *sum = &state->cache[0];
+	__u64 to = (end + PAGE_SIZE - 1) >> PAGE_SHIFT, pages;
+
+	if (!state->looked_up_in || state->looked_up_to <= to ||
+	    (state->call & (CALL_READS | CALL_WRITES)) != CALL_READS)
+		return;
+	pages = state->looked_up_to - to;
+	if (is_same_file(&sum->key.file, &state->file) && sum->value.lookups_pages >= pages)
+		sum->value.lookups_pages -= pages;
+}
+
 static __always_inline void follow(struct task_state *state, struct call_slot *slot, __u64 now)
 {
 	__s64 result = ANEW(state->result);
@@ -456,6 +471,7 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 		/* Not for a file whose position does not move with writes. */
 		if ((__s64)offset >= 0) {
 			add_shape(slot, offset, result);
+			take_back_lookups(state, offset + result);
 			if ((state->call & CALL_WRITES) && result)
 				extend_run(state, offset, result, now);
 		}

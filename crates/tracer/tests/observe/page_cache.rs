@@ -207,6 +207,33 @@ fn what_other_calls_than_reads_bring_in_was_not_resident() {
     });
 }
 
+/// Reads its first argument to the end, into 16 pages, by calls that ask for all of it.
+const SHORT: &str = "import ctypes, os, sys
+file, libc = os.open(sys.argv[1], os.O_RDONLY), ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+at = libc.mmap(None, ctypes.c_long(32 * 4096), 3, 0x22, -1, ctypes.c_long(0))
+libc.mprotect(ctypes.c_void_p(at + 16 * 4096), ctypes.c_long(16 * 4096), 0)
+while libc.read(file, ctypes.c_void_p(at), ctypes.c_long(16 << 20)) > 0: pass";
+
+/// The kernel announces each time all that was asked for.
+#[test]
+fn what_a_short_read_does_not_reach_is_not_looked_up() {
+    undisturbed(|| {
+        let dir = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = dir.path().join("data");
+        std::fs::write(&path, vec![9_u8; BYTES]).unwrap();
+        let mut observer = EbpfObserver::with_limits(Limits::trace()).unwrap();
+        let mut program = Command::new("python3");
+        program.args(["-c", SHORT]).arg(&path);
+        let (seen, status) = observe(&mut observer, Stream::default(), &mut program, || ());
+        assert!(status.success());
+        let evidence = charged(&seen, &[&path], Vec::new());
+        assert_eq!(evidence.cache.lookups_pages, Some(PAGES));
+        let calls = evidence.syscalls.unwrap();
+        assert_eq!(calls.get("read").unwrap().count, PAGES / 16 + 1);
+    });
+}
+
 #[test]
 fn cold_random_reads_all_miss() {
     undisturbed(|| {
