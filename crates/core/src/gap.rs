@@ -150,6 +150,13 @@ pub enum Listed {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedNames {
+    pub of: Listed,
+    pub first: Vec<String>,
+    pub more: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     // A subject of observation, or a figure of it.
@@ -160,28 +167,22 @@ pub enum Missing {
     CacheFigures,
     CallSites,
     CallsWithoutIo,
-    /// Figures that contradict each other.
+    // Figures that contradict each other.
     Contradicted(Stratum),
     EarlierPrivileges,
     ExactData,
     ExactRequests,
-    FileSystem {
-        module: String,
-    },
+    FileSystem { module: String },
     History,
-    /// Requests to a device for files on this type of file system.
-    RequestsFor {
-        filesystem: String,
-    },
+    // Requests to a device for files on this type of file system.
+    RequestsFor { filesystem: String },
     InodeReuse,
     JournalFunctions,
     KernelEvidence,
     MappedAccess,
     MappedReads,
     OpenFileSharing,
-    Privileges {
-        path: String,
-    },
+    Privileges { path: String },
     QueueOperations,
     ResidentBytes,
     Sectors,
@@ -190,33 +191,19 @@ pub enum Missing {
     TimesAndEvidence,
     UndisturbedTimes,
     // Some of many things.
-    Calls {
-        count: u64,
-        name: String,
-    },
-    Count {
-        count: u64,
-        of: Countable,
-    },
-    Listed {
-        of: Listed,
-        first: Vec<String>,
-        more: u64,
-    },
+    Calls { count: u64, name: String },
+    Count { count: u64, of: Countable },
+    Listed(ListedNames),
     // What follows from a run.
     AfterFailure,
     ColdCache,
     Findings,
     LaterProcesses,
     Memory,
-    Saving {
-        rule: String,
-    },
+    Saving { rule: String },
     StandardInput,
     // An operation log, and states made from it.
-    ChangedFile {
-        path: String,
-    },
+    ChangedFile { path: String },
     DeviceLog,
     LogCheck,
     LogComparison,
@@ -231,49 +218,24 @@ pub enum Missing {
     ChangedFindings,
     Counts,
     DayRule,
-    Experiment {
-        id: String,
-    },
-    Language {
-        name: String,
-    },
-    Latency {
-        percentile: String,
-    },
-    Loops {
-        targets: Vec<String>,
-    },
-    OnMachine {
-        machine: String,
-        what: Box<Missing>,
-    },
-    OnTarget {
-        what: TargetPart,
-        target: String,
-    },
+    Experiment { id: String },
+    Language { name: String },
+    Latency { percentile: String },
+    Loops { targets: Vec<String> },
+    OnMachine { machine: String, what: Box<Self> },
+    OnTarget { what: TargetPart, target: String },
     OwnCost,
-    Projections {
-        target: String,
-    },
-    RowTime {
-        experiment: String,
-        row: String,
-    },
-    RowsOf {
-        machine: String,
-    },
+    Projections { target: String },
+    RowTime { experiment: String, row: String },
+    RowsOf { machine: String },
     RuntimeBuffers,
     Settings,
     Steadiness,
     StorageSettings,
-    Targets {
-        names: Vec<String>,
-    },
+    Targets { names: Vec<String> },
     Times,
     // A file that was named.
-    File {
-        path: String,
-    },
+    File { path: String },
     MappingProcesses,
     // What a defect took away.
     AfterObserver,
@@ -344,13 +306,13 @@ pub enum Difference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// What another said: the kernel, a tool, or an error on the way.
+    // What another said: the kernel, a tool, or an error on the way.
     Error(String),
-    /// A defect of iostrata, with the message of the panic.
+    // A defect of iostrata, with the message of the panic.
     Defect(String),
-    /// Not installed: no such program in `PATH`.
+    // Not installed: no such program in `PATH`.
     NotInstalled(String),
-    /// Figures that were counted in two ways differ.
+    // Figures that were counted in two ways differ.
     BrokenLaw(Law),
     // Tables and rings that were full.
     ActiveTableFull,
@@ -358,17 +320,11 @@ pub enum Reason {
     FileTableFull,
     FileTableFullByName,
     FileTableFullByProcess,
-    HistoryFull {
-        files: u64,
-        names: u64,
-        name_changes: u64,
-    },
+    HistoryFull(HistoryLosses),
     MemoryFull,
     MomentsFull,
     NoNameKept,
-    NoRoomInTables {
-        calls: u64,
-    },
+    NoRoomInTables { calls: u64 },
     ReaderRingFull,
     RecorderRingFull,
     RequestTableFull,
@@ -376,9 +332,7 @@ pub enum Reason {
     ThreadMemoryFull,
     // What the kernel, or a back end, does not show.
     AddressesHidden,
-    AddressesUnread {
-        defect: String,
-    },
+    AddressesUnread { defect: String },
     AioResults,
     AioResultsUnread,
     AioUnseen,
@@ -418,24 +372,15 @@ pub enum Reason {
     TracedWithoutPrivileges,
     TracingDenied,
     // Figures that are sums, or shared.
-    CallsSummed {
-        calls: u64,
-    },
-    Disturbed {
-        requests: u64,
-        syncs: u64,
-    },
-    CountsTooLow {
-        events: u64,
-    },
-    EventsLost {
-        events: u64,
-    },
+    CallsSummed { calls: u64 },
+    Disturbed { requests: u64, syncs: u64 },
+    CountsTooLow { events: u64 },
+    EventsLost { events: u64 },
     Overtaken,
     ProgramNotRun,
     NotFullyObserved,
     OthersUseDisk,
-    /// Other programs dirtied pages of the same files.
+    // Other programs dirtied pages of the same files.
     OthersDirtyFiles,
     ReaderFailed,
     ServedUnseen,
@@ -464,10 +409,7 @@ pub enum Reason {
     NotInMemory,
     NotInOrder,
     NotUnderstood,
-    OverLimit {
-        limit_bytes: u64,
-        bytes: u64,
-    },
+    OverLimit { limit_bytes: u64, bytes: u64 },
     ReadBack(String),
     RecordingEnded,
     StillRunning,
@@ -485,94 +427,71 @@ pub enum Reason {
     UnknownAsZeros,
     UserAttributesOnly,
     // Crash exploration.
-    EndedWith {
-        exit_code: i32,
-    },
+    EndedWith { exit_code: i32 },
     ExplorationEnded,
     // Comparing and merging.
-    IncompleteSide {
-        side: String,
-        why: Box<Reason>,
-    },
+    IncompleteSide { side: String, why: Box<Self> },
     MachinesDiffer,
     NoTime,
     NotInEveryPair,
-    NotInFile {
-        file: String,
-        experiment: String,
-    },
+    NotInFile { file: String, experiment: String },
     NotPairedOrNoTime,
-    OneRunEach {
-        remedy: bool,
-    },
+    OneRunEach { remedy: bool },
     OneTimed,
     TwoRunsEach,
     // Experiments.
-    CachedNoDevice {
-        target: String,
-        filesystem: String,
-    },
+    CachedNoDevice { target: String, filesystem: String },
     DataJournaled,
     NoVolatileCache,
     CachestatFailed(String),
     NotVerified(Box<Reason>),
     DirectRefused(String),
     DisksUnknown,
-    DontcacheRefused {
-        error: String,
-        needs_kernel: bool,
-    },
+    DontcacheRefused { error: String, needs_kernel: bool },
     FallocateFailed(String),
-    FewSeconds {
-        fewest: u64,
-    },
-    FewSyncs {
-        needed: u64,
-    },
+    FewSeconds { fewest: u64 },
+    FewSyncs { needed: u64 },
     InodeWritesUnnamed,
-    KeptInMemory {
-        filesystem: String,
-    },
+    KeptInMemory { filesystem: String },
     ManySmallFiles,
     NoCachestat,
-    NoDevice {
-        filesystem: String,
-    },
+    NoDevice { filesystem: String },
     ObservingFailed(String),
     OverlayPasses,
-    QuickOnly {
-        target: String,
-    },
+    QuickOnly { target: String },
     QuickSkips,
     RemountsOwnOnly,
     RingWorkers,
     RunInterrupted,
     SingleOperations,
-    StayedResident {
-        resident_pages: u64,
-        pages: u64,
-    },
-    Unsupported {
-        error: String,
-    },
+    StayedResident { resident_pages: u64, pages: u64 },
+    Unsupported { error: String },
     SyscallsUnseen,
     RequestsUnseen,
     // Runs and their savings.
     LessThanIostrata,
-    NotSaved {
-        why: String,
-        thorough_s: Option<u64>,
-    },
-    NotUsedBefore {
-        first: Vec<String>,
-        more: u64,
-    },
+    NotSaved(NotSaved),
+    NotUsedBefore { first: Vec<String>, more: u64 },
     PipeEmptied,
     // Files that were named.
     NotFileOrDirectory,
     NotListed(String),
     NotOpened(String),
     ProcNotListed(String),
+}
+
+/// How many times there was no room for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryLosses {
+    pub files: u64,
+    pub names: u64,
+    pub name_changes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotSaved {
+    pub why: String,
+    pub thorough_s: Option<u64>,
 }
 
 /// Why an exit was not reported.

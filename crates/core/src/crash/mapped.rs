@@ -183,7 +183,7 @@ mod tests {
             .mapped()
             .gap(Listed::MappedStores, Reason::NotInOrder);
         match gap.map(|gap| gap.what) {
-            Some(Missing::Listed { first, .. }) => first,
+            Some(Missing::Listed(names)) => names.first,
             _ => Vec::new(),
         }
     }

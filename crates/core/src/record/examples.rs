@@ -1,6 +1,6 @@
 //! A count of items, with the names of the first few.
 
-use crate::gap::{Gap, Listed, Missing, Reason};
+use crate::gap::{Gap, Listed, ListedNames, Missing, Reason};
 
 /// Number of paths that are named.
 const NAMED: usize = 10;
@@ -24,12 +24,12 @@ impl Examples {
     /// The resulting gap; `None` when the count is 0.
     pub fn gap(&self, of: Listed, why: Reason) -> Option<Gap> {
         (self.count > 0).then(|| {
-            let what = Missing::Listed {
+            let names = ListedNames {
                 of,
                 first: self.first.clone(),
                 more: self.count - self.first.len() as u64,
             };
-            Gap::new(what, why)
+            Gap::new(Missing::Listed(names), why)
         })
     }
 }
@@ -46,9 +46,9 @@ mod tests {
             examples.add(|| format!("/{number}"));
         }
         let gap = examples.gap(Listed::Devices, Reason::Late).unwrap();
-        let Missing::Listed { first, more, .. } = gap.what else {
+        let Missing::Listed(names) = gap.what else {
             panic!("{gap:?}")
         };
-        assert_eq!((first.len(), more), (10, 2));
+        assert_eq!((names.first.len(), names.more), (10, 2));
     }
 }

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::figures::duration;
-use iostrata_core::gap::{Countable, Difference, Missing, Others, Raised, Reason, TargetPart};
+use iostrata_core::gap::{
+    Countable, Difference, ListedNames, Missing, NotSaved, Others, Raised, Reason, TargetPart,
+};
 use iostrata_core::noun::counted;
 use iostrata_core::timing::seconds;
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub fn missing(what: &Missing) -> Words {
         Missing::Privileges { path } => format!("the privileges of {path}"),
         Missing::Calls { count, name } => format!("{count} {name}"),
         Missing::Count { count, of } => items(*count, *of),
-        Missing::Listed { of, first, more } => {
+        Missing::Listed(ListedNames { of, first, more }) => {
             format!("{}: {}", fixed("listed", of), first_of(first, *more))
         }
         Missing::Saving { rule } => format!("measured saving of {rule}"),
@@ -103,16 +105,12 @@ pub fn reason(why: &Reason) -> Words {
         Reason::Error(said) | Reason::Misfit(said) => said.clone(),
         Reason::Defect(said) => format!("a defect of iostrata: {said}"),
         Reason::NotInstalled(name) => format!("not installed: no {name} in PATH"),
-        Reason::HistoryFull {
-            files,
-            names,
-            name_changes,
-        } => format!(
+        Reason::HistoryFull(lost) => format!(
             "more files than are followed one by one: there was no room for a file {} times, \
              for a name {} times and for a change of names {} times",
-            grouped(*files),
-            grouped(*names),
-            grouped(*name_changes)
+            grouped(lost.files),
+            grouped(lost.names),
+            grouped(lost.name_changes)
         ),
         Reason::NoRoomInTables { calls } => {
             format!("{calls} calls were on files that found no room in the tables")
@@ -196,14 +194,10 @@ pub fn reason(why: &Reason) -> Words {
         Reason::Unsupported { error } => {
             format!("the kernel or the file system does not support it: {error}")
         }
-        Reason::NotSaved {
-            why,
-            thorough_s: None,
-        } => why.clone(),
-        Reason::NotSaved {
-            why,
-            thorough_s: Some(seconds),
-        } => format!("{why}; trace --measure gives them {seconds} s"),
+        Reason::NotSaved(NotSaved { why, thorough_s }) => match thorough_s {
+            None => why.clone(),
+            Some(seconds) => format!("{why}; trace --measure gives them {seconds} s"),
+        },
         Reason::NotUsedBefore { first, more } => format!(
             "the run that told which files to evict had not used {}",
             first_of(first, *more)

@@ -23,7 +23,7 @@ use super::history::Span;
 use super::{
     Did, DirectoryRow, Event, FileHistory, FileKind, NameChange, NamedFile, NotFound, Writes,
 };
-use crate::gap::{Gap, Missing, Reason};
+use crate::gap::{Gap, HistoryLosses, Missing, Reason};
 use crate::op::{Call, FileId};
 use crate::record::{Change, Durability};
 
@@ -75,12 +75,12 @@ impl LeftOut {
     pub fn gap(&self) -> Option<Gap> {
         let lost = self.files + self.names + self.name_changes;
         (lost > 0).then(|| {
-            let why = Reason::HistoryFull {
+            let losses = HistoryLosses {
                 files: self.files,
                 names: self.names,
                 name_changes: self.name_changes,
             };
-            Gap::new(Missing::History, why)
+            Gap::new(Missing::History, Reason::HistoryFull(losses))
         })
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::gap::{Gap, Missing, NotSaved, Reason};
 use iostrata_core::rules::{self, Bound};
 use iostrata_core::trace::{Cited, Draft, TraceResult, worth_s};
 use iostrata_lab::engine::Launcher;
@@ -112,10 +112,10 @@ pub(super) fn find(
             Err(why) => {
                 let rule = drafts[*number].finding.rule.clone();
                 let more_time = why.wants_time() && measuring == Measuring::Quick;
-                let why = Reason::NotSaved {
+                let why = Reason::NotSaved(NotSaved {
                     why: why.to_string(),
                     thorough_s: more_time.then_some(THOROUGH.as_secs()),
-                };
+                });
                 result.missing.push(Gap::new(Missing::Saving { rule }, why));
             }
         }
