@@ -76,10 +76,7 @@ where
             builtin.add(path, 0, Some(held));
         }
         for step in &history.steps {
-            for effect in &history.effects[step.effects.clone()] {
-                // It was there with all before it in the run itself.
-                drop(state::apply(&mut tree, effect));
-            }
+            state::replay(&mut tree, &history.effects[step.effects.clone()]);
             builtin.follow(step, &tree)?;
         }
         let end = history.steps.len() * 2;

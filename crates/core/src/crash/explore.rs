@@ -230,9 +230,7 @@ impl<'h> Explorer<'h> {
         while self.settled < self.history.effects.len()
             && self.graph.is_durable(self.settled, point.time)
         {
-            let effect = &self.history.effects[self.settled];
-            // It was there with all before it in the run itself.
-            drop(state::apply(&mut self.begun, effect));
+            state::replay(&mut self.begun, [&self.history.effects[self.settled]]);
             self.settled += 1;
         }
     }

@@ -105,10 +105,8 @@ impl History {
     /// The path of a node before a step: the one it had then.
     pub fn path_at(&self, node: FileId, step: usize) -> Option<Vec<u8>> {
         let mut tree = self.base.clone();
-        for effect in self.effects.iter().take_while(|effect| effect.step < step) {
-            // It was there with all before it in the run itself.
-            drop(super::state::apply(&mut tree, effect));
-        }
+        let earlier = self.effects.iter().take_while(|effect| effect.step < step);
+        super::state::replay(&mut tree, earlier);
         path_in(&tree, node)
     }
 
@@ -122,10 +120,7 @@ impl History {
     /// The directory as the program found it, and as it left it.
     pub fn ends(&self) -> (Tree, Tree) {
         let mut end = self.base.clone();
-        for effect in &self.effects {
-            // It was there with all before it in the run itself.
-            drop(super::state::apply(&mut end, effect));
-        }
+        super::state::replay(&mut end, &self.effects);
         (self.base.clone(), end)
     }
 
@@ -151,10 +146,7 @@ impl History {
                 continue;
             }
             let before = tree.clone();
-            for effect in &self.effects[step.effects.clone()] {
-                // It was there with all before it in the run itself.
-                drop(super::state::apply(&mut tree, effect));
-            }
+            super::state::replay(&mut tree, &self.effects[step.effects.clone()]);
             let now = part_of(&tree);
             if now != last {
                 if trees.len() + 1 == most {
@@ -218,10 +210,13 @@ impl History {
 
     /// Number of acknowledgements.
     pub fn told(&self) -> usize {
-        self.steps
-            .iter()
-            .filter(|step| step.printed.is_some())
-            .count()
+        self.told_at(usize::MAX)
+    }
+
+    /// Steps that acknowledged something, in the order in which they ended.
+    pub(super) fn reports(&self) -> impl Iterator<Item = usize> {
+        let order = self.steps_in_order().into_iter();
+        order.filter(|step| self.steps[*step].printed.is_some())
     }
 
     /// Steps in the order in which they ended: their places in the history.
@@ -242,15 +237,11 @@ impl History {
 
     /// What had been printed after so many acknowledgements.
     pub fn printed(&self, told: usize) -> Contents {
-        let order = self.steps_in_order().into_iter();
+        let reports = self.reports().take(told);
+        let printed = reports.filter_map(|step| self.steps[step].printed.as_ref());
         let mut all = Payload::default();
-        for payload in order
-            .filter_map(|step| self.steps[step].printed.as_ref())
-            .take(told)
-        {
-            for piece in &payload.pieces {
-                all.push(*piece);
-            }
+        for piece in printed.flat_map(|payload| &payload.pieces) {
+            all.push(*piece);
         }
         Contents::of(&all)
     }

@@ -36,6 +36,13 @@ pub(super) fn apply(tree: &mut Tree, effect: &Effect) -> Result<(), Absurd> {
     applied.map_err(|_reason| Absurd)
 }
 
+/// Applies effects in program order: each was there with all before it in the run itself.
+pub(super) fn replay<'e>(tree: &mut Tree, effects: impl IntoIterator<Item = &'e Effect>) {
+    for effect in effects {
+        drop(apply(tree, effect));
+    }
+}
+
 /// The tree with the effects that `kept` says, of those from `from` on; nothing lies behind the end of a
 /// file.
 pub(super) fn with(

@@ -125,10 +125,7 @@ impl History {
         let mut tree = self.base.clone();
         let mut versions: Vec<Contents> = Vec::new();
         for step in &self.steps {
-            for effect in &self.effects[step.effects.clone()] {
-                // It was there with all before it in the run itself.
-                drop(state::apply(&mut tree, effect));
-            }
+            state::replay(&mut tree, &self.effects[step.effects.clone()]);
             let now = contents_of(&tree, self, path);
             versions.extend(now.filter(|now| versions.last() != Some(now)).cloned());
         }

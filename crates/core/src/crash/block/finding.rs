@@ -59,14 +59,9 @@ pub fn block_findings(
         let (timeline, left_out) = recovered_moments(history, on.filesystem, at, directory);
         let row = |step: usize| operation(&history.steps[step], directory);
         let (culprit, before) = (row(culprit), before.map(row));
-        let kind = match failure {
-            Failure {
-                is_lost_after_ack: true,
-                ..
-            } => FaultKind::LostAfterAck,
-            Failure {
-                is_boundary: true, ..
-            } => FaultKind::Prefix,
+        let kind = match (failure.is_lost_after_ack, failure.is_boundary) {
+            (true, _) => FaultKind::LostAfterAck,
+            (_, true) => FaultKind::Prefix,
             _ => FaultKind::Ordering,
         };
         Some(Finding {
@@ -107,13 +102,9 @@ fn culprit(history: &History, failure: &Failure) -> Option<(usize, Option<usize>
         let steps = history.steps.iter().enumerate();
         steps.filter(|(_, step)| !step.effects.is_empty())
     };
-    let order = history.steps_in_order().into_iter();
-    let mut printed = order.filter(|step| history.steps[*step].printed.is_some());
-    let report = failure
-        .told
-        .checked_sub(1)
-        .filter(|_| failure.is_lost_after_ack)
-        .and_then(|last| printed.nth(last));
+    let last = failure.told.checked_sub(1);
+    let last = last.filter(|_| failure.is_lost_after_ack);
+    let report = last.and_then(|last| history.reports().nth(last));
     let is_before = |step: &Step| match report {
         Some(report) => step.end < history.steps[report].begin,
         None => step.started_ns <= failure.ended_ns,
