@@ -35,7 +35,7 @@ pub fn fix<E>(
     budget: Budget,
     faults: &[Fault],
     verdicts: &mut Verdicts,
-    check: &mut impl Check<E>,
+    check: &mut Check<'_, E>,
 ) -> Result<Option<Vec<Added>>, E> {
     let mut added: BTreeSet<Added> = faults
         .iter()
@@ -88,7 +88,7 @@ fn smallest<E>(
     budget: Budget,
     mut added: BTreeSet<Added>,
     verdicts: &mut Verdicts,
-    check: &mut impl Check<E>,
+    check: &mut Check<'_, E>,
 ) -> Result<Vec<Added>, E> {
     let all: Vec<Added> = added.iter().copied().collect();
     let mut rest = all.as_slice();

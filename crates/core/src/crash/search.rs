@@ -88,11 +88,8 @@ impl<E> From<E> for Stopped<E> {
 
 /// Looks at trees, and gives for each what is broken in it: the message of a checker. Learns how far the
 /// exploration is.
-pub trait Check<E>: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, Stopped<E>> {}
-impl<E, F> Check<E> for F where
-    F: FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, Stopped<E>>
-{
-}
+pub type Check<'a, E> =
+    dyn FnMut(&[Seen], &Coverage) -> Result<Vec<Option<String>>, Stopped<E>> + 'a;
 
 /// Goes through the states of a model, and adds to `found`. Each different tree is checked once; what is
 /// found does not depend on how many are looked at side by side.
@@ -104,7 +101,7 @@ pub fn search<E>(
     model: Model,
     budget: Budget,
     verdicts: &mut Verdicts,
-    check: &mut impl Check<E>,
+    check: &mut Check<'_, E>,
     found: &mut Found,
 ) -> Result<(), E> {
     let mut explorer = Explorer::new(history, model);
@@ -139,7 +136,7 @@ pub(super) fn breaks<E>(
     model: Model,
     budget: Budget,
     verdicts: &mut Verdicts,
-    check: &mut impl Check<E>,
+    check: &mut Check<'_, E>,
 ) -> Result<bool, E> {
     let mut seen = HashSet::new();
     let mut waiting = Vec::new();
@@ -178,8 +175,8 @@ enum Ended<E> {
 }
 
 /// A search under way.
-struct Search<'a, 'h, C> {
-    smaller: Smaller<'a, 'h, C>,
+struct Search<'a, 'h, E> {
+    smaller: Smaller<'a, 'h, E>,
     share: Share,
     distinct: HashSet<Key>,
     /// States that wait to be checked in parallel.
@@ -187,11 +184,8 @@ struct Search<'a, 'h, C> {
     found: &'a mut Found,
 }
 
-impl<C> Search<'_, '_, C> {
-    fn add<E>(&mut self, state: &State, tree: &Tree, told: usize) -> Result<(), E>
-    where
-        C: Check<E>,
-    {
+impl<E> Search<'_, '_, E> {
+    fn add(&mut self, state: &State, tree: &Tree, told: usize) -> Result<(), E> {
         let history = self.smaller.explorer.history;
         let key = (state::digest(tree, history.root), told);
         if !self.share.has(&key) || !self.distinct.insert(key) {
@@ -207,10 +201,7 @@ impl<C> Search<'_, '_, C> {
     }
 
     /// Checks the states that wait, and attributes those that fail.
-    fn judge<E>(&mut self) -> Result<(), E>
-    where
-        C: Check<E>,
-    {
+    fn judge(&mut self) -> Result<(), E> {
         let (states, looks): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
             .into_iter()
             .map(|(state, key, seen)| ((state, key), (key, seen)))
@@ -246,10 +237,7 @@ impl<C> Search<'_, '_, C> {
         }
     }
 
-    fn blame<E>(&mut self, state: State, message: String) -> Result<(), E>
-    where
-        C: Check<E>,
-    {
+    fn blame(&mut self, state: State, message: String) -> Result<(), E> {
         let history = self.smaller.explorer.history;
         let is_known = |fault: &&mut Fault| explains(history, fault, &state, &message);
         if let Some(fault) = self.found.faults.iter_mut().find(is_known) {

@@ -8,20 +8,17 @@ use super::state;
 use super::verdicts::{Key, Verdicts};
 
 /// Makes failing states smaller.
-pub(super) struct Smaller<'a, 'h, C> {
+pub(super) struct Smaller<'a, 'h, E> {
     pub(super) explorer: Explorer<'h>,
     pub(super) verdicts: &'a mut Verdicts,
-    pub(super) check: &'a mut C,
+    pub(super) check: &'a mut Check<'a, E>,
     pub(super) coverage: Coverage,
 }
 
-impl<C> Smaller<'_, '_, C> {
+impl<E> Smaller<'_, '_, E> {
     /// Puts back what need not be lost, and takes away what need not be there, as long as the checker says
     /// the same.
-    pub(super) fn fault<E>(&mut self, state: State, message: String) -> Result<Fault, E>
-    where
-        C: Check<E>,
-    {
+    pub(super) fn fault(&mut self, state: State, message: String) -> Result<Fault, E> {
         let State { point, number, .. } = state;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
@@ -58,17 +55,14 @@ impl<C> Smaller<'_, '_, C> {
 
     /// Makes each change after which the checker says the same, one after the other: of many that can be made
     /// together few are tried. What comes of it does not depend on how many are looked at side by side.
-    fn changed<E>(
+    fn changed(
         &mut self,
         point: Point,
         mut kept: Vec<bool>,
         message: &str,
         effects: &[usize],
         change: impl Fn(&Explorer<'_>, &[bool], &[usize]) -> Vec<bool>,
-    ) -> Result<Vec<bool>, E>
-    where
-        C: Check<E>,
-    {
+    ) -> Result<Vec<bool>, E> {
         let mut rest = effects;
         let mut ahead = 1;
         while !rest.is_empty() {
@@ -93,16 +87,13 @@ impl<C> Smaller<'_, '_, C> {
 
     /// How many of the first changes can be made, one of which can be; with the one that follows the checker says
     /// something else. Found by division.
-    fn longest<E>(
+    fn longest(
         &mut self,
         point: Point,
         message: &str,
         all: usize,
         with: impl Fn(&Explorer<'_>, usize) -> Vec<bool>,
-    ) -> Result<usize, E>
-    where
-        C: Check<E>,
-    {
+    ) -> Result<usize, E> {
         let mut can = 1;
         let mut cannot = None;
         while cannot.unwrap_or(all + 1) - can > 1 {
@@ -118,15 +109,12 @@ impl<C> Smaller<'_, '_, C> {
     }
 
     /// Of which of these combinations the checker says the same.
-    fn same<E>(
+    fn same(
         &mut self,
         point: Point,
         message: &str,
         combinations: &[Vec<bool>],
-    ) -> Result<Vec<bool>, E>
-    where
-        C: Check<E>,
-    {
+    ) -> Result<Vec<bool>, E> {
         let told = self.explorer.told(point);
         let looks = combinations.iter().map(|kept| (kept.as_slice(), told));
         let said = self.say(point, looks)?.into_iter();
@@ -134,28 +122,17 @@ impl<C> Smaller<'_, '_, C> {
     }
 
     /// What was said of these, or is said now.
-    pub(super) fn look<E>(&mut self, looks: Vec<(Key, Seen)>) -> Result<Vec<Option<String>>, E>
-    where
-        C: Check<E>,
-    {
-        let Self {
-            verdicts,
-            check,
-            coverage,
-            ..
-        } = self;
-        verdicts.of(looks, |seen| check(seen, coverage))
+    pub(super) fn look(&mut self, looks: Vec<(Key, Seen)>) -> Result<Vec<Option<String>>, E> {
+        let verdicts = &mut *self.verdicts;
+        verdicts.of(looks, |seen| (self.check)(seen, &self.coverage))
     }
 
     /// What the checker says of combinations at a point; of one that no file system could hold nothing.
-    fn say<'k, E>(
+    fn say<'k>(
         &mut self,
         point: Point,
         looks: impl Iterator<Item = (&'k [bool], usize)>,
-    ) -> Result<Vec<Option<String>>, E>
-    where
-        C: Check<E>,
-    {
+    ) -> Result<Vec<Option<String>>, E> {
         let mut places = Vec::new();
         let mut seen = Vec::new();
         for (kept, told) in looks {
@@ -176,31 +153,20 @@ impl<C> Smaller<'_, '_, C> {
     }
 
     /// The first thing said without which the state would be fine.
-    fn acknowledged<E>(&mut self, point: Point, kept: &[bool]) -> Result<Option<usize>, E>
-    where
-        C: Check<E>,
-    {
+    fn acknowledged(&mut self, point: Point, kept: &[bool]) -> Result<Option<usize>, E> {
         let told = self.explorer.told(point);
-        let mut fewer = 0;
-        while fewer < told {
-            let upto = told.min(fewer + self.verdicts.beside);
-            let said = self.say(point, (fewer..upto).map(|told| (kept, told)))?;
+        let mut needed = 0;
+        while needed < told {
+            let upto = told.min(needed + self.verdicts.beside);
+            let said = self.say(point, (needed..upto).map(|told| (kept, told)))?;
             if let Some(first) = said.iter().position(Option::is_some) {
-                let needed = (fewer + first).checked_sub(1);
-                return Ok(needed.map(|number| self.step_that_told(number)));
+                needed += first;
+                break;
             }
-            fewer = upto;
+            needed = upto;
         }
-        let last = told.checked_sub(1);
-        Ok(last.map(|number| self.step_that_told(number)))
-    }
-
-    fn step_that_told(&self, number: usize) -> usize {
-        let mut steps: Vec<usize> = (0..self.explorer.history.steps.len())
-            .filter(|step| self.explorer.history.steps[*step].printed.is_some())
-            .collect();
-        steps.sort_unstable_by_key(|step| self.explorer.history.steps[*step].end);
-        steps[number]
+        let last = needed.checked_sub(1);
+        Ok(last.and_then(|last| self.explorer.history.reports().nth(last)))
     }
 
     fn named(

@@ -113,7 +113,7 @@ fn an_ended_search_keeps_what_it_found() {
 fn searched<E>(
     history: &History,
     beside: usize,
-    check: &mut impl Check<E>,
+    check: &mut Check<'_, E>,
 ) -> (Result<(), E>, Found) {
     let mut found = Found::default();
     let mut verdicts = Verdicts::new(beside);
