@@ -78,6 +78,14 @@ impl Effect {
         }
     }
 
+    /// Of data: the file, and the number of the block in it.
+    pub(super) fn block(&self) -> Option<(FileId, u64)> {
+        match &self.piece {
+            Piece::Data { file, offset, .. } => Some((*file, offset / BLOCK_BYTES)),
+            _ => None,
+        }
+    }
+
     /// Whether a journal carries it at once: everything but data, and lengths that wait for data.
     pub(super) fn is_journaled(&self) -> bool {
         !matches!(
@@ -94,14 +102,7 @@ impl Effect {
     /// earlier one being there or overwritten: the same block, the same length, the same name.
     pub(super) fn shares(&self, other: &Self) -> bool {
         match (&self.piece, &other.piece) {
-            (
-                Piece::Data { file, offset, .. },
-                Piece::Data {
-                    file: other,
-                    offset: at,
-                    ..
-                },
-            ) => file == other && offset / BLOCK_BYTES == at / BLOCK_BYTES,
+            (Piece::Data { .. }, Piece::Data { .. }) => self.block() == other.block(),
             (Piece::Size { file, .. }, Piece::Size { file: other, .. }) => file == other,
             (Piece::Entry { name, .. }, Piece::Entry { name: other, .. }) => name == other,
             (Piece::Attribute { node, .. }, Piece::Attribute { node: other, .. }) => node == other,

@@ -2,11 +2,22 @@
 //!
 //! A model allows a set of effects to be on disk when every effect of it that no sync forced there has
 //! all that it needs there too. What a model does not order may be lost or kept independently.
+//!
+//! POSIX guarantees no more than this: only what was synced is on disk, everything else may be there
+//! in any combination. A new file's `fsync` does not cover its name; `fsync` of the directory does
+//! (fsync(2)). A rename is atomic (rename(2)), which a crash need not respect by the letter of the standard
+//! and every file system here does.
+//!
+//! xfs has one log with its defaults, and delayed allocation:
+//!
+//! - All metadata is in one order, that of the log.
+//! - The length on disk grows when the data is written (`xfs_setfilesize`, `fs/xfs/xfs_aops.c`): it never
+//!   reaches over data that is not there. A file that was created, renamed or cut to nothing may
+//!   be empty.
+//! - Data is overwritten in place, block by block, at any time.
 
 mod btrfs;
 mod ext4;
-mod posix;
-mod xfs;
 
 use super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::history::{History, Step, Sync};
@@ -68,7 +79,7 @@ impl Model {
             Self::Posix => false,
             Self::Ext4 | Self::Xfs | Self::Btrfs if in_new_blocks(one, other) => true,
             Self::Ext4 => ext4::waits(one, other),
-            Self::Xfs => xfs::waits(one, other),
+            Self::Xfs => covers(one, other),
             Self::Btrfs => btrfs::waits(one, other),
         }
     }
@@ -122,7 +133,7 @@ impl Model {
             Sync::Data(node) => (node, false),
         };
         match self {
-            Self::Posix => posix::syncs(effect, node, whole),
+            Self::Posix => of_directory(effect, node, whole) || of_file(effect, node, whole),
             Self::Ext4 | Self::Xfs => {
                 let is_forced = |last: usize| {
                     let end = &history.effects[last];
@@ -172,27 +183,29 @@ pub(super) struct Exempt {
 /// `fs/xfs/xfs_file.c`). Nothing after it is: writeback may have cleaned the inode before the sync.
 fn changes_inode(effect: &Effect, node: FileId, whole: bool) -> bool {
     match &effect.piece {
-        Piece::Size { file, .. } | Piece::Space { file, .. } => *file == node,
-        Piece::Attribute { node: of, .. } => whole && *of == node,
+        Piece::Data { .. } => false,
         // Its link count or its time of change, or that of the directory itself.
         Piece::Entry {
             name,
             node: now,
             before,
         } => whole && (name.parent == node || *now == Some(node) || *before == Some(node)),
-        Piece::Data { .. } => false,
+        _ => of_file(effect, node, whole),
     }
 }
 
 /// Data and length of a file; with `whole` its attributes too.
 fn of_file(effect: &Effect, node: FileId, whole: bool) -> bool {
     match &effect.piece {
-        Piece::Data { file, .. } | Piece::Size { file, .. } | Piece::Space { file, .. } => {
-            *file == node
-        }
-        Piece::Attribute { node: of, .. } => whole && *of == node,
         Piece::Entry { .. } => false,
+        Piece::Attribute { .. } => whole && effect.node() == node,
+        _ => effect.node() == node,
     }
+}
+
+/// A name in a directory, which a sync of its data alone leaves out.
+fn of_directory(effect: &Effect, node: FileId, whole: bool) -> bool {
+    matches!(&effect.piece, Piece::Entry { name, .. } if whole && name.parent == node)
 }
 
 fn lies_in(effect: &Effect, file: FileId, offset: u64, bytes: u64) -> bool {
@@ -213,13 +226,7 @@ fn same_group(one: &Effect, other: &Effect) -> bool {
 /// A directory is removed when it is empty: after the names in it.
 fn empties(later: &Effect, earlier: &Effect) -> bool {
     match (&later.piece, &earlier.piece) {
-        (
-            Piece::Entry {
-                before: Some(removed),
-                ..
-            },
-            Piece::Entry { name, .. },
-        ) => name.parent == *removed,
+        (Piece::Entry { before, .. }, Piece::Entry { name, .. }) => *before == Some(name.parent),
         _ => false,
     }
 }
@@ -227,25 +234,21 @@ fn empties(later: &Effect, earlier: &Effect) -> bool {
 /// Whether `data` lies where `cut` took the blocks away: it got new ones, which the file does not have as
 /// long as it has the old ones.
 fn in_new_blocks(data: &Effect, cut: &Effect) -> bool {
-    match (&data.piece, &cut.piece) {
+    match (data.block(), &cut.piece) {
         (
-            Piece::Data { file, offset, .. },
+            Some((file, block)),
             Piece::Size {
                 file: of,
                 from_bytes,
                 to_bytes,
                 ..
             },
-        ) => {
-            file == of
-                && to_bytes < from_bytes
-                && block(*offset) >= block(to_bytes.saturating_add(BLOCK_BYTES - 1))
-        }
+        ) => file == *of && to_bytes < from_bytes && block >= to_bytes.div_ceil(BLOCK_BYTES),
         _ => false,
     }
 }
 
-/// Whether the length that `size` sets lies behind the block that `data` is in.
+/// Whether `size` is the length of a write, which lies behind the begin of `data`.
 fn covers(size: &Effect, data: &Effect) -> bool {
     match (&size.piece, &data.piece) {
         (
@@ -253,7 +256,7 @@ fn covers(size: &Effect, data: &Effect) -> bool {
             Piece::Data {
                 file: of, offset, ..
             },
-        ) => file == of && offset < to_bytes,
+        ) => !size.is_journaled() && file == of && offset < to_bytes,
         _ => false,
     }
 }
@@ -280,8 +283,4 @@ impl History {
 
 pub(super) fn ended_before(one: &Step, other: &Step) -> bool {
     one.end < other.begin
-}
-
-fn block(offset: u64) -> u64 {
-    offset / BLOCK_BYTES
 }

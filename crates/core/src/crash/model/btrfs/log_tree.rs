@@ -23,7 +23,7 @@ use crate::op::FileId;
 use crate::record::{Name, Tree};
 
 /// What the log tree may have alone.
-pub(super) fn exempt(history: &History) -> Exempt {
+pub(in super::super) fn exempt(history: &History) -> Exempt {
     let count = history.effects.len();
     let mut log = LogTree {
         names: Names::of(history),

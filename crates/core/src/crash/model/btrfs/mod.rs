@@ -13,46 +13,27 @@
 
 mod log_tree;
 
-use super::super::effect::{Effect, Growth, Piece};
+pub(super) use log_tree::exempt;
+
+use super::super::effect::{Effect, Piece};
 use super::super::history::History;
-use super::{Exempt, block, covers, of_file};
+use super::{covers, of_file};
 use crate::op::FileId;
 
 /// Data is compressed, checksummed and written in extents of at least so much.
 const EXTENT_BLOCKS: u64 = 32;
 
 pub(super) fn waits(later: &Effect, earlier: &Effect) -> bool {
-    match &later.piece {
-        Piece::Size {
-            cause: Growth::InLastBlock | Growth::Allocating,
-            ..
-        } => covers(later, earlier),
-        _ => one_extent(later, earlier),
-    }
+    covers(later, earlier) || one_extent(later, earlier)
 }
 
 /// Blocks that one write put side by side are one extent.
 pub(super) fn one_extent(one: &Effect, other: &Effect) -> bool {
-    match (&one.piece, &other.piece) {
-        (
-            Piece::Data { file, offset, .. },
-            Piece::Data {
-                file: of,
-                offset: at,
-                ..
-            },
-        ) => {
-            one.step == other.step
-                && file == of
-                && block(*offset) / EXTENT_BLOCKS == block(*at) / EXTENT_BLOCKS
-        }
-        _ => false,
-    }
-}
-
-/// See [`log_tree`].
-pub(super) fn exempt(history: &History) -> Exempt {
-    log_tree::exempt(history)
+    let extent = |effect: &Effect| {
+        let (file, block) = effect.block()?;
+        Some((effect.step, file, block / EXTENT_BLOCKS))
+    };
+    extent(one).is_some() && extent(one) == extent(other)
 }
 
 pub(super) fn syncs(history: &History, at: usize, node: FileId, whole: bool) -> bool {
