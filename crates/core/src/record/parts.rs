@@ -166,6 +166,15 @@ impl Change {
         }
     }
 
+    /// Bytes that it put into its file, and their offset there.
+    pub fn written(&self) -> Option<(u64, &Payload)> {
+        let is_write = matches!(
+            self,
+            Self::Wrote { .. } | Self::Stored { .. } | Self::Cloned { .. }
+        );
+        self.offset().zip(self.payload()).filter(|_| is_write)
+    }
+
     /// Number of its bytes; for a found or resized file, its length.
     pub fn bytes(&self) -> Option<u64> {
         match self {

@@ -187,6 +187,9 @@ impl Builder {
     }
 
     fn effects_of(&mut self, step: usize, change: &Change) {
+        if let Some((node, (offset, payload))) = change.node().zip(change.written()) {
+            return self.write(step, node, offset, payload);
+        }
         match change {
             Change::Opened {
                 node,
@@ -206,23 +209,6 @@ impl Builder {
                     self.resize(step, *node, 0, Growth::Set);
                 }
             }
-            Change::Wrote {
-                node,
-                offset,
-                payload,
-                ..
-            }
-            | Change::Stored {
-                node,
-                offset,
-                payload,
-            }
-            | Change::Cloned {
-                node,
-                offset,
-                payload,
-                ..
-            } => self.write(step, *node, *offset, payload),
             Change::Resized { node, bytes, .. } => self.resize(step, *node, *bytes, Growth::Set),
             Change::Allocated {
                 node,
@@ -378,16 +364,9 @@ impl Builder {
 
 fn range_of(change: &Change) -> Option<(u64, u64)> {
     match change {
-        Change::Wrote {
-            offset, payload, ..
-        }
-        | Change::Stored {
-            offset, payload, ..
-        }
-        | Change::Cloned {
-            offset, payload, ..
-        } => Some((*offset, payload.bytes())),
         Change::Allocated { offset, bytes, .. } => Some((*offset, *bytes)),
-        _ => None,
+        change => change
+            .written()
+            .map(|(offset, payload)| (offset, payload.bytes())),
     }
 }

@@ -103,18 +103,12 @@ impl Tree {
         let Some(node) = change.node() else {
             return Ok(());
         };
+        if let Some((offset, payload)) = change.written() {
+            let written = self.file(operation, node);
+            let written = written.map_or(Ok(()), |file| file.write(offset, payload));
+            return written.map_err(|TooLong| too_long());
+        }
         let changed = match change {
-            Change::Wrote {
-                offset, payload, ..
-            }
-            | Change::Stored {
-                offset, payload, ..
-            }
-            | Change::Cloned {
-                offset, payload, ..
-            } => self
-                .file(operation, node)
-                .map(|file| file.write(*offset, payload)),
             Change::Resized { bytes, .. } => {
                 self.file(operation, node).map(|file| file.resize(*bytes))
             }
