@@ -15,9 +15,9 @@ use crate::record::{
 const RWF_DSYNC: u32 = 0x2;
 
 /// The directory of the program.
-pub(in crate::crash) const ROOT: FileId = id(2);
+pub(crate) const ROOT: FileId = id(2);
 
-pub(in crate::crash) const fn id(inode: u64) -> FileId {
+pub(crate) const fn id(inode: u64) -> FileId {
     FileId {
         device: 1,
         inode,
@@ -25,7 +25,7 @@ pub(in crate::crash) const fn id(inode: u64) -> FileId {
     }
 }
 
-pub(in crate::crash) fn letters(letter: char, bytes: u32) -> Payload {
+pub(crate) fn letters(letter: char, bytes: u32) -> Payload {
     Payload {
         pieces: vec![Piece::Stored {
             chunk: letter as u64,
@@ -35,14 +35,14 @@ pub(in crate::crash) fn letters(letter: char, bytes: u32) -> Payload {
     }
 }
 
-pub(in crate::crash) struct Log {
+pub(crate) struct Log {
     operations: Vec<Operation>,
     now_ns: u64,
     nodes: u64,
 }
 
 impl Log {
-    pub(in crate::crash) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut log = Self {
             operations: Vec::new(),
             now_ns: 1_000,
@@ -52,17 +52,12 @@ impl Log {
         log
     }
 
-    pub(in crate::crash) fn push(&mut self, call: &'static str, change: Change) {
+    pub(crate) fn push(&mut self, call: &'static str, change: Change) {
         self.push_during(call, change, 0);
     }
 
     /// An operation that begins so long before the last one ended.
-    pub(in crate::crash) fn push_during(
-        &mut self,
-        call: &'static str,
-        change: Change,
-        before_ns: u64,
-    ) {
+    pub(crate) fn push_during(&mut self, call: &'static str, change: Change, before_ns: u64) {
         let started_ns = self.now_ns + 1 - before_ns;
         self.now_ns += 11;
         self.operations.push(Operation {
@@ -98,26 +93,21 @@ impl Log {
         self.push("openat", change);
     }
 
-    pub(in crate::crash) fn found(
-        &mut self,
-        parent: FileId,
-        name: &str,
-        contents: Payload,
-    ) -> FileId {
+    pub(crate) fn found(&mut self, parent: FileId, name: &str, contents: Payload) -> FileId {
         let node = self.node();
         let place = Place::Name(Name::new(parent, name));
         self.find(node, FileKind::Regular, place, Some(contents));
         node
     }
 
-    pub(in crate::crash) fn found_directory(&mut self, parent: FileId, name: &str) -> FileId {
+    pub(crate) fn found_directory(&mut self, parent: FileId, name: &str) -> FileId {
         let node = self.node();
         let place = Place::Name(Name::new(parent, name));
         self.find(node, FileKind::Directory, place, None);
         node
     }
 
-    pub(in crate::crash) fn create(&mut self, parent: FileId, name: &str) -> FileId {
+    pub(crate) fn create(&mut self, parent: FileId, name: &str) -> FileId {
         let node = self.node();
         let change = Change::Opened {
             node,
@@ -131,7 +121,7 @@ impl Log {
         node
     }
 
-    pub(in crate::crash) fn open_truncated(&mut self, node: FileId) {
+    pub(crate) fn open_truncated(&mut self, node: FileId) {
         let change = Change::Opened {
             node,
             description: Description(node.inode),
@@ -143,7 +133,7 @@ impl Log {
         self.push("openat", change);
     }
 
-    pub(in crate::crash) fn mkdir(&mut self, parent: FileId, name: &str) -> FileId {
+    pub(crate) fn mkdir(&mut self, parent: FileId, name: &str) -> FileId {
         let node = self.node();
         let change = Change::Made {
             node,
@@ -157,17 +147,11 @@ impl Log {
         node
     }
 
-    pub(in crate::crash) fn write(&mut self, node: FileId, offset: u64, payload: Payload) {
+    pub(crate) fn write(&mut self, node: FileId, offset: u64, payload: Payload) {
         self.write_flags(node, offset, payload, 0);
     }
 
-    pub(in crate::crash) fn write_flags(
-        &mut self,
-        node: FileId,
-        offset: u64,
-        payload: Payload,
-        flags: u32,
-    ) {
+    pub(crate) fn write_flags(&mut self, node: FileId, offset: u64, payload: Payload, flags: u32) {
         let change = Change::Wrote {
             node,
             description: None,
@@ -178,7 +162,7 @@ impl Log {
         self.push("pwrite64", change);
     }
 
-    pub(in crate::crash) fn sync(&mut self, node: FileId, scope: Durability) {
+    pub(crate) fn sync(&mut self, node: FileId, scope: Durability) {
         let change = Change::Synced {
             node: Some(node),
             description: None,
@@ -187,12 +171,7 @@ impl Log {
         self.push("fsync", change);
     }
 
-    pub(in crate::crash) fn rename(
-        &mut self,
-        node: FileId,
-        from: (FileId, &str),
-        to: (FileId, &str),
-    ) {
+    pub(crate) fn rename(&mut self, node: FileId, from: (FileId, &str), to: (FileId, &str)) {
         let change = Change::Renamed {
             node,
             from: Name::new(from.0, from.1),
@@ -203,12 +182,12 @@ impl Log {
         self.push("rename", change);
     }
 
-    pub(in crate::crash) fn link(&mut self, node: FileId, parent: FileId, name: &str) {
+    pub(crate) fn link(&mut self, node: FileId, parent: FileId, name: &str) {
         let name = Name::new(parent, name);
         self.push("link", Change::Linked { node, name });
     }
 
-    pub(in crate::crash) fn unlink(&mut self, node: FileId, parent: FileId, name: &str) {
+    pub(crate) fn unlink(&mut self, node: FileId, parent: FileId, name: &str) {
         let change = Change::Unlinked {
             node,
             name: Name::new(parent, name),
@@ -217,7 +196,7 @@ impl Log {
         self.push("unlink", change);
     }
 
-    pub(in crate::crash) fn print(&mut self) {
+    pub(crate) fn print(&mut self) {
         let change = Change::Printed {
             descriptor: 1,
             payload: letters('p', 1),
@@ -225,16 +204,16 @@ impl Log {
         self.push("write", change);
     }
 
-    pub(in crate::crash) fn history(&self) -> History {
+    pub(crate) fn history(&self) -> History {
         self.history_of("/")
     }
 
-    pub(in crate::crash) fn history_of(&self, directory: &str) -> History {
+    pub(crate) fn history_of(&self, directory: &str) -> History {
         self.history_with(directory, |_| Vec::new())
     }
 
     /// `head` gives the first bytes of a file.
-    pub(in crate::crash) fn history_with(
+    pub(crate) fn history_with(
         &self,
         directory: &str,
         head: impl FnMut(&Contents) -> Vec<u8>,
