@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
-    let syncs = name.steady.count;
+    let syncs = name.sum.steady_syncs.count;
     if syncs < LEAST_SYNCS || name.has_metadata {
         return None;
     }
@@ -28,12 +28,12 @@ fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let what = format!(
         "{} of {} syncs followed writes inside the file, and took {}",
         grouped(syncs),
-        grouped(name.syncs.count),
-        duration(name.steady.took_s())
+        grouped(name.sum.syncs.count),
+        duration(name.sum.steady_syncs.took_s())
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: name.piece_bytes(),
-        writes_per_sync: name.writes_per(name.syncs.count),
+        writes_per_sync: name.writes_per(name.sum.syncs.count),
         syncs,
         group: 1,
         data_only_now: false,
@@ -41,7 +41,7 @@ fn steady(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         append: false,
         preallocate: false,
     };
-    Some(name.found(run, (title, what), &name.steady, remedy))
+    Some(name.found(run, (title, what), &name.sum.steady_syncs, remedy))
 }
 
 #[cfg(test)]

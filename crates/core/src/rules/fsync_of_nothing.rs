@@ -17,11 +17,11 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn idle(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
-    let nothing = &name.of_nothing;
+    let nothing = &name.sum.syncs_of_nothing;
     if nothing.count < LEAST_SYNCS || name.has_metadata {
         return None;
     }
-    let all = name.syncs.count + nothing.count;
+    let all = name.sum.syncs.count + nothing.count;
     let cost_s = nothing.took_s().min(run.wall_s);
     let what = format!(
         "{} of {} syncs followed another one without a change in between, and took {}",

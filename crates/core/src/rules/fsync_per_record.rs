@@ -24,9 +24,9 @@ const RECORD_BYTES: u64 = 64 * 1024;
 const GROUP: u64 = 10;
 
 fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
-    let syncs = name.syncs.count;
-    let per_sync_bytes = name.written_bytes.checked_div(syncs)?;
-    if syncs < LEAST_SYNCS || name.writes == 0 || per_sync_bytes > RECORD_BYTES {
+    let syncs = name.sum.syncs.count;
+    let per_sync_bytes = name.sum.written_bytes.checked_div(syncs)?;
+    if syncs < LEAST_SYNCS || name.sum.writes == 0 || per_sync_bytes > RECORD_BYTES {
         return None;
     }
     let title = format!(
@@ -37,9 +37,9 @@ fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let what = format!(
         "{} syncs after {} writes of {} on average took {}",
         grouped(syncs),
-        grouped(name.writes),
+        grouped(name.sum.writes),
         short(name.piece_bytes()),
-        duration(name.syncs.took_s())
+        duration(name.sum.syncs.took_s())
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: name.piece_bytes(),
@@ -51,7 +51,7 @@ fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         append: name.is_appended(),
         preallocate: false,
     };
-    Some(name.found(run, (title, what), &name.syncs, remedy))
+    Some(name.found(run, (title, what), &name.sum.syncs, remedy))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ fn look(run: &TraceResult) -> Option<Found> {
         time_s: device.journal.time_s + device.commit.time_s,
     };
     let names = synced_names(run);
-    let most = names.iter().max_by_key(|name| name.syncs.count)?;
+    let most = names.iter().max_by_key(|name| name.sum.syncs.count)?;
     let too_few = journal.count < LEAST_SYNCS || device.data.bytes == 0;
     if too_few || journal.bytes < device.data.bytes.saturating_mul(LEAST_TIMES) {
         return None;
@@ -36,11 +36,14 @@ fn look(run: &TraceResult) -> Option<Found> {
     let too_much = 1.0 - device.data.bytes as f64 / journal.bytes as f64;
     // A sync without a journal needs one flush. A transaction needs one before the commit block,
     // and one after it if the disk has no FUA (fs/jbd2/commit.c).
-    let syncs: u64 = names.iter().map(|name| name.syncs.count).sum();
+    let syncs: u64 = names.iter().map(|name| name.sum.syncs.count).sum();
     let flush_s = device.flush_time_s / device.flushes.max(1) as f64;
     let more_s = flush_s * device.flushes.saturating_sub(syncs) as f64;
     let cost_s = (journal.time_s + more_s).min(run.wall_s);
-    let syncs = format!("{} syncs, the most of any file", grouped(most.syncs.count));
+    let syncs = format!(
+        "{} syncs, the most of any file",
+        grouped(most.sum.syncs.count)
+    );
     Some(Found {
         title: format!(
             "the journal wrote {} for {} of data",
@@ -58,7 +61,7 @@ fn look(run: &TraceResult) -> Option<Found> {
                     short(device.data.bytes)
                 ))
             },
-            most.cited(run, syncs, &most.syncs),
+            most.cited(run, syncs, &most.sum.syncs),
         ],
         cost_s,
         saving_s: Some(cost_s * too_much),

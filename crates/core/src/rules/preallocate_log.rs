@@ -17,8 +17,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
-    let syncs = name.growing.count;
-    if syncs < LEAST_SYNCS || name.allocated || !name.is_appended() {
+    let syncs = name.sum.growing_syncs.count;
+    if syncs < LEAST_SYNCS || name.sum.allocated || !name.is_appended() {
         return None;
     }
     let title = format!("{} syncs of a file that had grown", grouped(syncs));
@@ -26,13 +26,13 @@ fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         "{} of {} syncs had to write a new length, after appends of {} on average, and took {:.3} \
          s",
         grouped(syncs),
-        grouped(name.syncs.count),
+        grouped(name.sum.syncs.count),
         short(name.piece_bytes()),
-        name.growing.took_s()
+        name.sum.growing_syncs.took_s()
     );
     let remedy = Remedy::FewerSyncs {
         piece_bytes: name.piece_bytes(),
-        writes_per_sync: name.writes_per(name.syncs.count),
+        writes_per_sync: name.writes_per(name.sum.syncs.count),
         syncs,
         group: 1,
         data_only_now: name.is_data_only(),
@@ -40,7 +40,7 @@ fn growing(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         append: true,
         preallocate: true,
     };
-    Some(name.found(run, (title, what), &name.growing, remedy))
+    Some(name.found(run, (title, what), &name.sum.growing_syncs, remedy))
 }
 
 #[cfg(test)]

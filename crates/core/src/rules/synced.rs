@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::draft::{Found, cited};
 use super::fault::{first_s, lasting};
-use crate::trace::{Cited, FileRow, Happened, Remedy, TraceResult};
+use crate::trace::{Cited, FileHistory, FileRow, Happened, Remedy, TraceResult};
 
 /// Fewer syncs than these are not a pattern.
 pub(super) const LEAST_SYNCS: u64 = 10;
@@ -26,65 +26,32 @@ const METADATA: &[&str] = &[
 pub(super) struct SyncedName<'a> {
     /// The first of the files.
     pub(super) file: &'a FileRow,
-    /// Writes, and their bytes.
-    pub(super) writes: u64,
-    pub(super) written_bytes: u64,
-    /// Writes that made the file longer.
-    pub(super) appends: u64,
-    /// Useful syncs.
-    pub(super) syncs: Happened,
-    /// Syncs that were `fdatasync`.
-    pub(super) data_syncs: u64,
-    /// Syncs without changes.
-    pub(super) of_nothing: Happened,
-    /// `fsync` calls without a changed length.
-    pub(super) steady: Happened,
-    /// Syncs after the file had grown.
-    pub(super) growing: Happened,
-    /// Whether space was reserved.
-    pub(super) allocated: bool,
+    /// Their writes and syncs, added up; `syncs` are the useful ones, without those of nothing.
+    pub(super) sum: FileHistory,
     /// Whether mode, owner, times or attributes may have changed, too.
     pub(super) has_metadata: bool,
 }
 
-impl<'a> SyncedName<'a> {
-    fn of(file: &'a FileRow) -> Self {
-        Self {
-            file,
-            writes: 0,
-            written_bytes: 0,
-            appends: 0,
-            syncs: Happened::default(),
-            data_syncs: 0,
-            of_nothing: Happened::default(),
-            steady: Happened::default(),
-            growing: Happened::default(),
-            allocated: false,
-            has_metadata: false,
-        }
-    }
-
+impl SyncedName<'_> {
     /// Average bytes of one write; at least 1.
     pub(super) fn piece_bytes(&self) -> u64 {
-        self.written_bytes
-            .checked_div(self.writes)
-            .unwrap_or(0)
-            .max(1)
+        let mean_bytes = self.sum.written_bytes.checked_div(self.sum.writes);
+        mean_bytes.unwrap_or(0).max(1)
     }
 
     /// Average writes per sync of `syncs`; at least 1.
     pub(super) fn writes_per(&self, syncs: u64) -> u64 {
-        self.writes.checked_div(syncs).unwrap_or(0).max(1)
+        self.sum.writes.checked_div(syncs).unwrap_or(0).max(1)
     }
 
     /// Whether most syncs were `fdatasync`.
     pub(super) fn is_data_only(&self) -> bool {
-        self.data_syncs * 2 > self.syncs.count + self.of_nothing.count
+        self.sum.data_syncs * 2 > self.sum.syncs.count + self.sum.syncs_of_nothing.count
     }
 
     /// Whether most writes extended the file.
     pub(super) fn is_appended(&self) -> bool {
-        self.appends * 2 > self.writes
+        self.sum.appends * 2 > self.sum.writes
     }
 
     /// The most frequent call.
@@ -127,23 +94,24 @@ impl<'a> SyncedName<'a> {
 pub(super) fn synced_names(run: &TraceResult) -> Vec<SyncedName<'_>> {
     let mut names: BTreeMap<&str, SyncedName<'_>> = BTreeMap::new();
     for (file, history) in lasting(run).filter(|(_, history)| history.syncs.is_any()) {
-        let name = names
-            .entry(&file.path)
-            .or_insert_with(|| SyncedName::of(file));
-        name.writes += history.writes;
-        name.written_bytes += history.written_bytes;
-        name.appends += history.appends;
-        name.data_syncs += history.data_syncs;
+        let name = names.entry(&file.path).or_insert_with(|| SyncedName {
+            file,
+            sum: FileHistory::default(),
+            has_metadata: false,
+        });
+        let (sum, nothing) = (&mut name.sum, &history.syncs_of_nothing);
+        sum.writes += history.writes;
+        sum.written_bytes += history.written_bytes;
+        sum.appends += history.appends;
+        sum.data_syncs += history.data_syncs;
         let mut useful = history.syncs.clone();
-        useful.count = useful.count.saturating_sub(history.syncs_of_nothing.count);
-        useful.took_ns = useful
-            .took_ns
-            .saturating_sub(history.syncs_of_nothing.took_ns);
-        name.syncs.merge(&useful);
-        name.of_nothing.merge(&history.syncs_of_nothing);
-        name.steady.merge(&history.steady_syncs);
-        name.growing.merge(&history.growing_syncs);
-        name.allocated |= history.allocated;
+        useful.count = useful.count.saturating_sub(nothing.count);
+        useful.took_ns = useful.took_ns.saturating_sub(nothing.took_ns);
+        sum.syncs.merge(&useful);
+        sum.syncs_of_nothing.merge(nothing);
+        sum.steady_syncs.merge(&history.steady_syncs);
+        sum.growing_syncs.merge(&history.growing_syncs);
+        sum.allocated |= history.allocated;
         name.has_metadata |= file
             .calls
             .iter()
@@ -156,7 +124,6 @@ pub(super) fn synced_names(run: &TraceResult) -> Vec<SyncedName<'_>> {
 mod tests {
     use super::super::fixture::{changed, file_call, run, synced};
     use super::*;
-    use crate::trace::FileHistory;
 
     #[test]
     fn files_of_one_name_are_added_up() {
@@ -175,10 +142,10 @@ mod tests {
         let run = run(vec![journal(), other, journal()]);
         let names = synced_names(&run);
         assert_eq!(names.len(), 1, "the other was not synced");
-        let name = &names[0];
-        assert_eq!((name.writes, name.writes_per(name.syncs.count)), (8, 4));
-        assert_eq!((name.syncs.count, name.of_nothing.count), (2, 2));
-        assert_eq!(name.syncs.took_ns, 800_000_000);
+        let (name, sum) = (&names[0], &names[0].sum);
+        assert_eq!((sum.writes, name.writes_per(sum.syncs.count)), (8, 4));
+        assert_eq!((sum.syncs.count, sum.syncs_of_nothing.count), (2, 2));
+        assert_eq!(sum.syncs.took_ns, 800_000_000);
         assert!(!name.has_metadata && !name.is_data_only());
         assert_eq!(name.call(), "fsync");
     }
