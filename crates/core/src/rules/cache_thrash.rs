@@ -34,18 +34,14 @@ fn lost(_: &TraceResult, file: &FileRow) -> Option<Found> {
     }
     let reads = Sum::of(file, READS);
     let waited_s = reads.blocked_s?;
+    let what = format!(
+        "{} were read into the page cache, from a file of {}; reads waited {waited_s:.3} s",
+        short(filled_bytes),
+        short(length)
+    );
     Some(Found {
         title: format!("read from the device {times:.1}x"),
-        evidence: vec![cited(
-            format!(
-                "{} were read into the page cache, from a file of {}; reads waited {waited_s:.3} s",
-                short(filled_bytes),
-                short(length)
-            ),
-            reads.name,
-            file,
-            reads.moves(),
-        )],
+        evidence: vec![cited(what, reads.name, file, reads.moves())],
         cost_s: waited_s,
         saving_s: Some(waited_s * (1.0 - 1.0 / times)),
         ..Found::default()

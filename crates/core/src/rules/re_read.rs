@@ -31,17 +31,13 @@ fn again(run: &TraceResult, file: &FileRow) -> Option<Found> {
     if times < LEAST_TIMES {
         return None;
     }
-    let mut evidence = vec![cited(
-        format!(
-            "{} read, of at most {} distinct bytes: {times:.1}x, with {}",
-            short(reads.stats.bytes),
-            short(furthest),
-            counted(file.opens, "open")
-        ),
-        reads.name,
-        file,
-        reads.moves(),
-    )];
+    let what = format!(
+        "{} read, of at most {} distinct bytes: {times:.1}x, with {}",
+        short(reads.stats.bytes),
+        short(furthest),
+        counted(file.opens, "open")
+    );
+    let mut evidence = vec![cited(what, reads.name, file, reads.moves())];
     evidence.extend(from_device(file, &reads));
     Some(Found {
         title: format!("read {times:.1}x its size"),

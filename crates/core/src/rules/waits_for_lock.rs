@@ -22,18 +22,14 @@ const LOCKS: &[&str] = &["flock", "fcntl"];
 fn waited(run: &TraceResult, file: &FileRow) -> Option<Found> {
     let locks = Sum::of(file, LOCKS);
     let waited_s = locks.blocked_s.filter(|waited_s| *waited_s > 0.0)?;
+    let what = format!(
+        "{}, {waited_s:.3} of {:.3} s spent waiting",
+        counted(locks.stats.count, "call"),
+        locks.stats.time_s
+    );
     Some(Found {
         title: format!("waited {waited_s:.2} s for a lock on it"),
-        evidence: vec![cited(
-            format!(
-                "{}, {waited_s:.3} of {:.3} s spent waiting",
-                counted(locks.stats.count, "call"),
-                locks.stats.time_s
-            ),
-            locks.name,
-            file,
-            locks.stats.count,
-        )],
+        evidence: vec![cited(what, locks.name, file, locks.stats.count)],
         cost_s: waited_s,
         // Several threads may wait at the same time.
         saving_s: Some(waited_s.min(run.wall_s)),

@@ -39,17 +39,13 @@ fn amplified(_: &TraceResult, file: &FileRow) -> Option<Found> {
         return None;
     }
     let times = dirtied as f64 / written as f64;
-    let mut evidence = vec![cited(
-        format!(
-            "{} writes of {} on average dirtied {}: {times:.0}x what they wrote",
-            grouped(writes.moves()),
-            short(writes.piece_bytes()),
-            short(dirtied)
-        ),
-        writes.name,
-        file,
-        writes.moves(),
-    )];
+    let what = format!(
+        "{} writes of {} on average dirtied {}: {times:.0}x what they wrote",
+        grouped(writes.moves()),
+        short(writes.piece_bytes()),
+        short(dirtied)
+    );
+    let mut evidence = vec![cited(what, writes.name, file, writes.moves())];
     evidence.extend(on_device(file));
     let cost_s = writes.stats.time_s + file.syncs.time_s;
     Some(Found {
