@@ -1,10 +1,10 @@
 //! `close-without-sync`: one file is not synced by a process that syncs other files in its
 //! directory.
 
-use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{FileHistory, FileRow, TraceResult};
+use crate::trace::{FileHistory, FileRow};
 
 pub(super) static RULE: Rule = Rule {
     id: "close-without-sync",
@@ -13,21 +13,12 @@ pub(super) static RULE: Rule = Rule {
     advice: "call fsync before close if the file must survive a crash like its neighbours: close \
              makes nothing durable (close(2)); if it need not, as with a log for people, ignore \
              this rule",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "written and closed without a sync, although the same process syncs other files in its \
          directory",
-        faults,
+        fault,
     ),
 };
-
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let habits = SyncHabits::of(run);
-    let forgotten = lasting(run).filter(|(_, history)| is_forgotten(history));
-    forgotten
-        .filter(|(file, history)| habits.is_beside(file, history))
-        .map(|(file, history)| fault(file, history))
-        .collect()
-}
 
 /// Never synced in any way; other rules' subjects are left to them.
 fn is_forgotten(history: &FileHistory) -> bool {
@@ -42,8 +33,9 @@ fn is_forgotten(history: &FileHistory) -> bool {
         && !history.unlinked
 }
 
-fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
-    Fault {
+fn fault<'a>(habits: &Habits<'a>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    let is_exception = is_forgotten(history) && habits.is_beside(file, history);
+    is_exception.then(|| Fault {
         file,
         stake: if history.created {
             Stake::New
@@ -58,7 +50,7 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         ),
         call: "close",
         happened: history.closed_unsynced.clone(),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `directory-not-synced`: a file was synced, and the name that leads to it was not.
 
 use super::draft::said;
-use super::fault::{Fault, Stake, SyncHabits, directory_of, lasting, name_of, sureness, together};
+use super::fault::{Fault, Habits, Stake, directory_of, lasting, name_of, sureness, together};
 use super::rule::{Rule, Subject};
 use crate::trace::{Cited, Draft, FileHistory, FileRow, Finding, Happened, Naming, TraceResult};
 
@@ -29,7 +29,7 @@ const ONE_JOURNAL: &[&str] = &["ext4", "xfs"];
 const REDONE: &str = "-wal";
 
 fn look(run: &TraceResult) -> Vec<Draft> {
-    let habits = SyncHabits::of(run);
+    let habits = Habits::of(run);
     let faults = lasting(run).filter_map(|(file, history)| {
         fault(file, history).or_else(|| removed(&habits, file, history))
     });
@@ -60,11 +60,7 @@ fn title(faults: &[Fault<'_>]) -> &'static str {
 }
 
 /// A journal: a removed file that the same process had synced, as it did others in its directory.
-fn removed<'a>(
-    habits: &SyncHabits<'_>,
-    file: &'a FileRow,
-    history: &FileHistory,
-) -> Option<Fault<'a>> {
+fn removed<'a>(habits: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     let is_journal = history.removal_unsynced
         && history.syncs.is_any()
         && history.written_bytes > 0

@@ -158,49 +158,45 @@ pub(super) fn lasting(run: &TraceResult) -> impl Iterator<Item = (&FileRow, &Fil
         .filter_map(|file| Some((file, file.history.as_deref()?)))
 }
 
-/// Which processes sync files, and where.
-pub(super) struct SyncHabits<'a> {
-    places: BTreeSet<(u32, &'a str)>,
-    /// The same with the names.
-    names: BTreeSet<(u32, &'a str, &'a str)>,
-}
+/// Which processes sync files, and where: the process, the directory, the name.
+pub(super) struct Habits<'a>(BTreeSet<(u32, &'a str, &'a str)>);
 
-impl<'a> SyncHabits<'a> {
+impl<'a> Habits<'a> {
     pub(super) fn of(run: &'a TraceResult) -> Self {
-        let synced = || lasting(run).filter_map(|(file, history)| Some((history.synced_by?, file)));
-        Self {
-            places: synced()
-                .map(|(process, file)| (process, directory_of(file)))
-                .collect(),
-            names: synced()
-                .map(|(process, file)| (process, directory_of(file), name_of(file)))
-                .collect(),
-        }
+        let synced = lasting(run).filter_map(|(file, history)| {
+            Some((history.synced_by?, directory_of(file), name_of(file)))
+        });
+        Self(synced.collect())
     }
 
     /// Whether the process that changed a file last synced any file.
     pub(super) fn is_anywhere(&self, history: &FileHistory) -> bool {
         history.written_by.is_some_and(|process| {
-            let mut own = self.places.range((process, "")..);
-            own.next().is_some_and(|(other, _)| *other == process)
+            let mut own = self.0.range((process, "", "")..);
+            own.next().is_some_and(|(other, ..)| *other == process)
         })
     }
 
     /// Whether it synced another file in the same directory: then this one is an exception.
     pub(super) fn is_beside(&self, file: &'a FileRow, history: &FileHistory) -> bool {
-        history
-            .written_by
-            .is_some_and(|process| self.places.contains(&(process, directory_of(file))))
+        self.beside(file, history).next().is_some()
     }
 
     /// The same, for a file that was itself synced.
     pub(super) fn is_beside_another(&self, file: &'a FileRow, history: &FileHistory) -> bool {
-        history.written_by.is_some_and(|process| {
-            let directory = directory_of(file);
-            self.names
-                .range((process, directory, "")..)
-                .take_while(|(other, place, _)| (*other, *place) == (process, directory))
-                .any(|(.., name)| *name != name_of(file))
+        let mut names = self.beside(file, history);
+        names.any(|name| name != name_of(file))
+    }
+
+    /// Names in the directory of a file that were synced by the process that changed it last.
+    fn beside(&self, file: &'a FileRow, history: &FileHistory) -> impl Iterator<Item = &'a str> {
+        let directory = directory_of(file);
+        let process = history.written_by.into_iter();
+        process.flat_map(move |process| {
+            let from_there = self.0.range((process, directory, "")..);
+            let there = from_there
+                .take_while(move |(other, place, _)| (*other, *place) == (process, directory));
+            there.map(|(.., name)| *name)
         })
     }
 }
@@ -291,7 +287,7 @@ mod tests {
         let (file, history) = (file("/d/a"), by(Some(1), None));
         let syncs = |path: &str, process| {
             let run = run(vec![changed(path, by(Some(process), Some(process)))]);
-            let habits = SyncHabits::of(&run);
+            let habits = Habits::of(&run);
             (
                 habits.is_anywhere(&history),
                 habits.is_beside(&file, &history),

@@ -1,10 +1,10 @@
 //! `ignored-fsync-error`: a sync failed, and the program continued to use the file.
 
-use super::fault::{Fault, Stake, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 
 use crate::noun::counted;
-use crate::trace::{FileHistory, FileRow, TraceResult};
+use crate::trace::{FileHistory, FileRow};
 
 pub(super) static RULE: Rule = Rule {
     id: "ignored-fsync-error",
@@ -13,24 +13,19 @@ pub(super) static RULE: Rule = Rule {
     advice: "treat a failed fsync as lost data: stop, and rewrite everything from your own copy. \
              Calling fsync again does not help: the kernel reports an error once, and may have \
              marked the pages clean (fsync(2))",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "a sync failed and the program continued: data written before it may be lost",
-        faults,
+        fault,
     ),
 };
-
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let failed = lasting(run).filter(|(_, history)| is_ignored(history));
-    failed.map(|(file, history)| fault(file, history)).collect()
-}
 
 fn is_ignored(history: &FileHistory) -> bool {
     let goes_on = history.writes_after_failed_sync > 0 || history.syncs_after_failed_sync.is_any();
     history.failed_syncs.is_any() && goes_on
 }
 
-fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
-    Fault {
+fn fault<'a>(_: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    is_ignored(history).then(|| Fault {
         file,
         stake: Stake::Acknowledged,
         is_proven: true,
@@ -42,14 +37,14 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         ),
         call: "fsync",
         happened: history.failed_syncs.clone(),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{changed, happened, run, the_only};
     use super::*;
-    use crate::trace::Severity;
+    use crate::trace::{Severity, TraceResult};
 
     fn failed(writes_after: u64, syncs_after: &[u64]) -> TraceResult {
         let history = FileHistory {

@@ -1,9 +1,9 @@
 //! `mapped-not-synced`: stores to a mapped file that nothing makes durable.
 
-use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{FileHistory, FileRow, TraceResult};
+use crate::trace::{FileHistory, FileRow};
 
 pub(super) static RULE: Rule = Rule {
     id: "mapped-not-synced",
@@ -11,21 +11,12 @@ pub(super) static RULE: Rule = Rule {
     in_short: "call msync with MS_SYNC",
     advice: "call msync with MS_SYNC on the changed range, or fsync on the file, before relying \
              on it; neither munmap nor exit makes stores durable (msync(2))",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "mapped, written and never synced, although the same process syncs other files in its \
          directory",
-        faults,
+        fault,
     ),
 };
-
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let habits = SyncHabits::of(run);
-    let mapped = lasting(run).filter(|(file, history)| is_forgotten(file, history));
-    mapped
-        .filter(|(file, history)| habits.is_beside(file, history))
-        .map(|(file, history)| fault(file, history))
-        .collect()
-}
 
 fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
     history.mapped_to_write.is_any()
@@ -36,28 +27,31 @@ fn is_forgotten(file: &FileRow, history: &FileHistory) -> bool {
         && file.evidence.cache.dirtied_bytes != Some(0)
 }
 
-fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+fn fault<'a>(habits: &Habits<'a>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    if !is_forgotten(file, history) || !habits.is_beside(file, history) {
+        return None;
+    }
     let dirtied = file.evidence.cache.dirtied_bytes;
     let by_stores = dirtied.map(|dirtied| dirtied.saturating_sub(history.written_bytes));
     let seen = match by_stores {
         Some(bytes) => format!("stores made {} of it dirty", short(bytes)),
         None => "iostrata could not see whether stores changed it".to_owned(),
     };
-    Fault {
+    Some(Fault {
         file,
         stake: Stake::New,
         is_proven: by_stores.is_some_and(|bytes| bytes > 0),
         what: format!("mapped with MAP_SHARED and PROT_WRITE, never synced; {seen}"),
         call: "mmap",
         happened: history.mapped_to_write.clone(),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{changed, happened, run, synced, the_only};
     use super::*;
-    use crate::trace::Confidence;
+    use crate::trace::{Confidence, TraceResult};
 
     fn mapped(path: &str, dirtied_bytes: Option<u64>) -> FileRow {
         let history = FileHistory {

@@ -94,8 +94,8 @@ pub fn look(result: &TraceResult, ignored: &[String]) -> Vec<Draft> {
         .copied()
         .filter(|rule| !ignored.iter().any(|name| name == rule.id))
         .collect();
-    let stored = rule::stored(result);
-    let looks = |rule: &&Rule| rule.look_among(result, &stored);
+    let asked = rule::Asked::of(result);
+    let looks = |rule: &&Rule| rule.look_among(result, &asked);
     // With few files, starting a thread takes longer.
     if result.files.len() < MANY_FILES {
         return wanted.iter().flat_map(looks).collect();

@@ -2,7 +2,7 @@
 
 use super::calls::{PAGE_BYTES, has};
 use super::copied::Originals;
-use super::fault::{Fault, Stake, SyncHabits, lasting, name_of};
+use super::fault::{Fault, Habits, Stake, lasting, name_of};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::trace::{FileHistory, FileRow, TraceResult};
@@ -22,7 +22,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let (habits, originals) = (SyncHabits::of(run), Originals::of(run));
+    let (habits, originals) = (Habits::of(run), Originals::of(run));
     let changed = lasting(run).filter(|(_, history)| is_left(history));
     let journals = unsynced_journals(run);
     changed

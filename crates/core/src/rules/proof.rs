@@ -419,8 +419,8 @@ mod tests {
     #[test]
     fn every_rule_about_a_crash_is_known() {
         for rule in ALL {
-            let is_about_a_crash =
-                matches!(rule.at, Subject::Crash(..)) || rule.id == "directory-not-synced";
+            let is_about_a_crash = matches!(rule.at, Subject::Crash(..) | Subject::CrashOf(..))
+                || rule.id == "directory-not-synced";
             let finding = rule.finding();
             assert_eq!(
                 look(&run(vec![]), &finding).is_some(),

@@ -1,9 +1,9 @@
 //! `rename-without-fsync`: a file gets its name before its contents are durable.
 
-use super::fault::{Fault, Stake, SyncHabits, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{FileHistory, FileRow, NameHolder, Naming, TraceResult};
+use crate::trace::{FileHistory, FileRow, NameHolder, Naming};
 
 pub(super) static RULE: Rule = Rule {
     id: "rename-without-fsync",
@@ -13,21 +13,13 @@ pub(super) static RULE: Rule = Rule {
              rename or link, and before the rename of a directory on each file in it; then call \
              fsync on the directory; the file system's own safeguard (ext4: auto_da_alloc) only \
              starts the write and waits for nothing",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "got its name before its contents were synced: a crash can leave it empty or full of zeros",
-        faults,
+        fault,
     ),
 };
 
 const VACANT: &str = "no file had that name before";
-
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let habits = SyncHabits::of(run);
-    let renamed = lasting(run).filter(|(file, history)| is_at_risk(file, history));
-    renamed
-        .map(|(file, history)| fault(&habits, file, history))
-        .collect()
-}
 
 fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
     // Mapped, without stores.
@@ -43,7 +35,10 @@ fn is_at_risk(file: &FileRow, history: &FileHistory) -> bool {
     history.renamed_unsynced.is_any() && !history.unlinked && !is_untouched && !is_made_good
 }
 
-fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
+fn fault<'a>(habits: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    if !is_at_risk(file, history) {
+        return None;
+    }
     let is_told = history.acknowledged.is_any();
     let (stake, is_proven, target) = match history.renamed_over {
         Some(NameHolder::Existing) => (Stake::Old, true, "replaced the existing file"),
@@ -63,7 +58,7 @@ fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) 
         Some(Naming::Linked) => ("link", "linked"),
         _ => ("rename", "renamed"),
     };
-    Fault {
+    Some(Fault {
         file,
         stake,
         is_proven,
@@ -74,7 +69,7 @@ fn fault<'a>(habits: &SyncHabits<'_>, file: &'a FileRow, history: &FileHistory) 
         ),
         call,
         happened: history.renamed_unsynced.clone(),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use super::calls::is_stored;
 use super::draft::{Found, worst};
-use super::fault::{self, Fault};
+use super::fault::{self, Fault, Habits, lasting};
 use super::synced::{SyncedName, synced_names};
-use crate::trace::{Confidence, Draft, FileRow, Finding, Severity, TraceResult, worth_s};
+use crate::trace::{
+    Confidence, Draft, FileHistory, FileRow, Finding, Severity, TraceResult, worth_s,
+};
 
 /// A rule: one file, one name, one page.
 pub struct Rule {
@@ -33,66 +35,63 @@ pub(super) enum Subject {
     Meaning(fn(&TraceResult) -> Option<Found>),
     /// Files affected by a crash, reported together under a title.
     Crash(&'static str, fn(&TraceResult) -> Vec<Fault<'_>>),
+    /// The same, with each file judged by itself.
+    CrashOf(&'static str, FaultOf),
     /// Anything else, with its own function for drafts.
     Drafts(fn(&TraceResult) -> Vec<Draft>),
 }
 
-/// The files of a run that have contents.
-pub(super) fn stored(run: &TraceResult) -> Vec<&FileRow> {
-    run.files.iter().filter(|file| is_stored(file)).collect()
+type FaultOf = for<'a> fn(&Habits<'a>, &'a FileRow, &FileHistory) -> Option<Fault<'a>>;
+
+/// What many rules ask of a run.
+pub(super) struct Asked<'a> {
+    /// The files that have contents.
+    stored: Vec<&'a FileRow>,
+    habits: Habits<'a>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn of(run: &'a TraceResult) -> Self {
+        Self {
+            stored: run.files.iter().filter(|file| is_stored(file)).collect(),
+            habits: Habits::of(run),
+        }
+    }
 }
 
 impl Rule {
     /// Its findings about a run. Findings that cost time are included only if they are worth the
     /// reader's.
     pub fn look(&self, run: &TraceResult) -> Vec<Draft> {
-        self.look_among(run, &stored(run))
+        self.look_among(run, &Asked::of(run))
     }
 
-    /// The same, with those files of the run that have contents: all rules ask for them.
-    pub(super) fn look_among(&self, run: &TraceResult, stored: &[&FileRow]) -> Vec<Draft> {
-        let drafts = match self.at {
-            Subject::Files(look) => self.of_files(run, stored.iter().copied(), look),
-            Subject::AllFiles(look) => self.of_files(run, &run.files, look),
+    /// The same, with what all rules ask, worked out once.
+    pub(super) fn look_among<'a>(&self, run: &'a TraceResult, asked: &Asked<'a>) -> Vec<Draft> {
+        let found: Vec<Found> = match self.at {
+            Subject::Files(look) => of_files(run, asked.stored.iter().copied(), look),
+            Subject::AllFiles(look) => of_files(run, &run.files, look),
             Subject::SyncedNames(look) => {
                 let names = synced_names(run);
-                let found = names
-                    .iter()
-                    .filter_map(|name| Some(look(run, name)?.of(name.file)));
-                found.map(|found| found.draft(self, run)).collect()
+                let found = |name: &SyncedName<'_>| Some(look(run, name)?.of(name.file));
+                names.iter().filter_map(found).collect()
             }
-            Subject::Run(look) => look(run)
-                .into_iter()
-                .map(|found| found.draft(self, run))
-                .collect(),
-            Subject::Groups(look) => look(run)
-                .into_iter()
-                .map(|found| found.draft(self, run))
-                .collect(),
+            Subject::Run(look) => look(run).into_iter().collect(),
+            Subject::Groups(look) => look(run),
             Subject::Meaning(look) => {
-                return look(run)
-                    .map(|found| self.meaning(found, run))
-                    .into_iter()
-                    .collect();
+                let found = look(run).into_iter();
+                return found.map(|found| self.meaning(found, run)).collect();
             }
             Subject::Crash(title, look) => return fault::together(self, |_| title, run, look(run)),
+            Subject::CrashOf(title, look) => {
+                let habits = &asked.habits;
+                let faults = lasting(run).filter_map(|(file, history)| look(habits, file, history));
+                return fault::together(self, |_| title, run, faults.collect());
+            }
             Subject::Drafts(look) => return look(run),
         };
-        worst(run, drafts)
-    }
-
-    fn of_files<'a>(
-        &self,
-        run: &TraceResult,
-        files: impl IntoIterator<Item = &'a FileRow>,
-        look: fn(&TraceResult, &FileRow) -> Option<Found>,
-    ) -> Vec<Draft> {
-        let found = files.into_iter().filter_map(|file| {
-            let found = look(run, file)?;
-            // `worst` would drop it: most of what 10,000 files give.
-            (found.weighed_s() >= worth_s(run.wall_s)).then(|| found.of(file).draft(self, run))
-        });
-        found.collect()
+        let drafts = found.into_iter().map(|found| found.draft(self, run));
+        worst(run, drafts.collect())
     }
 
     /// An empty finding of this rule.
@@ -122,4 +121,17 @@ impl Rule {
         draft.is_fault = true;
         draft
     }
+}
+
+fn of_files<'a>(
+    run: &TraceResult,
+    files: impl IntoIterator<Item = &'a FileRow>,
+    look: fn(&TraceResult, &FileRow) -> Option<Found>,
+) -> Vec<Found> {
+    let found = files.into_iter().filter_map(|file| {
+        let found = look(run, file)?;
+        // `worst` would drop it: most of what 10,000 files give.
+        (found.weighed_s() >= worth_s(run.wall_s)).then(|| found.of(file))
+    });
+    found.collect()
 }

@@ -1,10 +1,10 @@
 //! `sync-range-is-not-durable`: `sync_file_range` in place of a sync.
 
-use super::fault::{Fault, Stake, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
 use crate::noun::counted;
-use crate::trace::{FileHistory, FileRow, TraceResult};
+use crate::trace::{FileHistory, FileRow};
 
 pub(super) static RULE: Rule = Rule {
     id: "sync-range-is-not-durable",
@@ -13,16 +13,11 @@ pub(super) static RULE: Rule = Rule {
     advice: "call fdatasync or fsync where data must survive a crash: sync_file_range writes no \
              metadata and does not flush the disk's cache (sync_file_range(2)); use it to start \
              write-back early, before such a call",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "sync_file_range without fsync: none of it is durable",
-        faults,
+        fault,
     ),
 };
-
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    let hinted = lasting(run).filter(|(_, history)| is_relied_on(history));
-    hinted.map(|(file, history)| fault(file, history)).collect()
-}
 
 fn is_relied_on(history: &FileHistory) -> bool {
     history.hints.is_any()
@@ -31,8 +26,8 @@ fn is_relied_on(history: &FileHistory) -> bool {
         && !history.unlinked
 }
 
-fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
-    Fault {
+fn fault<'a>(_: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+    is_relied_on(history).then(|| Fault {
         file,
         stake: Stake::New,
         // It may only serve to keep dirty memory low.
@@ -44,14 +39,14 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Fault<'a> {
         ),
         call: "sync_file_range",
         happened: history.hints.clone(),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{changed, happened, run, the_only};
     use super::*;
-    use crate::trace::Confidence;
+    use crate::trace::{Confidence, TraceResult};
 
     fn hinted(syncs: &[u64], unsynced_bytes: u64) -> TraceResult {
         let history = FileHistory {

@@ -1,10 +1,10 @@
 //! `truncate-then-write`: an existing file is truncated and then rewritten in place.
 
 use super::calls::has;
-use super::fault::{Fault, Stake, lasting};
+use super::fault::{Fault, Habits, Stake};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{FileHistory, FileRow, TraceResult};
+use crate::trace::{FileHistory, FileRow};
 
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
@@ -12,19 +12,13 @@ pub(super) static RULE: Rule = Rule {
     in_short: "write a new file and rename it over the old one",
     advice: "write a new file in the same directory, fsync it, rename it over the old one, and \
              fsync the directory",
-    at: Subject::Crash(
+    at: Subject::CrashOf(
         "truncated and rewritten in place: a crash in between loses old and new contents",
-        faults,
+        fault,
     ),
 };
 
-fn faults(run: &TraceResult) -> Vec<Fault<'_>> {
-    lasting(run)
-        .filter_map(|(file, history)| fault(file, history))
-        .collect()
-}
-
-fn fault<'a>(file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+fn fault<'a>(_: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     // Its contents mattered: the program had used them before, or syncs their replacement. `cp` and
     // `>` in a shell do neither. A finished journal is truncated to 0.
     let was_used = file.size_before_bytes > 0;
