@@ -107,39 +107,28 @@ pub struct Stayed<'a> {
 
 pub fn why_resident(stayed: &Stayed<'_>) -> Vec<Hold> {
     if is_in_memory(stayed.filesystem) {
-        return vec![Hold::new(
-            HoldKind::InMemory,
-            format!(
-                "{} keeps its files in these pages: there is nowhere to evict them to",
-                stayed.filesystem
-            ),
-        )];
+        let why = format!(
+            "{} keeps its files in these pages: there is nowhere to evict them to",
+            stayed.filesystem
+        );
+        return vec![Hold::new(HoldKind::InMemory, why)];
     }
     let mut holds = Vec::new();
     unwritten(stayed, &mut holds);
     mapped(stayed, &mut holds);
     if !stayed.loop_devices.is_empty() {
-        holds.push(Hold::new(
-            HoldKind::LoopDevice,
-            format!("{} works on it", stayed.loop_devices.join(", ")),
-        ));
+        let why = format!("{} works on it", stayed.loop_devices.join(", "));
+        holds.push(Hold::new(HoldKind::LoopDevice, why));
     }
     if stayed.hidden_processes > 0 && stayed.processes.is_empty() {
-        holds.push(Hold::new(
-            HoldKind::HiddenProcesses,
-            format!(
-                "{} may map it but cannot be inspected; run as root",
-                counted(stayed.hidden_processes, "process")
-            ),
-        ));
+        let processes = counted(stayed.hidden_processes, "process");
+        let why = format!("{processes} may map it but cannot be inspected; run as root");
+        holds.push(Hold::new(HoldKind::HiddenProcesses, why));
     }
     if holds.is_empty() {
-        holds.push(Hold::new(
-            HoldKind::Kernel,
-            "no process maps it and none of it is dirty: the kernel uses its pages, or it was \
-             read again meanwhile"
-                .to_owned(),
-        ));
+        let why = "no process maps it and none of it is dirty: the kernel uses its pages, or it \
+                   was read again meanwhile";
+        holds.push(Hold::new(HoldKind::Kernel, why));
     }
     holds
 }
@@ -152,15 +141,12 @@ fn unwritten(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
         } else {
             "dirty; --sync writes it back first"
         };
-        holds.push(Hold::of(HoldKind::Dirty, dirty, why.to_owned()));
+        holds.push(Hold::of(HoldKind::Dirty, dirty, why));
     }
     let writeback = stayed.now.writeback_bytes.unwrap_or(0);
     if writeback > 0 {
-        holds.push(Hold::of(
-            HoldKind::Writeback,
-            writeback,
-            "under write-back; --sync waits for it".to_owned(),
-        ));
+        let why = "under write-back; --sync waits for it";
+        holds.push(Hold::of(HoldKind::Writeback, writeback, why));
     }
 }
 
@@ -198,12 +184,8 @@ fn mapped(stayed: &Stayed<'_>, holds: &mut Vec<Hold>) {
     let accounted = sum.map(|sum| sum.saturating_add(unwritten));
     let rest = accounted.and_then(|known| stayed.now.resident_bytes.checked_sub(known));
     if let Some(rest) = rest.filter(|rest| *rest > 0 && !stayed.processes.is_empty()) {
-        holds.push(Hold::of(
-            HoldKind::LargeFolio,
-            rest,
-            "in the same large folios as mapped pages: the kernel evicts whole folios only"
-                .to_owned(),
-        ));
+        let why = "in the same large folios as mapped pages: the kernel evicts whole folios only";
+        holds.push(Hold::of(HoldKind::LargeFolio, rest, why));
     }
 }
 
@@ -231,36 +213,28 @@ pub fn why_absent(absent: &Absent<'_>) -> Vec<Hold> {
         return vec![Hold::of(HoldKind::InMemory, absent.missing_bytes, why)];
     }
     let missing = absent.missing_bytes;
-    let short_of = absent.available_bytes.filter(|left| *left < missing);
-    let why = match short_of {
-        Some(left) => {
-            let left = bytes::short(left);
-            let why = format!(
-                "pages were evicted while it was read: {left} of memory are \
-                               available"
-            );
-            return vec![Hold::of(HoldKind::Memory, missing, why)];
-        }
-        None => {
-            "pages were evicted while it was read: memory is short, overall or in this control \
-             group, or something evicts them"
-        }
-    };
-    vec![Hold::of(HoldKind::Kernel, missing, why.to_owned())]
+    if let Some(left) = absent.available_bytes.filter(|left| *left < missing) {
+        let left = bytes::short(left);
+        let why = format!("pages were evicted while it was read: {left} of memory are available");
+        return vec![Hold::of(HoldKind::Memory, missing, why)];
+    }
+    let why = "pages were evicted while it was read: memory is short, overall or in this control \
+               group, or something evicts them";
+    vec![Hold::of(HoldKind::Kernel, missing, why)]
 }
 
 impl Hold {
     /// A reason that affects no bytes in particular.
-    pub fn new(kind: HoldKind, why: String) -> Self {
+    pub fn new(kind: HoldKind, why: impl Into<String>) -> Self {
         Self {
             kind,
-            why,
+            why: why.into(),
             bytes: None,
             processes: Vec::new(),
         }
     }
 
-    fn of(kind: HoldKind, bytes: u64, why: String) -> Self {
+    fn of(kind: HoldKind, bytes: u64, why: impl Into<String>) -> Self {
         Self {
             bytes: Some(bytes),
             ..Self::new(kind, why)

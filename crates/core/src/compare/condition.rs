@@ -104,11 +104,8 @@ impl Conditions {
         let mut hold = |what: &str, base: String, new: String| {
             self.hold(Weight::Machine, format!("{what} of {name}"), base, new);
         };
-        hold(
-            "file system",
-            base.filesystem.clone(),
-            new.filesystem.clone(),
-        );
+        let filesystem = |target: &Storage| target.filesystem.clone();
+        hold("file system", filesystem(base), filesystem(new));
         let options = |target: &Storage| target.mount_options.clone();
         hold("mount options", options(base), options(new));
         let journal = |target: &Storage| match target.journal {

@@ -63,9 +63,8 @@ const fn count(what: &'static str, of: fn(&TraceResult) -> Option<Bounds>) -> Fi
 
 const fn bytes(what: &'static str, of: fn(&TraceResult) -> Option<Bounds>) -> Figure {
     Figure {
-        what,
         is_bytes: true,
-        of,
+        ..count(what, of)
     }
 }
 

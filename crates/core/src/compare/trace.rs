@@ -86,12 +86,8 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
     let storage = |result: &TraceResult| result.environment.target.clone();
     conditions.storage("the working directory", &storage(base), &storage(new));
     // Comparing two commands for the same task is intended: the page names both.
-    conditions.hold(
-        Weight::Note,
-        "command",
-        base.command.join(" "),
-        new.command.join(" "),
-    );
+    let command = |result: &TraceResult| result.command.join(" ");
+    conditions.hold(Weight::Note, "command", command(base), command(new));
     conditions.hold(Weight::Settings, "start", start(base), start(new));
     conditions.hold(Weight::Settings, "end", end(base), end(new));
     // That of the run itself; the environment's is the best that the machine supports.
@@ -100,12 +96,8 @@ fn conditions(base: &TraceResult, new: &TraceResult) -> Vec<super::Condition> {
         Backend::Ptrace => "ptrace",
         Backend::None => "nothing",
     };
-    conditions.hold(
-        Weight::Settings,
-        "observed by",
-        observed(base),
-        observed(new),
-    );
+    let what = "observed by";
+    conditions.hold(Weight::Settings, what, observed(base), observed(new));
     let lost = |result: &TraceResult| result.lost_events.to_string();
     conditions.hold(Weight::Note, "lost events", lost(base), lost(new));
     let others = |result: &TraceResult| match result.other_requests {

@@ -40,24 +40,15 @@ pub fn settings(stack: &Stack, writeback: &WritebackSettings) -> Vec<Setting> {
         "the kernel throttles writing programs",
     ));
     settings.extend(writeback.expire_centisecs.map(|value| {
-        seconds(
-            "vm.dirty_expire_centisecs",
-            value,
-            "a dirty page is written back after at most \
-                                                     this time, plus one wake-up",
-        )
+        let meaning = "a dirty page is written back after at most this time, plus one wake-up";
+        seconds("vm.dirty_expire_centisecs", value, meaning)
     }));
-    settings.extend(writeback.writeback_centisecs.map(|value| match value {
-        0 => seconds(
-            "vm.dirty_writeback_centisecs",
-            0,
-            "periodic write-back is off: old dirty pages stay until memory pressure or a sync",
-        ),
-        _ => seconds(
-            "vm.dirty_writeback_centisecs",
-            value,
-            "the flusher threads wake this often to write old dirty pages",
-        ),
+    settings.extend(writeback.writeback_centisecs.map(|value| {
+        let meaning = match value {
+            0 => "periodic write-back is off: old dirty pages stay until memory pressure or a sync",
+            _ => "the flusher threads wake this often to write old dirty pages",
+        };
+        seconds("vm.dirty_writeback_centisecs", value, meaning)
     }));
     let mut seen = Vec::new();
     for layer in stack.layers.iter().filter(|layer| layer.charged) {
@@ -92,11 +83,7 @@ fn threshold(
 }
 
 fn seconds(name: &str, centisecs: u64, meaning: &str) -> Setting {
-    setting(
-        name,
-        format!("{} s", centisecs as f64 / 100.0),
-        meaning.to_owned(),
-    )
+    setting(name, format!("{} s", centisecs as f64 / 100.0), meaning)
 }
 
 fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
@@ -110,11 +97,7 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
             ("write back", _) => "completed writes may be lost in a power cut until a flush",
             _ => "completed writes are durable: the kernel sends no flushes",
         };
-        settings.push(setting(
-            &of("write_cache"),
-            cache.clone(),
-            meaning.to_owned(),
-        ));
+        settings.push(setting(&of("write_cache"), cache, meaning));
     }
     if let Some(fua) = queue.fua {
         let meaning = if fua {
@@ -122,11 +105,8 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
         } else {
             "the kernel turns a forced-unit-access write into a write and a flush"
         };
-        settings.push(setting(
-            &of("fua"),
-            if fua { "yes" } else { "no" }.to_owned(),
-            meaning.to_owned(),
-        ));
+        let value = if fua { "yes" } else { "no" };
+        settings.push(setting(&of("fua"), value, meaning));
     }
     settings.extend(queue.scheduler.as_ref().map(|name| {
         let meaning = if name == "none" {
@@ -134,30 +114,28 @@ fn of_queue(disk: &str, queue: &Queue) -> Vec<Setting> {
         } else {
             "requests may be merged and reordered"
         };
-        setting(&of("scheduler"), name.clone(), meaning.to_owned())
+        setting(&of("scheduler"), name, meaning)
     }));
     settings.extend(queue.read_ahead_bytes.map(|bytes| {
+        let meaning = "sequential reads read ahead up to this much";
         setting(
             &of("read_ahead_kb"),
             format!("{} KiB", bytes >> 10),
-            "sequential reads read ahead up to this much".to_owned(),
+            meaning,
         )
     }));
     settings.extend(queue.nr_requests.map(|count| {
-        setting(
-            &of("nr_requests"),
-            count.to_string(),
-            "requests a hardware queue holds before submitters block".to_owned(),
-        )
+        let meaning = "requests a hardware queue holds before submitters block";
+        setting(&of("nr_requests"), count.to_string(), meaning)
     }));
     settings
 }
 
-fn setting(name: &str, value: String, meaning: String) -> Setting {
+fn setting(name: &str, value: impl Into<String>, meaning: impl Into<String>) -> Setting {
     Setting {
         name: name.to_owned(),
-        value,
-        meaning,
+        value: value.into(),
+        meaning: meaning.into(),
     }
 }
 

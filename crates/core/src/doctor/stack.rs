@@ -223,24 +223,18 @@ impl Stack {
     /// file system, which receives the writes.
     pub fn target(&self, path: String) -> Storage {
         let top = self.file_system();
-        let writes = self
-            .layers
-            .iter()
-            .find(|layer| layer.kind == LayerKind::FileSystem && layer.name != "overlay");
-        let journal = writes
-            .and_then(|layer| layer.mount.as_ref())
-            .map(|mount| &mount.journal);
-        let mut mount_options = top
-            .and_then(|layer| layer.mount.as_ref())
-            .map_or_else(String::new, |mount| mount.options.clone());
+        let is_written =
+            |layer: &&Layer| layer.kind == LayerKind::FileSystem && layer.name != "overlay";
+        let written = self.layers.iter().find(is_written);
+        let journal = written.and_then(|layer| Some(&layer.mount.as_ref()?.journal));
+        let mount = top.and_then(|layer| layer.mount.as_ref());
+        let mut mount_options = mount.map_or_else(String::new, |mount| mount.options.clone());
         // ext4 shows only options that differ from its defaults.
-        let data = journal
-            .and_then(|journal| journal.data_mode.as_ref())
-            .map(|mode| format!(",data={mode}"));
-        if let Some(data) = data
-            && !mount_options.contains(&data)
-        {
-            mount_options.push_str(&data);
+        if let Some(mode) = journal.and_then(|journal| journal.data_mode.as_ref()) {
+            let data = format!(",data={mode}");
+            if !mount_options.contains(&data) {
+                mount_options.push_str(&data);
+            }
         }
         Storage {
             path,
