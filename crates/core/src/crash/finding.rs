@@ -48,15 +48,10 @@ pub fn findings<'f>(
     }
     all.sort_by_key(|told| weight(&told.finding));
     for told in &mut all {
-        let Told {
-            finding,
-            fault,
-            model,
-        } = told;
-        let (timeline, left_out) = moments(history, *model, fault, directory);
-        finding.timeline = timeline;
-        finding.timeline_left_out = Some(left_out);
-        finding.files = files(history, fault);
+        let (timeline, left_out) = moments(history, told.model, told.fault, directory);
+        told.finding.timeline = timeline;
+        told.finding.timeline_left_out = Some(left_out);
+        told.finding.files = files(history, told.fault);
     }
     all
 }
@@ -72,13 +67,8 @@ pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
 /// The same damage by the same call on the same file: which of its writes is lost makes no difference.
 fn is_same(one: &Finding, other: &Finding) -> bool {
     let place = |row: &OperationRow| {
-        let OperationRow {
-            syscall,
-            path,
-            other_path,
-            ..
-        } = row;
-        (syscall.clone(), path.clone(), other_path.clone())
+        let paths = [&row.path, &row.other_path].map(Clone::clone);
+        (row.syscall.clone(), paths)
     };
     (one.kind, &one.message) == (other.kind, &other.message)
         && place(&one.culprit) == place(&other.culprit)

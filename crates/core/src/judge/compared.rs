@@ -86,11 +86,8 @@ impl Compared {
     /// `53.4 times (95 %: 51.0–55.2)`; names its basis if it is not the ratio of the medians
     /// printed beside it.
     pub(crate) fn times(&self) -> String {
-        let Self {
-            times,
-            bounds,
-            median_s: [ours, theirs],
-        } = self;
+        let Self { times, bounds, .. } = self;
+        let [ours, theirs] = self.median_s;
         let is_theirs = (times * theirs / ours - 1.0).abs() <= ROUNDED;
         let of = if is_theirs {
             ""

@@ -35,26 +35,17 @@ const COMPRESSION_LEVEL: i32 = 1;
 /// The kind of a frame's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    Begin,
-    Chunk,
-    Operations,
-    End,
+    Begin = 1,
+    Chunk = 2,
+    Operations = 3,
+    End = 4,
 }
 
 impl Kind {
-    fn code(self) -> u32 {
-        match self {
-            Self::Begin => 1,
-            Self::Chunk => 2,
-            Self::Operations => 3,
-            Self::End => 4,
-        }
-    }
-
     fn from_code(code: u32) -> Option<Self> {
         [Self::Begin, Self::Chunk, Self::Operations, Self::End]
             .into_iter()
-            .find(|kind| kind.code() == code)
+            .find(|kind| *kind as u32 == code)
     }
 }
 
@@ -88,7 +79,7 @@ pub(super) fn write(out: &mut impl Write, kind: Kind, body: &[u8]) -> io::Result
         body
     };
     let mut head = [0; HEAD_BYTES];
-    head[0..4].copy_from_slice(&kind.code().to_le_bytes());
+    head[0..4].copy_from_slice(&(kind as u32).to_le_bytes());
     head[4..8].copy_from_slice(&length(stored)?.to_le_bytes());
     head[8..12].copy_from_slice(&length(body)?.to_le_bytes());
     head[12..20].copy_from_slice(&blake3::hash(stored).as_bytes()[..8]);

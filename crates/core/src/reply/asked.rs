@@ -27,9 +27,8 @@ impl<R: Judged, X> Question<R, X> {
 
     pub(crate) const fn further(text: &'static str, say: Say<R, X>) -> Self {
         Self {
-            text,
             leads: false,
-            say,
+            ..Self::leading(text, say)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Facts about a whole run that precede its replies: the number of runs, and reasons to doubt them.
 
 use crate::environment::Backend;
-use crate::lab::{Facts, Interference, LabResult};
+use crate::lab::{Facts, LabResult};
 
 /// A row whose interval is wider than this share of its median is noisy: beyond it the ratio of two
 /// such rows says little.
@@ -66,12 +66,7 @@ impl Overview {
             let (lost, rows) = self.lost;
             self.lost = (lost.saturating_add(row.evidence.lost_events), rows + 1);
         }
-        let Interference {
-            steal_s,
-            other_requests,
-            ..
-        } = *row.interference;
-        self.stolen_rows += usize::from(steal_s.is_some_and(|seconds| seconds > 0.0));
-        self.disturbed_rows += usize::from(other_requests.is_some_and(|requests| requests > 0));
+        self.stolen_rows += usize::from(row.interference.steal_s > Some(0.0));
+        self.disturbed_rows += usize::from(row.interference.other_requests > Some(0));
     }
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::disks::{devices, disk_name, number, syncs};
 use super::{
-    Actor, Causes, Cgroup, Container, Counted, Directory, File, Interval, Named, OwnCost, Process,
-    SCHEMA, Totals, Work, container_of,
+    Causes, Cgroup, Container, Counted, Directory, File, Interval, Named, OwnCost, Process, SCHEMA,
+    Totals, Work, container_of,
 };
 use crate::bytes;
 use crate::environment::Backend;
@@ -32,7 +32,7 @@ pub fn assemble(counted: &Counted) -> Interval {
             cpu_s: seconds(counted.own.cpu_ns),
             peak_resident_bytes: counted.own.peak_resident_bytes,
         },
-        totals: totals(counted, &files),
+        totals: totals(counted, &files, pairs.empty),
         directories: directories(counted, &by_file, &pairs.empty),
         containers: containers(&processes, &pairs.empty),
         cgroups: cgroups(&processes, &pairs.empty),
@@ -124,16 +124,12 @@ fn processes(counted: &Counted, pairs: &Pairs) -> Vec<Process> {
         for (_, more) in &files {
             work += *more;
         }
-        let Actor {
-            name,
-            parent,
-            cgroup,
-        } = counted.actors.get(&pid).cloned().unwrap_or_default();
+        let actor = counted.actors.get(&pid).cloned().unwrap_or_default();
         Process {
             pid,
-            name,
-            parent_pid: parent,
-            cgroup,
+            name: actor.name,
+            parent_pid: actor.parent,
+            cgroup: actor.cgroup,
             is_iostrata: pid == counted.own.process,
             busiest_file: named.map(|named| text(&named.path)),
             work,
@@ -243,12 +239,7 @@ fn containers(processes: &[Process], empty: &Work) -> Vec<Container> {
     busiest(by.into_values().collect(), |row| &row.work)
 }
 
-fn totals(counted: &Counted, files: &[File]) -> Totals {
-    let mut work = Work {
-        calls: counted.strata.calls.then(Default::default),
-        cache: counted.strata.pages.then(Default::default),
-        device: None,
-    };
+fn totals(counted: &Counted, files: &[File], mut work: Work) -> Totals {
     for file in files {
         work += file.work;
     }

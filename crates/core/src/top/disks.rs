@@ -74,12 +74,10 @@ pub(super) fn syncs(
         let others = same.into_iter().flatten().filter(|other| **other != pid);
         let beside = others.clone().count() as u64;
         let beside_pids = others.take(MOST_BESIDE).copied().collect();
+        let actor = counted.actors.get(&pid);
         SyncWait {
             pid,
-            name: counted
-                .actors
-                .get(&pid)
-                .and_then(|actor| actor.name.clone()),
+            name: actor.and_then(|actor| actor.name.clone()),
             path: named.map(|named| text(&named.path)),
             syncs,
             synchronous_writes: Some(synchronous_writes),

@@ -19,6 +19,7 @@ pub(crate) mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{Backend, Way};
+use crate::evidence::CallStats;
 use crate::gap::Gap;
 
 pub use assemble::assemble;
@@ -73,29 +74,26 @@ pub struct Interval {
 impl SyncWait {
     /// Time in syncs and in synchronous writes, seconds.
     pub fn time_s(&self) -> f64 {
-        self.syncs.stats.time_s
-            + self
-                .synchronous_writes
-                .map_or(0.0, |writes| writes.stats.time_s)
+        self.both().map(|stats| stats.time_s).sum()
     }
 
     /// Syncs and synchronous writes.
     pub fn count(&self) -> u64 {
-        let writes = self
-            .synchronous_writes
-            .map_or(0, |writes| writes.stats.count);
-        self.syncs.stats.count.saturating_add(writes)
+        self.both()
+            .map(|stats| stats.count)
+            .fold(0, u64::saturating_add)
+    }
+
+    fn both(&self) -> impl Iterator<Item = CallStats> {
+        let writes = self.synchronous_writes.into_iter();
+        writes.chain([self.syncs]).map(|calls| calls.stats)
     }
 }
 
 impl Interval {
     /// So many in the interval, per second.
     pub fn per_second(&self, count: u64) -> f64 {
-        if self.interval_s > 0.0 {
-            count as f64 / self.interval_s
-        } else {
-            0.0
-        }
+        self.share(count as f64)
     }
 
     /// Bytes in the interval, per second.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::environment::TRACEPOINTS;
-use crate::evidence::{CallStats, Cause};
+use crate::evidence::Cause;
 use crate::gap::{Countable, Missing};
 use crate::op::FileId;
 
