@@ -1,6 +1,7 @@
 //! Figures as text, on a page: [`iostrata_core::figures`] and [`iostrata_core::bytes`] format the numbers.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use iostrata_core::bytes;
 pub(crate) use iostrata_core::figures::{duration, number, rate};
@@ -152,12 +153,16 @@ pub(crate) fn run(first: usize, last: usize) -> String {
 
 /// Row numbers in ascending order, with runs as ranges: `rows 1–3, 7`.
 pub(crate) fn rows(numbers: &[usize]) -> String {
-    let text: Vec<String> = row_runs(numbers)
-        .iter()
-        .map(|&(first, last)| run(first, last))
-        .collect();
+    let runs = row_runs(numbers).into_iter();
+    let runs = join(runs.map(|(first, last)| run(first, last)), ", ");
     let noun = iostrata_core::noun::noun_of(numbers.len() as u64, "row");
-    format!("{noun} {}", text.join(", "))
+    format!("{noun} {runs}")
+}
+
+/// Texts as one, with something between them.
+pub(crate) fn join(texts: impl IntoIterator<Item = impl Display>, between: &str) -> String {
+    let texts = texts.into_iter().map(|text| text.to_string());
+    texts.collect::<Vec<_>>().join(between)
 }
 
 /// `1 row`, `3 rows`.

@@ -8,7 +8,7 @@ use iostrata_core::compare::{
 };
 use iostrata_core::figures::duration;
 
-use crate::format::{counted, number, rate};
+use crate::format::{counted, join, number, rate};
 use crate::view::table::Cell;
 
 /// Maximum number of list entries in a comment, unless all are requested.
@@ -163,11 +163,10 @@ pub(crate) fn paired(comparison: &Comparison) -> String {
     ];
     let counts = verdicts.map(|one| (rows().filter(|row| row.verdict == one).count(), one));
     let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let words: Vec<String> = counts
-        .map(|(count, one)| format!("{} {}", bytes::grouped(*count as u64), verdict(*one)))
-        .collect();
+    let words =
+        counts.map(|(count, one)| format!("{} {}", bytes::grouped(*count as u64), verdict(*one)));
     let all = counted(rows().count(), "row");
-    format!("{all} paired: {}", words.join(", "))
+    format!("{all} paired: {}", join(words, ", "))
 }
 
 /// Counts to list, each with its row, and a sentence about those left out.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use iostrata_core::trace::{CallRow, FileCall, TraceResult};
 
 use super::ticks;
-use crate::format::printable;
+use crate::format::{join, printable};
 
 /// Placeholder for the functions above a call whose stack was not sampled.
 const NO_SITE: &str = "[call site not recorded]";
@@ -75,8 +75,7 @@ fn on_files<'a>(
 }
 
 fn folded<'a>(functions: impl Iterator<Item = &'a str>, call: &'a str) -> String {
-    let frames: Vec<String> = functions.chain([call]).map(frame).collect();
-    frames.join(";")
+    join(functions.chain([call]).map(frame), ";")
 }
 
 /// A `;` would end the frame: stackcollapse-perf.pl also replaces it by a colon.

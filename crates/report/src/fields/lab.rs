@@ -117,10 +117,9 @@ fn calls(seen: &CallCounts) -> String {
         texts.push(format!("{count}{name}{failed}"));
         last_count = Some(call.count);
     }
-    if texts.is_empty() {
-        "none".to_owned()
-    } else {
-        texts.join(", ")
+    match texts.as_slice() {
+        [] => "none".to_owned(),
+        texts => texts.join(", "),
     }
 }
 

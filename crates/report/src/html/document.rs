@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::markup::Markup;
 use super::outline::Outline;
-use crate::format::beginning;
+use crate::format::{beginning, join};
 
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("charts.css"));
 
@@ -54,12 +54,10 @@ impl Document<'_> {
         for script in scripts {
             markup.open("script", &[]);
             markup.verbatim(script);
-            markup.close("script");
-            markup.line();
+            markup.end("script");
         }
         markup.close("body");
-        markup.close("html");
-        markup.line();
+        markup.end("html");
         markup.finish()
     }
 
@@ -82,20 +80,18 @@ impl Document<'_> {
         markup.open("style", &[]);
         markup.verbatim(STYLE);
         markup.close("style");
-        markup.close("head");
-        markup.line();
+        markup.end("head");
     }
 }
 
 /// Nothing is loaded, and only this program's own style sheet and scripts act, known by their
 /// hashes (Content Security Policy Level 3, 2.3.1).
 fn rules(scripts: &[&str]) -> String {
-    let hashes: Vec<String> = scripts.iter().map(|script| hash(script)).collect();
     format!(
         "default-src 'none'; style-src {}; script-src {}; img-src data:; base-uri 'none'; \
          form-action 'none'",
         hash(STYLE),
-        hashes.join(" ")
+        join(scripts.iter().map(|script| hash(script)), " ")
     )
 }
 
@@ -121,6 +117,5 @@ fn footer(markup: &mut Markup, names: &[&str]) {
         markup.text(".");
     }
     markup.close("p");
-    markup.close("footer");
-    markup.line();
+    markup.end("footer");
 }

@@ -104,11 +104,9 @@ pub(super) fn of_lab(result: &LabResult, scopes: &[Scope]) -> Markup {
             item(&mut markup, scope, &line);
         }
         markup.close("ul");
-        markup.close("section");
-        markup.line();
+        markup.end("section");
     }
-    markup.close("div");
-    markup.line();
+    markup.end("div");
     markup
 }
 
@@ -141,8 +139,7 @@ fn item(markup: &mut Markup, scope: &Scope, line: &Line) {
         markup.text(" ");
         markup.element("span", &[("class", "figure")], more);
     }
-    markup.close("li");
-    markup.line();
+    markup.end("li");
 }
 
 #[cfg(test)]

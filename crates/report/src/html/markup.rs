@@ -35,6 +35,12 @@ impl Markup {
         self.text.push('>');
     }
 
+    /// The same, and a line break of the source behind it.
+    pub(super) fn end(&mut self, element: &'static str) {
+        self.close(element);
+        self.line();
+    }
+
     /// An element with nothing but text in it.
     pub(super) fn element(
         &mut self,

@@ -274,8 +274,7 @@ fn draw_figure(
         }
         markup.close("details");
     }
-    markup.close("figure");
-    markup.line();
+    markup.end("figure");
 }
 
 /// How a part stands on the page.
@@ -328,14 +327,12 @@ impl Fold {
         }
         markup.open("summary", &[]);
         summary(markup);
-        markup.close("summary");
-        markup.line();
+        markup.end("summary");
     }
 
     fn close(self, markup: &mut Markup) {
         if self != Self::Open {
-            markup.close("details");
-            markup.line();
+            markup.end("details");
         }
     }
 }

@@ -54,8 +54,7 @@ impl Outline {
         }
         markup.open("nav", &[("aria-label", "On this page")]);
         list(markup, &self.entries);
-        markup.close("nav");
-        markup.line();
+        markup.end("nav");
     }
 }
 
@@ -73,8 +72,7 @@ fn list(markup: &mut Markup, entries: &[Entry]) {
         let link = format!("#{}", entry.id);
         markup.element("a", &[("href", &link)], &entry.text);
         list(markup, below);
-        markup.close("li");
-        markup.line();
+        markup.end("li");
         rest = next;
     }
     markup.close("ul");

@@ -61,8 +61,7 @@ pub(super) fn draw(
         for (index, column) in table.columns.iter().enumerate() {
             cell(markup, column, row, Some(index) == label);
         }
-        markup.close("tr");
-        markup.line();
+        markup.end("tr");
     }
     markup.close("tbody");
     markup.close("table");
@@ -80,8 +79,7 @@ pub(super) fn draw(
         let text = format!("the first {ON_PAPER} of {}", counted(table.rows(), "row"));
         markup.element("p", &[("class", "cut-on-paper")], &text);
     }
-    markup.close("div");
-    markup.line();
+    markup.end("div");
 }
 
 /// Rows that there is room for.
@@ -127,8 +125,7 @@ fn head(markup: &mut Markup, table: &Table) {
         markup.element("th", &attributes[..given], text);
     }
     markup.close("tr");
-    markup.close("thead");
-    markup.line();
+    markup.end("thead");
 }
 
 /// Lines of their own, which begin a group of rows.
@@ -144,8 +141,7 @@ fn titles(markup: &mut Markup, table: &Table, row: usize) {
     for title in titles {
         markup.open("tr", &[("class", "group")]);
         markup.element("th", &[("scope", "rowgroup"), ("colspan", &columns)], title);
-        markup.close("tr");
-        markup.line();
+        markup.end("tr");
     }
 }
 

@@ -108,8 +108,7 @@ pub(super) fn draw(
         );
         markup.element("p", &[("class", "quiet")], &text);
     }
-    markup.close("div");
-    markup.line();
+    markup.end("div");
 }
 
 fn words(parts: &Parts, part: &Part) -> String {
@@ -172,8 +171,7 @@ fn patterns(markup: &mut Markup, outline: &mut Outline) {
         markup.element("path", &[("class", "lines"), ("d", pattern.lines)], "");
         markup.close("pattern");
     }
-    markup.close("svg");
-    markup.line();
+    markup.end("svg");
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use crate::compared::{
     rows, why_open,
 };
 use crate::fields::{Group, compare};
-use crate::format::{counted, in_line, milliseconds, time};
-use crate::view::table::{Cell, Column};
+use crate::format::{counted, in_line, join, milliseconds, time};
+use crate::view::table::{Cell, Column, Rows};
 use crate::view::trace::severity;
 use crate::words;
 use iostrata_core::gap::Missing;
@@ -29,8 +29,8 @@ pub fn draw(comparison: &Comparison, all: bool) -> String {
     parts.extend(conditions(comparison).filter(|_| unlike));
     let reasons = because(comparison);
     if !reasons.is_empty() {
-        let lines: Vec<String> = reasons.iter().map(|line| format!("- {line}")).collect();
-        parts.push(lines.join("\n"));
+        let lines = reasons.iter().map(|line| format!("- {line}"));
+        parts.push(join(lines, "\n"));
     }
     if let Some(asked) = &comparison.fail_on {
         fail_on(&mut parts, comparison, asked);
@@ -66,30 +66,23 @@ fn conditions(comparison: &Comparison) -> Option<String> {
     } else {
         ""
     };
-    let each = || comparison.conditions.iter();
-    let kinds = each().map(|condition| match condition.weight {
-        Weight::Machine => "machine",
-        Weight::Settings => "settings",
-        Weight::Note => "note",
-    });
-    let base = each().map(|condition| condition.sides.base.as_str());
-    let columns = [
-        Column::label("condition", each().map(|condition| condition.what.as_str())),
-        Column::label("base", base),
-        Column::label("new", each().map(|condition| condition.sides.new.as_str())),
-        Column::text("", kinds),
-    ];
-    Some(format!("{lead}{}", table(&columns)))
+    let rows = Rows::of(&comparison.conditions)
+        .label("condition", |condition| condition.what.as_str())
+        .label("base", |condition| condition.sides.base.as_str())
+        .label("new", |condition| condition.sides.new.as_str())
+        .text("", |condition| match condition.weight {
+            Weight::Machine => "machine",
+            Weight::Settings => "settings",
+            Weight::Note => "note",
+        });
+    Some(format!("{lead}{}", table(&rows.columns())))
 }
 
 fn fail_on(parts: &mut Vec<String>, comparison: &Comparison, asked: &FailOn) {
     let title = sentence(&limit(comparison, asked));
     let rows = |head: &str, rows: Vec<(&str, String)>| {
-        let columns = [
-            Column::label("what", rows.iter().map(|(what, _)| *what)),
-            Column::number(head, rows.iter().map(|(_, text)| text.as_str())),
-        ];
-        table(&columns)
+        let rows = Rows::of(&rows).label("what", |(what, _)| *what);
+        table(&rows.number(head, |(_, text)| text.as_str()).columns())
     };
     if !asked.exceeded.is_empty() {
         let exceeded = asked.exceeded.iter();
@@ -200,16 +193,15 @@ fn findings(parts: &mut Vec<String>, found: &Findings, most: usize) {
     let came = found.came.iter().map(|one| ("came", one));
     let listed: Listed<(&str, &Found)> = Listed::of(gone.chain(came), most);
     if !listed.shown.is_empty() {
-        let rows = || listed.shown.iter();
-        let cost = |one: &Found| Cell::applicable(one.cost_s.base.or(one.cost_s.new), time);
-        let files = rows().map(|(_, one)| one.file.as_deref().unwrap_or(""));
-        parts.push(table(&[
-            Column::text("", rows().map(|(word, _)| *word)),
-            Column::text("severity", rows().map(|(_, one)| severity(one.severity).0)),
-            Column::label("finding", rows().map(|(_, one)| one.rule.as_str())),
-            Column::label("file", files),
-            Column::number("cost", rows().map(|(_, one)| cost(one))),
-        ]));
+        let rows = Rows::of(&listed.shown)
+            .text("", |(word, _)| *word)
+            .text("severity", |(_, one)| severity(one.severity).0)
+            .label("finding", |(_, one)| one.rule.as_str())
+            .label("file", |(_, one)| one.file.as_deref().unwrap_or(""))
+            .number("cost", |(_, one)| {
+                Cell::applicable(one.cost_s.base.or(one.cost_s.new), time)
+            });
+        parts.push(table(&rows.columns()));
         parts.extend(more(listed.more));
     }
     let stayed = found.stayed.len();
@@ -239,12 +231,9 @@ fn unpaired(parts: &mut Vec<String>, comparison: &Comparison, most: usize) {
     let sides = [(&comparison.names.base, base), (&comparison.names.new, new)];
     for (name, lines) in sides.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         let listed = Listed::of(lines, most);
-        let items: Vec<String> = listed
-            .shown
-            .iter()
-            .map(|line| format!("- {}", code(line)))
-            .collect();
-        parts.push(format!("Only in {}:\n\n{}", code(name), items.join("\n")));
+        let items = listed.shown.iter();
+        let items = join(items.map(|line| format!("- {}", code(line))), "\n");
+        parts.push(format!("Only in {}:\n\n{items}", code(name)));
         parts.extend(more(listed.more));
     }
 }

@@ -1,6 +1,7 @@
 //! Any page as Markdown: headings, paragraphs, and tables for what a terminal aligns.
 
 use super::text::{code, prose, table_of, table_rows};
+use crate::format::join;
 use crate::view::page::{Answered, Block, Entry, Level, Page, Tone};
 use crate::view::table::Table;
 
@@ -58,8 +59,7 @@ impl Drawn {
                     _ => format!("### {}", prose(&name)),
                 });
                 if !facts.is_empty() {
-                    let facts: Vec<String> = facts.iter().map(|fact| prose(fact)).collect();
-                    self.part(facts.join(" · "));
+                    self.part(join(facts.iter().map(|fact| prose(fact)), " · "));
                 }
             }
             Block::Heading { level, text, .. } => self.part(match level {
@@ -93,10 +93,7 @@ impl Drawn {
                 Some(table_of(["", ""], rows))
             }
             Rows::Answers(rows) => Some(table_of(["question", "answer"], rows)),
-            Rows::Bullets(items) => {
-                let items: Vec<String> = items.iter().map(|item| format!("- {item}")).collect();
-                Some(items.join("\n"))
-            }
+            Rows::Bullets(items) => Some(join(items.iter().map(|item| format!("- {item}")), "\n")),
         });
     }
 
@@ -112,9 +109,8 @@ impl Drawn {
     }
 
     fn answer(&mut self, answered: &Answered) {
-        let sentences = std::iter::once(&answered.answer).chain(&answered.more);
-        let sentences: Vec<String> = sentences.map(|text| prose(text)).collect();
-        let row = [prose(&answered.question), sentences.join(" ")];
+        let sentences = answered.sentences().map(|text| prose(text));
+        let row = [prose(&answered.question), join(sentences, " ")];
         if let Rows::Answers(rows) = &mut self.rows {
             rows.push(row);
             return;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use crate::format::printable;
+use crate::format::{join, printable};
 use crate::view::table::{Column, Kind};
 
 /// Foreign text as code: names and paths may contain table bars, markup, links, or the `@name` and
@@ -33,9 +33,8 @@ pub(super) fn prose(text: &str) -> String {
             code(word)
         }
     });
-    let text = words.collect::<Vec<_>>().join(" ");
     // Two words of code are joined.
-    text.replace("</code> <code>", " ")
+    join(words, " ").replace("</code> <code>", " ")
 }
 
 /// Whether no part of a word is markup, a notification or a link.
@@ -106,12 +105,8 @@ fn aligned(
     let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
     let rule = |position| if is_number(position) { "--:" } else { ":--" }.to_owned();
     let rules: Vec<String> = (0..heads.len()).map(rule).collect();
-    let lines = [line(heads), line(&rules)];
-    let lines: Vec<String> = lines
-        .into_iter()
-        .chain(rows.map(|cells| line(&cells)))
-        .collect();
-    lines.join("\n")
+    let lines = [line(heads), line(&rules)].into_iter();
+    join(lines.chain(rows.map(|cells| line(&cells))), "\n")
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! A page before it is drawn: headings, text, entries and tables, in order.
 
+use std::iter;
+
 use iostrata_core::bytes::grouped;
 
 use super::section::SectionId;
 use super::table::Table;
+use crate::format::join;
 use crate::words::Words;
 
 /// A space at which lines are not broken.
@@ -127,15 +130,9 @@ impl Answered {
     pub(crate) fn wrapped(&self, width: usize, safe: impl Fn(&str) -> String) -> Vec<String> {
         let room = width.saturating_sub(self.indent()).max(1);
         let paragraphs = if self.stacked {
-            std::iter::once(&self.answer)
-                .chain(&self.more)
-                .cloned()
-                .collect()
+            self.sentences().cloned().collect()
         } else {
-            let sentences: Vec<&str> = std::iter::once(self.answer.as_str())
-                .chain(self.more.iter().map(String::as_str))
-                .collect();
-            vec![sentences.join(" ")]
+            vec![join(self.sentences(), " ")]
         };
         let lines = paragraphs.iter().flat_map(|text: &String| {
             let text = with_units(&safe(text));
@@ -146,6 +143,11 @@ impl Answered {
             lines.map(std::borrow::Cow::into_owned).collect::<Vec<_>>()
         });
         lines.collect()
+    }
+
+    /// The answer, and what comes after it.
+    pub(crate) fn sentences(&self) -> impl Iterator<Item = &String> {
+        iter::once(&self.answer).chain(&self.more)
     }
 
     pub(crate) fn indent(&self) -> usize {

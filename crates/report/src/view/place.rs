@@ -5,7 +5,7 @@ use iostrata_core::environment::{Backend, Storage, Way};
 use iostrata_core::noun::counted;
 
 use super::page::SEPARATOR;
-use crate::format::{in_line, size};
+use crate::format::{in_line, join, size};
 
 /// `kernel 6.18 · 2 CPUs · 24.0 GiB memory · virtual machine`.
 pub(super) fn machine(environment: &Environment) -> String {
@@ -36,15 +36,12 @@ pub(super) fn observed(backend: Backend) -> &'static str {
 
 /// ` on loop3 → vda`: the devices under a file system.
 pub(super) fn below(storage: &Storage) -> String {
-    let devices: Vec<_> = storage
-        .devices
-        .iter()
-        .map(|device| in_line(&device.name))
-        .collect();
-    if devices.is_empty() {
+    let devices = storage.devices.iter();
+    let devices = join(devices.map(|device| in_line(&device.name)), " → ");
+    if storage.devices.is_empty() {
         ", no block device seen".to_owned()
     } else {
-        format!(" on {}", devices.join(" → "))
+        format!(" on {devices}")
     }
 }
 

@@ -197,6 +197,60 @@ impl Column {
     }
 }
 
+/// Columns under construction, each by what it shows of every row.
+pub(crate) struct Rows<'r, R> {
+    rows: &'r [R],
+    columns: Vec<Column>,
+}
+
+impl<'r, R> Rows<'r, R> {
+    pub(crate) fn of(rows: &'r [R]) -> Self {
+        let columns = Vec::new();
+        Self { rows, columns }
+    }
+
+    /// As [`Column::label`].
+    pub(crate) fn label<C: Into<Cell>>(self, head: &str, cell: impl Fn(&'r R) -> C) -> Self {
+        let column = Column::label(head, self.rows.iter().map(cell));
+        self.and([column])
+    }
+
+    /// As [`Column::text`].
+    pub(crate) fn text<C: Into<Cell>>(self, head: &str, cell: impl Fn(&'r R) -> C) -> Self {
+        let column = Column::text(head, self.rows.iter().map(cell));
+        self.and([column])
+    }
+
+    /// As [`Column::number`].
+    pub(crate) fn number<C: Into<Cell>>(self, head: &str, cell: impl Fn(&'r R) -> C) -> Self {
+        let column = Column::number(head, self.rows.iter().map(cell));
+        self.and([column])
+    }
+
+    /// Columns that were made otherwise.
+    pub(crate) fn and(mut self, columns: impl IntoIterator<Item = Column>) -> Self {
+        self.columns.extend(columns);
+        self
+    }
+
+    /// The rank of the last column.
+    pub(crate) fn rank(mut self, rank: u8) -> Self {
+        self.columns
+            .last_mut()
+            .into_iter()
+            .for_each(|last| last.rank = rank);
+        self
+    }
+
+    pub(crate) fn columns(self) -> Vec<Column> {
+        self.columns
+    }
+
+    pub(crate) fn table(self, indent: usize) -> Table {
+        Table::new(indent, self.columns)
+    }
+}
+
 /// Columns of equal length, with titles between their rows.
 #[derive(Debug)]
 pub(crate) struct Table {

@@ -135,8 +135,7 @@ impl Body<'_> {
         }
         self.markup.open("li", &[]);
         self.markup.prose(text);
-        self.markup.close("li");
-        self.markup.line();
+        self.markup.end("li");
     }
 
     fn end_bullets(&mut self) {
@@ -153,8 +152,7 @@ impl Body<'_> {
         if matches!(self.list, List::BulletsOfEntry | List::Texts) {
             self.markup.close("dd");
         }
-        self.markup.close("div");
-        self.markup.line();
+        self.markup.end("div");
     }
 
     pub(super) fn end_list(&mut self) {

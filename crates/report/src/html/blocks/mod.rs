@@ -12,7 +12,7 @@ use super::outline::{HEADINGS, Outline};
 use super::scope::Scope;
 use super::table::{self, Names, Room};
 use super::{Drawn, Fold, draw_figure};
-use crate::format::{beginning, counted};
+use crate::format::{beginning, counted, join};
 use crate::view::page::{Block, Level, SEPARATOR, Tone};
 use crate::view::section::SectionId;
 use crate::view::table::{Kind, Table};
@@ -124,10 +124,7 @@ impl Body<'_> {
             Block::Entry(entry) => self.entry(entry, after),
             Block::Answered(answered) => {
                 self.more(&answered.question, &[]);
-                let sentences = std::iter::once(answered.answer.as_str());
-                let sentences = sentences.chain(answered.more.iter().map(String::as_str));
-                let text = sentences.collect::<Vec<_>>().join(" ");
-                self.more(&text, &answered.rows);
+                self.more(&join(answered.sentences(), " "), &answered.rows);
             }
             Block::More { text, rows, .. } => self.more(text, rows),
             Block::Command(line) => self.command(line),
@@ -174,8 +171,7 @@ impl Body<'_> {
             self.markup.open("details", &[("class", "evidence")]);
             self.markup.element("summary", &[], "the whole line");
             self.markup.element("code", &[], &whole);
-            self.markup.close("details");
-            self.markup.line();
+            self.markup.end("details");
         }
     }
 
@@ -279,8 +275,7 @@ impl Body<'_> {
         };
         self.markup.open("p", attributes);
         self.markup.prose(text);
-        self.markup.close("p");
-        self.markup.line();
+        self.markup.end("p");
     }
 
     fn table(&mut self, table: &Table) {
@@ -331,8 +326,7 @@ impl Body<'_> {
         }
         if let Some(fold) = self.part.fold {
             fold.close(self.markup);
-            self.markup.close("section");
-            self.markup.line();
+            self.markup.end("section");
         }
         self.part = Part::default();
     }

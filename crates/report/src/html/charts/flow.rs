@@ -1,8 +1,11 @@
 //! Bytes at each stratum: widths as the bytes, what they became on the way.
 
+use std::iter;
+
 use super::drawing::{Drawing, Plot};
+use crate::format::join;
 use crate::html::markup::Markup;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Rows, Table};
 
 /// Height of the largest stratum of a way.
 const TALLEST: f64 = 74.0;
@@ -58,10 +61,8 @@ impl Way {
     /// `Written: application 31.0 KiB, page cache 1.2 MiB, device 18.7 MiB.`
     pub(super) fn words(&self) -> String {
         let strata = self.strata.iter();
-        let strata: Vec<String> = strata
-            .map(|stratum| format!("{} {}", stratum.name, stratum.words))
-            .collect();
-        format!("{}: {}.", self.title, strata.join(", "))
+        let strata = strata.map(|stratum| format!("{} {}", stratum.name, stratum.words));
+        format!("{}: {}.", self.title, join(strata, ", "))
     }
 }
 
@@ -156,31 +157,23 @@ fn ribbon(plot: &mut Plot, from: f64, to: f64, before: f64, after: f64) {
 }
 
 pub(super) fn table(ways: &[Way]) -> Table {
-    let mut rows: Vec<[Cell; 5]> = Vec::new();
-    for way in ways {
-        for (position, stratum) in way.strata.iter().enumerate() {
+    let rows = ways.iter().flat_map(|way| {
+        let to_next = way.arrows.iter().map(|arrow| arrow.times.clone());
+        let times = iter::once(Cell::NotApplicable).chain(to_next);
+        let strata = way.strata.iter().zip(times);
+        strata.map(move |(stratum, times)| (way, stratum, times))
+    });
+    let rows: Vec<_> = rows.collect();
+    Rows::of(&rows)
+        .label("stratum", |(_, stratum, _)| stratum.name)
+        .text("way", |(way, ..)| way.title.as_str())
+        .number("in all", |(_, stratum, _)| stratum.words.clone())
+        .number("× of the start", |(.., times)| times.clone())
+        .text("of which", |(_, stratum, _)| {
             let parts = stratum.parts.iter().flatten();
-            let parts: Vec<&str> = parts.map(|part| part.words.as_str()).collect();
-            let before = position.checked_sub(1);
-            let arrow = before.and_then(|before| way.arrows.get(before));
-            rows.push([
-                stratum.name.into(),
-                way.title.as_str().into(),
-                stratum.words.clone(),
-                arrow.map_or(Cell::NotApplicable, |arrow| arrow.times.clone()),
-                parts.join("; ").into(),
-            ]);
-        }
-    }
-    let cells = |index: usize| rows.iter().map(move |row| row[index].clone());
-    let columns = vec![
-        Column::label("stratum", cells(0)),
-        Column::text("way", cells(1)),
-        Column::number("in all", cells(2)),
-        Column::number("× of the start", cells(3)),
-        Column::text("of which", cells(4)),
-    ];
-    Table::new(0, columns)
+            join(parts.map(|part| &part.words), "; ")
+        })
+        .table(0)
 }
 
 #[cfg(test)]

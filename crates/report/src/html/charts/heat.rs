@@ -5,8 +5,9 @@ use iostrata_core::figures::duration;
 
 use super::drawing::{Drawing, Plot, SQUARE, Symbol};
 use super::scale::{LogScale, time_tick};
+use crate::format::join;
 use crate::html::markup::Markup;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Rows, Table};
 
 /// Height of a line, and of its cells.
 const LINE: f64 = 24.0;
@@ -48,8 +49,8 @@ pub(super) struct Lane {
 impl Lane {
     /// `fsync: p50 5.83 ms, p90 18.6 ms.`
     pub(super) fn words(&self) -> String {
-        let marks: Vec<String> = self.marks.iter().map(figure).collect();
-        format!("{}: {}.", self.name(), marks.join(", "))
+        let marks = join(self.marks.iter().map(figure), ", ");
+        format!("{}: {marks}.", self.name())
     }
 
     fn name(&self) -> String {
@@ -116,16 +117,12 @@ pub(super) fn table(lanes: &[Lane], noun: &str) -> Table {
     let rows: Vec<(String, &Bar)> = rows
         .flat_map(|lane| lane.bars.iter().map(|bar| (lane.name(), bar)))
         .collect();
-    let time = |head: &str, pick: fn(&Bar) -> f64| {
-        Column::number(head, rows.iter().map(|(_, bar)| duration(pick(bar))))
-    };
-    let columns = vec![
-        Column::label("of", rows.iter().map(|(name, _)| name.clone())),
-        time("longer than", |bar| bar.from_s),
-        time("up to", |bar| bar.upto_s),
-        Column::number(noun, rows.iter().map(|(_, bar)| grouped(bar.count))),
-    ];
-    Table::new(0, columns)
+    Rows::of(&rows)
+        .label("of", |(name, _)| name.as_str())
+        .number("longer than", |(_, bar)| duration(bar.from_s))
+        .number("up to", |(_, bar)| duration(bar.upto_s))
+        .number(noun, |(_, bar)| grouped(bar.count))
+        .table(0)
 }
 
 /// `p50 5.83 ms`.

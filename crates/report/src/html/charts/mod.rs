@@ -21,6 +21,7 @@ use iostrata_core::trace::TraceResult;
 
 use self::strips::Strip;
 use super::markup::Markup;
+use crate::format::join;
 use crate::view;
 use crate::view::section::SectionId;
 use crate::view::table::Table;
@@ -130,11 +131,10 @@ fn times(after: Place, title: &str, noun: &str, lanes: &[heat::Lane]) -> Option<
 
 pub(super) fn of_trace(result: &TraceResult) -> Vec<Chart> {
     let ways = trace::ways(result);
-    let words: Vec<String> = ways.iter().map(flow::Way::words).collect();
     let summary = format!(
         "In each row, bar heights are proportional to bytes; × is relative to the first figure of \
          the row. {}",
-        words.join(" ")
+        join(ways.iter().map(flow::Way::words), " ")
     );
     let mut charts = Vec::new();
     charts.extend(flow::draw(&ways).map(|drawing| {

@@ -8,7 +8,7 @@ use iostrata_core::cache::{MapRange, ResidencyMap};
 use super::drawing::{Drawing, Plot, SQUARE, Symbol};
 use crate::format::printable;
 use crate::html::markup::Markup;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 const STRIP: f64 = 22.0;
 
@@ -124,18 +124,14 @@ pub(super) fn table(strips: &[Strip<'_>]) -> Table {
         .iter()
         .flat_map(|strip| strip.runs().into_iter().map(|run| (strip.path, run)))
         .collect();
-    let share = |head: &str, pick: fn(&MapRange) -> Option<f64>| {
-        let cells = rows.iter().map(|(_, run)| Cell::seen(pick(run), percent));
-        Column::number(head, cells)
-    };
-    let columns = vec![
-        Column::paths("file", 60, rows.iter().map(|(path, _)| (*path).to_owned())),
-        Column::text("from to", rows.iter().map(|(_, run)| place(run))),
-        share("resident", |range| Some(range.resident)),
-        share("dirty", |range| range.dirty),
-        share("write-back", |range| range.writeback),
-    ];
-    Table::new(0, columns)
+    let paths = rows.iter().map(|(path, _)| *path);
+    Rows::of(&rows)
+        .and([Column::paths("file", 60, paths)])
+        .text("from to", |(_, run)| place(run))
+        .number("resident", |(_, run)| percent(run.resident))
+        .number("dirty", |(_, run)| Cell::seen(run.dirty, percent))
+        .number("write-back", |(_, run)| Cell::seen(run.writeback, percent))
+        .table(0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::drawing::{Drawing, Plot, short};
 use super::scale::even_ticks;
 use crate::format::{rate, seconds, time};
 use crate::html::markup::Markup;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Rows, Table};
 use crate::view::trace::{lived, shortened};
 
 const LANE: f64 = 30.0;
@@ -185,14 +185,11 @@ impl Lanes {
         let bins = 0..self.buckets.div_ceil(step);
         let buckets: Vec<usize> = bins.filter(happened).collect();
         let from = |bin: &usize| seconds((*bin * step) as f64 * self.bucket_s);
-        let mut columns = vec![Column::label("from s", buckets.iter().map(from))];
-        columns.extend(joined.iter().map(|lane| {
-            let cells = buckets
-                .iter()
-                .map(|bucket| Cell::seen(value(lane, *bucket), rate));
-            Column::number(&lane.label, cells)
-        }));
-        Table::new(0, columns)
+        let rows = Rows::of(&buckets).label("from s", from);
+        let rows = joined.iter().fold(rows, |rows, lane| {
+            rows.number(&lane.label, |bin| Cell::seen(value(lane, *bin), rate))
+        });
+        rows.table(0)
     }
 }
 
@@ -311,12 +308,11 @@ fn made(title: &str, mut each: Vec<Track>, all: usize) -> Tracks {
 /// From when to when each of them was.
 pub(super) fn tracks_table(of: &[Tracks]) -> Table {
     let each: Vec<&Track> = of.iter().flat_map(|tracks| &tracks.each).collect();
-    let columns = vec![
-        Column::label("name", each.iter().map(|track| track.label.as_str())),
-        Column::number("from s", each.iter().map(|track| seconds(track.from_s))),
-        Column::number("to s", each.iter().map(|track| seconds(track.to_s))),
-    ];
-    let mut table = Table::new(0, columns).named("processes and files");
+    let rows = Rows::of(&each)
+        .label("name", |track| track.label.as_str())
+        .number("from s", |track| seconds(track.from_s))
+        .number("to s", |track| seconds(track.to_s));
+    let mut table = rows.table(0).named("processes and files");
     let mut row = 0;
     for tracks in of {
         table.title(row, tracks.title.clone());

@@ -9,9 +9,9 @@ use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
 use super::place::machine;
-use super::table::{Cell, Column, Table};
+use super::table::{Cell, Column, Rows};
 use super::unseen::{self, Line};
-use crate::format::{ending, number, size};
+use crate::format::{ending, join, number, size};
 
 /// Maximum rows drawn, unless all are requested.
 const MOST: usize = 20;
@@ -130,15 +130,14 @@ fn skipped(page: &mut Page, result: &CacheResult) {
         ),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts: Vec<String> = parts
-        .map(|(count, one, several)| {
-            let noun = if count == 1 { one } else { several };
-            format!("{} {noun}", grouped(count))
-        })
-        .collect();
+    let parts = parts.map(|(count, one, several)| {
+        let noun = if count == 1 { one } else { several };
+        format!("{} {noun}", grouped(count))
+    });
+    let parts = join(parts, SEPARATOR);
     if !parts.is_empty() {
         page.blank();
-        page.paragraph(0, &format!("skipped: {}", parts.join(SEPARATOR)));
+        page.paragraph(0, &format!("skipped: {parts}"));
     }
 }
 
@@ -150,50 +149,40 @@ fn files(page: &mut Page, result: &CacheResult, most: usize) {
         return;
     }
     let shown: Vec<&CacheFile> = result.files.iter().take(most).collect();
-    let paths = shown.iter().map(|file| file.path.clone());
-    let stored = shown.iter().map(|file| size(file.allocated_bytes));
-    let mut columns = vec![
-        Column::paths("file", page.width() / SHARE, paths),
-        Column::number("size", shown.iter().map(|file| size(file.size_bytes))),
-        Column::number("stored", stored).rank(4),
-    ];
-    let resident = |cached: Cached| Some(cached.resident_bytes);
+    let resident =
+        |cached: Option<Cached>| Cell::seen(cached, |cached| size(cached.resident_bytes));
+    let now = |file: &CacheFile, bytes: fn(Cached) -> Option<u64>| {
+        Cell::seen(file.now().and_then(bytes), size)
+    };
+    let paths = shown.iter().map(|file| file.path.as_str());
+    let mut rows = Rows::of(&shown)
+        .and([Column::paths("file", page.width() / SHARE, paths)])
+        .number("size", |file| size(file.size_bytes))
+        .number("stored", |file| size(file.allocated_bytes))
+        .rank(4);
     let is_show = result.action == Action::Show;
-    if is_show {
-        columns.push(counts("resident", &shown, CacheFile::now, resident));
+    rows = if is_show {
+        rows.number("resident", |file| resident(file.now()))
     } else {
-        columns.push(counts("before", &shown, |file| file.before, resident));
-        columns.push(counts("after", &shown, |file| file.after, resident));
-    }
-    let percents = shown.iter();
-    let percents = percents.map(|file| cached_percent(file, result.page_bytes));
-    columns.push(Column::number("%", percents));
-    let dirty = |cached: Cached| cached.dirty_bytes;
-    columns.push(counts("dirty", &shown, CacheFile::now, dirty));
-    let writeback = |cached: Cached| cached.writeback_bytes;
-    columns.push(counts("being written", &shown, CacheFile::now, writeback).rank(2));
-    let evicted = |cached: Cached| cached.evicted_bytes;
-    columns.push(counts("evicted", &shown, CacheFile::now, evicted).rank(3));
+        rows.number("before", |file| resident(file.before))
+            .number("after", |file| resident(file.after))
+    };
+    rows = rows
+        .number("%", |file| cached_percent(file, result.page_bytes))
+        .number("dirty", |file| now(file, |cached| cached.dirty_bytes))
+        .number("being written", |file| {
+            now(file, |cached| cached.writeback_bytes)
+        })
+        .rank(2)
+        .number("evicted", |file| now(file, |cached| cached.evicted_bytes))
+        .rank(3);
     if !is_show {
-        let outcomes = shown.iter().map(|file| outcome(result.action, file));
-        columns.push(Column::text("outcome", outcomes));
+        rows = rows.text("outcome", |file| outcome(result.action, file));
     }
-    let left_out = Table::new(0, columns).draw(page);
+    let left_out = rows.table(0).draw(page);
     let hidden = result.files.len() - shown.len();
     page.and_more(0, hidden, "", "--all-rows shows all");
     page.no_room(&left_out.no_room);
-}
-
-fn counts(
-    head: &str,
-    files: &[&CacheFile],
-    when: impl Fn(&CacheFile) -> Option<Cached>,
-    what: impl Fn(Cached) -> Option<u64>,
-) -> Column {
-    let cells = files
-        .iter()
-        .map(|file| Cell::seen(when(file).and_then(&what), size));
-    Column::number(head, cells)
 }
 
 fn cached_percent(file: &CacheFile, page_bytes: u64) -> Cell {
@@ -206,7 +195,7 @@ fn cached_percent(file: &CacheFile, page_bytes: u64) -> Cell {
     }
 }
 
-fn outcome(action: Action, file: &CacheFile) -> String {
+fn outcome(action: Action, file: &CacheFile) -> &'static str {
     match (file.outcome, action) {
         (Outcome::Shown, _) => "left alone",
         (Outcome::Done, Action::Evict) => "gone",
@@ -216,7 +205,6 @@ fn outcome(action: Action, file: &CacheFile) -> String {
         (Outcome::NotDone, _) => "not in",
         (Outcome::Unknown, _) => "not known",
     }
-    .to_owned()
 }
 
 /// Why files are not in the requested state, or unknown.

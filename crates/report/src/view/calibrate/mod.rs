@@ -5,8 +5,9 @@ use iostrata_core::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, Tone};
+use crate::format::join;
 use crate::view::section::SectionId;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Rows, Table};
 
 #[cfg(test)]
 mod tests;
@@ -43,20 +44,15 @@ fn sentence(result: &CalibrateResult) -> String {
     let kernel = kernel(result);
     let ran = counted(programs(result).len() as u64, "litmus program");
     let ran = format!("what {kernel} left of {ran}");
-    let on = filesystems(result).into_iter().map(Model::as_str);
-    let on = on.collect::<Vec<_>>().join(", ");
+    let on = join(filesystems(result).into_iter().map(Model::as_str), ", ");
     match result.verdict {
         Soundness::Sound => format!("Sound: the models allow {ran} on {on}."),
         Soundness::Unsound => {
-            let denied = result
-                .rows
-                .iter()
-                .filter(|row| row.denied().next().is_some());
+            let rows = result.rows.iter();
+            let denied = rows.filter(|row| row.denied().next().is_some());
             let denied = denied.map(|row| format!("{} on {}", row.litmus, row.filesystem.as_str()));
-            format!(
-                "Unsound: models deny some of {ran}: {}.",
-                denied.collect::<Vec<_>>().join(", ")
-            )
+            let denied = join(denied, ", ");
+            format!("Unsound: models deny some of {ran}: {denied}.")
         }
         Soundness::Incomplete => {
             format!("Incomplete: the models allow {ran} on {on}, and not everything was run.")
@@ -98,13 +94,9 @@ fn left_of(row: &LitmusRow, outcome: &OutcomeRow) -> String {
         ""
     };
     let pressures = outcome.pressures.iter().map(|pressure| pressure.as_str());
-    format!(
-        "{} on {}: {}{when}, pressure {}",
-        row.litmus,
-        row.filesystem.as_str(),
-        outcome.files,
-        pressures.collect::<Vec<_>>().join(", ")
-    )
+    let (pressures, filesystem) = (join(pressures, ", "), row.filesystem.as_str());
+    let (name, files) = (&row.litmus, &outcome.files);
+    format!("{name} on {filesystem}: {files}{when}, pressure {pressures}")
 }
 
 fn table(result: &CalibrateResult) -> Table {
@@ -113,19 +105,17 @@ fn table(result: &CalibrateResult) -> Table {
         let mut rows = result.rows.iter();
         rows.find(|row| row.litmus == name && row.filesystem == filesystem)
     };
-    let labels = programs.iter().map(|name| {
+    let rows = Rows::of(&programs).label("litmus", |name| {
         let mut rows = result.rows.iter();
         let ends_with_sync = rows.any(|row| row.litmus == *name && row.ends_with_sync);
         format!("{name}{}", if ends_with_sync { " †" } else { "" })
     });
-    let mut columns = vec![Column::label("litmus", labels)];
-    for filesystem in filesystems(result) {
-        let cells = programs
-            .iter()
-            .map(|name| Cell::seen(row_of(name, filesystem), outcomes));
-        columns.push(Column::text(filesystem.as_str(), cells));
-    }
-    Table::new(0, columns).named("left by a crash")
+    let rows = filesystems(result).into_iter().fold(rows, |rows, model| {
+        rows.text(model.as_str(), |name| {
+            Cell::seen(row_of(name, model), outcomes)
+        })
+    });
+    rows.table(0).named("left by a crash")
 }
 
 /// `old, new, f=empty`.
@@ -142,8 +132,7 @@ fn outcomes(row: &LitmusRow) -> String {
         })
         .collect();
     all.sort();
-    let all: Vec<String> = all.into_iter().map(|(_, text)| text).collect();
-    all.join(", ")
+    join(all.into_iter().map(|(_, text)| text), ", ")
 }
 
 fn told(row: &LitmusRow, files: &str) -> String {
@@ -195,7 +184,7 @@ fn show_runs(page: &mut Page, result: &CalibrateResult) {
     let pressures = settings.pressures.iter().map(|pressure| pressure.as_str());
     let mut facts = vec![format!(
         "pressures {}, {} each, at least {:.1} ms a request",
-        pressures.collect::<Vec<_>>().join(", "),
+        join(pressures, ", "),
         counted(u64::from(settings.repeats), "run"),
         settings.delay_s * 1_000.0
     )];

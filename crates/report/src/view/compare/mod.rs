@@ -13,7 +13,7 @@ use crate::fields::{Group, compare};
 use crate::format::counted;
 use crate::view::page::{Page, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Column, Table};
+use crate::view::table::{Column, Rows, Table};
 use crate::words;
 use iostrata_core::gap::Missing;
 
@@ -199,11 +199,11 @@ fn limits(page: &mut Page, head: &str, rows: &[(&str, String)], left_out: usize)
     if rows.is_empty() {
         return;
     }
-    let columns = vec![
-        Column::label("what", rows.iter().map(|(what, _)| *what)),
-        Column::text(head, rows.iter().map(|(_, text)| text.as_str())),
-    ];
-    Table::new(2, columns).draw(page);
+    Rows::of(rows)
+        .label("what", |(what, _)| *what)
+        .text(head, |(_, text)| text.as_str())
+        .table(2)
+        .draw(page);
     more(page, left_out);
 }
 

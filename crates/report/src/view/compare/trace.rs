@@ -10,7 +10,7 @@ use crate::view::section::SectionId;
 
 use crate::compared::Listed;
 use crate::fields::{Group, compare};
-use crate::format::time;
+use crate::format::{join, time};
 use crate::view::page::{Page, Tone};
 use crate::view::table::{Column, Table};
 use crate::view::trace::{severity, shortened};
@@ -86,7 +86,7 @@ fn rules(found: &[Found]) -> String {
         1 => rule.to_owned(),
         several => format!("{rule} ({several})"),
     });
-    words.collect::<Vec<_>>().join(", ")
+    join(words, ", ")
 }
 
 fn entry(page: &mut Page, word: &str, found: &Found) {

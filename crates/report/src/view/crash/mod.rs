@@ -12,6 +12,7 @@ use iostrata_core::distinct;
 use iostrata_core::noun::counted;
 
 use super::page::{Page, SEPARATOR, Tone};
+use crate::format::join;
 use crate::view::section::SectionId;
 use crate::words;
 use iostrata_core::gap::Missing;
@@ -130,7 +131,7 @@ fn failed(result: &CrashResult) -> Option<String> {
         129..=192 => format!("{code}, as of signal {}", code - 128),
         _ => code.to_string(),
     });
-    let said = said.collect::<Vec<_>>().join(", ");
+    let said = join(said, ", ");
     (!codes.is_empty()).then(|| format!("the program failed (exit code {said})"))
 }
 
@@ -230,11 +231,9 @@ fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
 /// On which file systems; POSIX alone is none.
 fn on(models: &[Model]) -> String {
     let real = models.iter().filter(|model| **model != Model::Posix);
-    let real: Vec<&str> = real.map(|model| model.as_str()).collect();
-    if real.is_empty() {
-        " as far as POSIX goes, though none of ext4, xfs and btrfs does it".to_owned()
-    } else {
-        format!(" on {}", real.join(", "))
+    match join(real.map(|model| model.as_str()), ", ").as_str() {
+        "" => " as far as POSIX goes, though none of ext4, xfs and btrfs does it".to_owned(),
+        real => format!(" on {real}"),
     }
 }
 
@@ -252,7 +251,7 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let mut facts = vec![
         finding.kind.as_str().to_owned(),
-        format!("possible on {}", on.collect::<Vec<_>>().join(", ")),
+        format!("possible on {}", join(on, ", ")),
         counted(finding.states, "state"),
     ];
     if let Some(number) = finding.state {
@@ -266,8 +265,7 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     }
     page.styled(2, &facts.join(SEPARATOR), Tone::Quiet);
     if !finding.recovered.is_empty() {
-        let rows = finding.recovered.iter().map(recovered);
-        let rows = rows.collect::<Vec<_>>().join(SEPARATOR);
+        let rows = join(finding.recovered.iter().map(recovered), SEPARATOR);
         page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
     }
     page.paragraph(2, &finding.advice);

@@ -1,12 +1,12 @@
 //! How the state of a finding came about: its operations, with what is on disk of each, and the files.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::crash::{CrashResult, FileRow, Finding, Left, Moment, Role, Thread};
+use iostrata_core::crash::{CrashResult, Finding, Left, Moment, Role, Thread};
 
 use super::show_finding;
 use crate::view::page::{Page, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Rows, Table};
 
 /// Findings whose operations are drawn.
 const DRAWN: usize = 8;
@@ -28,7 +28,8 @@ pub(crate) fn tell(page: &mut Page, finding: &Finding) {
     }
     page.heading(SectionId::Files, "files");
     for file in &finding.files {
-        let [before, at, after] = lengths(file);
+        let lengths = [file.before_bytes, file.at_bytes, file.after_bytes];
+        let [before, at, after] = lengths.map(length);
         let (path, state) = (&file.path, file.state.as_str());
         let text = format!("{path}: {state}; {before} before, {at} at the crash, {after} after");
         page.bullet(2, &text);
@@ -80,43 +81,32 @@ pub(crate) fn left(moment: &Moment) -> String {
 
 /// In the order of time; the crash comes after the last one.
 pub(crate) fn operations(finding: &Finding) -> Table {
-    let moments = || finding.timeline.iter();
-    let numbers = moments().map(|moment| moment.operation.op.to_string());
-    let calls = moments().map(|moment| moment.operation.text());
-    let of_thread = |head: &str, id: fn(Thread) -> u32| {
-        let ids = moments().map(|moment| Cell::seen(moment.thread, |of| id(of).to_string()));
-        Column::number(head, ids)
+    let of_thread = |moment: &Moment, id: fn(Thread) -> u32| {
+        Cell::seen(moment.thread, |thread| id(thread).to_string())
     };
-    let columns = vec![
-        Column::number("operation", numbers),
-        Column::label("call", calls),
-        Column::text("at the crash", moments().map(left)),
-        of_thread("process", |thread| thread.process),
-        of_thread("thread", |thread| thread.thread),
-    ];
-    Table::new(2, columns)
+    Rows::of(&finding.timeline)
+        .number("operation", |moment| moment.operation.op.to_string())
+        .label("call", |moment| moment.operation.text())
+        .text("at the crash", left)
+        .number("process", |moment| of_thread(moment, |of| of.process))
+        .number("thread", |moment| of_thread(moment, |of| of.thread))
+        .table(2)
 }
 
 fn files(finding: &Finding) -> Table {
-    let rows = || finding.files.iter();
-    let length = |which: usize| rows().map(move |file| lengths(file)[which].clone());
-    let states = rows().map(|file| file.state.as_str());
-    let columns = vec![
-        Column::label("file", rows().map(|file| file.path.clone())),
-        Column::number("before", length(0)),
-        Column::number("at the crash", length(1)),
-        Column::number("after", length(2)),
-        Column::text("state", states),
-    ];
-    Table::new(2, columns).named("files before, at and after the crash")
+    Rows::of(&finding.files)
+        .label("file", |file| file.path.as_str())
+        .number("before", |file| length(file.before_bytes))
+        .number("at the crash", |file| length(file.at_bytes))
+        .number("after", |file| length(file.after_bytes))
+        .text("state", |file| file.state.as_str())
+        .table(2)
+        .named("files before, at and after the crash")
 }
 
-/// Before, at the crash, and after.
-fn lengths(file: &FileRow) -> [String; 3] {
-    [file.before_bytes, file.at_bytes, file.after_bytes].map(|bytes| {
-        bytes.map_or_else(
-            || "not there".to_owned(),
-            |bytes| format!("{} B", grouped(bytes)),
-        )
-    })
+fn length(bytes: Option<u64>) -> String {
+    match bytes {
+        Some(bytes) => format!("{} B", grouped(bytes)),
+        None => "not there".to_owned(),
+    }
 }

@@ -9,7 +9,7 @@ use iostrata_core::doctor::{
 use iostrata_core::noun::counted;
 
 use super::page::{GLUE, Page, SEPARATOR, Tone};
-use crate::format::size;
+use crate::format::{join, size};
 use crate::view::section::SectionId;
 
 pub(crate) fn show(page: &mut Page, result: &DoctorResult) {
@@ -184,11 +184,7 @@ fn queue(queue: &Queue) -> String {
             Some(unit) => Some(format!("discards {}", size(unit))),
         },
     ];
-    words
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(SEPARATOR)
+    join(words.into_iter().flatten(), SEPARATOR)
 }
 
 fn settings(page: &mut Page, settings: &[Setting]) {

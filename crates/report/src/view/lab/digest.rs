@@ -11,7 +11,7 @@ use textwrap::core::display_width;
 
 use super::parts;
 use super::view::HOST;
-use crate::format::counted;
+use crate::format::{counted, join};
 use crate::view::page::{Answered, GLUE, Page, SEPARATOR, Tone};
 use crate::view::place::{below, file_system};
 use crate::view::section::SectionId;
@@ -95,12 +95,11 @@ fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
     // One reason of several is shown once.
     let alike = gaps.chunk_by(|one, next| one.why == next.why);
     let names = alike.map(|gaps| {
-        let names = gaps.iter().map(|gap| words::missing(&gap.what).to_string());
-        let names: Vec<String> = names.collect();
-        format!("{} ({})", names.join(", "), words::reason(&gaps[0].why))
+        let names = gaps.iter().map(|gap| words::missing(&gap.what));
+        format!("{} ({})", join(names, ", "), words::reason(&gaps[0].why))
     });
-    let names: Vec<String> = names.collect();
-    if names.is_empty() {
+    let names = join(names, "; ");
+    if gaps.is_empty() {
         return;
     }
     let more = only.shared().missing.len() - gaps.len();
@@ -109,7 +108,7 @@ fn unmeasured(page: &mut Page, experiments: &[&Experiment]) {
         more => format!("; and {more} more, see --method."),
     };
     page.blank();
-    page.paragraph(0, &format!("Not measured: {}{more}", names.join("; ")));
+    page.paragraph(0, &format!("Not measured: {names}{more}"));
 }
 
 /// Experiments below each other, the few questions that lead of each.
@@ -239,8 +238,8 @@ fn heading(
             format!("iostrata lab {}: {}", shared.id, shared.question)
         }
         several => {
-            let names: Vec<&str> = several.iter().map(|one| one.shared().id).collect();
-            format!("iostrata lab: {}", names.join(", "))
+            let names = several.iter().map(|one| one.shared().id);
+            format!("iostrata lab: {}", join(names, ", "))
         }
     };
     let place = place(experiments, environment);
@@ -280,16 +279,12 @@ fn place(experiments: &[&Experiment], environment: &Environment) -> String {
     }
     let (host, others): (Targets<'_>, Targets<'_>) =
         targets.iter().partition(|one| one.name == HOST);
-    let mut words: Vec<String> = host
-        .iter()
-        .map(|host| format!("{}{}", file_system(&host.storage), below(&host.storage)))
-        .collect();
-    words.push(counted(environment.cpus as usize, "CPU").replace(' ', GLUE));
-    if !others.is_empty() {
-        let names: Vec<&str> = others.iter().map(|other| other.name.as_str()).collect();
-        words.push(format!("test file systems: {}", names.join(", ")));
-    }
-    words.join(SEPARATOR)
+    let host = host.iter().map(|host| &host.storage);
+    let host = host.map(|host| format!("{}{}", file_system(host), below(host)));
+    let cpus = counted(environment.cpus as usize, "CPU").replace(' ', GLUE);
+    let names = join(others.iter().map(|other| &other.name), ", ");
+    let others = (!others.is_empty()).then(|| format!("test file systems: {names}"));
+    join(host.chain([cpus]).chain(others), SEPARATOR)
 }
 
 /// One line with everything that makes figures doubtful.

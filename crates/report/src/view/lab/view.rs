@@ -2,6 +2,7 @@
 //! left out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
 pub(super) use iostrata_core::distinct;
 pub(super) use iostrata_core::lab::HOST;
@@ -255,23 +256,28 @@ pub(super) fn machines<'t>(
 }
 
 pub(super) fn names<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
-    let mut columns = vec![
-        Column::row_numbers(rows.iter().map(|row| row.facts.number)),
-        Column::label(head, rows.iter().map(Numbered::name)),
-    ];
-    columns.extend(machines(rows.iter().map(|row| row.facts.machine)));
-    columns
+    let own = [Column::label(head, rows.iter().map(Numbered::name))];
+    beside_numbers(rows, own)
 }
 
 /// The same of rows of several targets, below each other.
 pub(super) fn names_on<R: Named>(head: &str, rows: &[Numbered<'_, R>]) -> Vec<Column> {
-    let mut columns = vec![
-        Column::row_numbers(rows.iter().map(|row| row.facts.number)),
+    let own = [
         Column::label(head, rows.iter().map(Numbered::name)).once(),
         Column::label("on", rows.iter().map(|row| row.facts.target)),
     ];
-    columns.extend(machines(rows.iter().map(|row| row.facts.machine)));
-    columns
+    beside_numbers(rows, own)
+}
+
+fn beside_numbers<R, const N: usize>(rows: &[Numbered<'_, R>], names: [Column; N]) -> Vec<Column> {
+    let numbers = Column::row_numbers(rows.iter().map(|row| row.facts.number));
+    let machines = machines(rows.iter().map(|row| row.facts.machine));
+    iter::once(numbers).chain(names).chain(machines).collect()
+}
+
+/// `1.05–1.12`: the interval of a median, or the range of its runs.
+pub(super) fn ends(timing: &Timing, text: impl Fn(f64) -> String) -> String {
+    format!("{}–{}", text(timing.low_s), text(timing.high_s))
 }
 
 /// Medians under a head, and their intervals.
@@ -287,9 +293,7 @@ pub(super) fn medians<'t>(
     let spreads = timings.map(|timing| match timing {
         // One run has no spread.
         Some(timing) if timing.samples_s.len() < 2 => Cell::NotApplicable,
-        timing => Cell::seen(timing, |timing| {
-            format!("{}–{}", text(timing.low_s), text(timing.high_s))
-        }),
+        timing => Cell::seen(timing, |timing| ends(timing, &text)),
     });
     [
         Column::number(head, medians),

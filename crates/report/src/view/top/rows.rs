@@ -9,7 +9,7 @@ use iostrata_core::top::{
 use super::{Level, count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
 use crate::view::page::Page;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Rows, Table};
 
 /// Of longer paths the end is shown.
 const LONGEST_PATH: usize = 30;
@@ -60,20 +60,20 @@ pub(super) fn table(interval: &Interval, by: By) -> Table {
 }
 
 fn processes(interval: &Interval) -> Table {
-    let rows = &interval.processes;
-    let pids = rows.iter().map(|row| row.pid.to_string());
-    let names = rows.iter().map(name_of);
-    let mut columns = vec![Column::number("PID", pids), Column::label("process", names)];
-    if rows.iter().any(|row| row.io.is_some()) {
-        columns.extend(io_columns(interval));
-    } else {
-        columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
-        let file = |path: &String| ending(path, LONGEST_FILE);
-        let files = rows.iter();
-        let files = files.map(|row| Cell::applicable(row.busiest_file.as_ref(), file));
-        columns.push(Column::label("most of it on", files).rank(2));
+    let processes = &interval.processes;
+    let rows = Rows::of(processes)
+        .number("PID", |row| row.pid.to_string())
+        .label("process", name_of);
+    if processes.iter().any(|row| row.io.is_some()) {
+        return with_io(rows, interval).table(0);
     }
-    Table::new(0, columns)
+    with_work(rows, interval, |row| &row.work)
+        .label("most of it on", |row| {
+            let file = row.busiest_file.as_ref();
+            Cell::applicable(file, |path| ending(path, LONGEST_FILE))
+        })
+        .rank(2)
+        .table(0)
 }
 
 fn name_of(row: &Process) -> Cell {
@@ -84,36 +84,29 @@ fn name_of(row: &Process) -> Cell {
     }
 }
 
-fn io_columns(interval: &Interval) -> Vec<Column> {
-    let column = |head: &str, text: &dyn Fn(&ProcessIo) -> String| {
-        let cells = interval.processes.iter();
-        Column::number(head, cells.map(|row| Cell::seen(row.io.as_ref(), text)))
+fn with_io<'r>(rows: Rows<'r, Process>, interval: &Interval) -> Rows<'r, Process> {
+    let size = |row: &Process, bytes: fn(&ProcessIo) -> u64| {
+        Cell::seen(row.io.as_ref(), |io| size_rate(interval, bytes(io)))
     };
-    vec![
-        column("calls/s", &|io| {
-            count_rate(interval, io.syscr.saturating_add(io.syscw))
-        }),
-        column("read/s", &|io| size_rate(interval, io.rchar_bytes)),
-        column("written/s", &|io| size_rate(interval, io.wchar_bytes)),
-        column("from disk/s", &|io| size_rate(interval, io.read_bytes)),
-        column("dirtied/s", &|io| size_rate(interval, io.write_bytes)),
-    ]
+    let calls = |io: &ProcessIo| count_rate(interval, io.syscr.saturating_add(io.syscw));
+    rows.number("calls/s", |row| Cell::seen(row.io.as_ref(), calls))
+        .number("read/s", |row| size(row, |io| io.rchar_bytes))
+        .number("written/s", |row| size(row, |io| io.wchar_bytes))
+        .number("from disk/s", |row| size(row, |io| io.read_bytes))
+        .number("dirtied/s", |row| size(row, |io| io.write_bytes))
 }
 
 fn files(interval: &Interval) -> Table {
-    let rows = &interval.files;
-    let paths = rows.iter().map(|row| ending(&file_name(row), LONGEST_PATH));
-    let users = rows.iter().map(|row| users(&row.pids));
-    let mut columns = vec![
-        Column::label("file", paths),
-        Column::text("PID", users).rank(2),
-    ];
-    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
-    let disks = rows
-        .iter()
-        .map(|row| Cell::applicable(row.disk.as_ref(), Clone::clone));
-    columns.push(Column::text("disk", disks).rank(3));
-    Table::new(0, columns)
+    let rows = Rows::of(&interval.files)
+        .label("file", |row| ending(&file_name(row), LONGEST_PATH))
+        .text("PID", |row| users(&row.pids))
+        .rank(2);
+    with_work(rows, interval, |row| &row.work)
+        .text("disk", |row| {
+            Cell::applicable(row.disk.clone(), |disk| disk)
+        })
+        .rank(3)
+        .table(0)
 }
 
 fn file_name(row: &File) -> String {
@@ -134,50 +127,35 @@ fn users(pids: &[u32]) -> String {
 }
 
 fn directories(interval: &Interval) -> Table {
-    let rows = &interval.directories;
-    let unknown = || "(path not known)".to_owned();
-    let path = |path: &Option<String>| path.clone().unwrap_or_else(unknown);
-    let paths = rows
-        .iter()
-        .map(|row| ending(&path(&row.path), LONGEST_PATH));
-    let files = rows.iter().map(|row| grouped(row.files));
-    let mut columns = vec![
-        Column::label("directory", paths),
-        Column::number("files", files),
-    ];
-    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
-    Table::new(0, columns)
+    let rows = Rows::of(&interval.directories)
+        .label("directory", |row| {
+            let path = row.path.as_deref().unwrap_or("(path not known)");
+            ending(path, LONGEST_PATH)
+        })
+        .number("files", |row| grouped(row.files));
+    with_work(rows, interval, |row| &row.work).table(0)
 }
 
 fn cgroups(interval: &Interval) -> Table {
-    let rows = &interval.cgroups;
-    let paths = rows.iter().map(|row| match &row.path {
-        Some(path) => ending(&shortened(path), LONGEST_PATH),
-        None => "(not known)".to_owned(),
-    });
-    let processes = rows.iter().map(|row| grouped(row.processes));
-    let mut columns = vec![
-        Column::label("cgroup", paths),
-        Column::number("processes", processes),
-    ];
-    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
-    Table::new(0, columns)
+    let rows = Rows::of(&interval.cgroups)
+        .label("cgroup", |row| match &row.path {
+            Some(path) => ending(&shortened(path), LONGEST_PATH),
+            None => "(not known)".to_owned(),
+        })
+        .number("processes", |row| grouped(row.processes));
+    with_work(rows, interval, |row| &row.work).table(0)
 }
 
 fn containers(interval: &Interval) -> Table {
-    let rows = &interval.containers;
-    let ids = rows.iter().map(|row| short(&row.id).to_owned());
-    let processes = rows.iter().map(|row| grouped(row.processes));
-    let mut columns = vec![
-        Column::label("container", ids),
-        Column::number("processes", processes),
-    ];
-    columns.extend(work_columns(interval, &rows.iter().map(|row| &row.work)));
-    let cgroups = rows
-        .iter()
-        .map(|row| ending(&shortened(&row.cgroup), LONGEST_PATH));
-    columns.push(Column::label("cgroup", cgroups).rank(3));
-    Table::new(0, columns)
+    let rows = Rows::of(&interval.containers)
+        .label("container", |row| short(&row.id))
+        .number("processes", |row| grouped(row.processes));
+    with_work(rows, interval, |row| &row.work)
+        .label("cgroup", |row| {
+            ending(&shortened(&row.cgroup), LONGEST_PATH)
+        })
+        .rank(3)
+        .table(0)
 }
 
 /// With the ID of a container as engines show it.
@@ -194,46 +172,53 @@ fn short(id: &str) -> &str {
 }
 
 /// From what calls asked for to what the disk did; what says least gives way first.
-fn work_columns<'a>(
-    interval: &Interval,
-    works: &(impl Iterator<Item = &'a Work> + Clone),
-) -> Vec<Column> {
-    let column = |head: &str, text: &dyn Fn(&Work) -> Option<String>| {
-        let cells = works
-            .clone()
-            .map(|work| Cell::seen(text(work), |text| text));
-        Column::number(head, cells)
-    };
-    let calls = |head: &str, text: &dyn Fn(&Calls) -> String| {
-        column(head, &|work| work.calls.as_ref().map(text))
-    };
-    let cache = |head: &str, text: &dyn Fn(&Pages) -> String| {
-        column(head, &|work| work.cache.as_ref().map(text))
-    };
-    let device = |head: &str, text: &dyn Fn(&FileRequests) -> String| {
-        column(head, &|work| work.device.as_ref().map(text))
+fn with_work<'r, R>(rows: Rows<'r, R>, interval: &Interval, work: fn(&R) -> &Work) -> Rows<'r, R> {
+    let calls =
+        |row: &R, text: &dyn Fn(&Calls) -> String| Cell::seen(work(row).calls.as_ref(), text);
+    let cache =
+        |row: &R, text: &dyn Fn(&Pages) -> String| Cell::seen(work(row).cache.as_ref(), text);
+    let device = |row: &R, bytes: fn(&FileRequests) -> u64| {
+        let device = work(row).device.as_ref();
+        Cell::seen(device, |device| size_rate(interval, bytes(device)))
     };
     let count = |count| count_rate(interval, count);
     let size = |count_bytes| size_rate(interval, count_bytes);
-    vec![
-        calls("calls/s", &|calls| count(calls.count())).rank(4),
-        calls("in calls %", &|calls| {
-            number(interval.share(calls.time_s()) * 100.0)
+    let percent = |time_s| number(interval.share(time_s) * 100.0);
+    rows.number("calls/s", |row| calls(row, &|calls| count(calls.count())))
+        .rank(4)
+        .number("in calls %", |row| {
+            calls(row, &|calls| percent(calls.time_s()))
         })
-        .rank(8),
-        calls("read/s", &|calls| size(calls.reads.stats.bytes)),
-        calls("written/s", &|calls| size(calls.writes.stats.bytes)),
-        calls("syncs/s", &|calls| count(calls.syncs.stats.count)).rank(1),
-        calls("ms/sync", &|calls| match calls.syncs.stats.count {
-            0 => "-".to_owned(),
-            count => milliseconds(calls.syncs.stats.time_s / count as f64),
+        .rank(8)
+        .number("read/s", |row| {
+            calls(row, &|calls| size(calls.reads.stats.bytes))
         })
-        .rank(5),
-        cache("missed/s", &|cache| count(cache.missed_pages)).rank(6),
-        cache("dirtied/s", &|cache| size(cache.dirtied_bytes)).rank(7),
-        device("from disk/s", &|device| size(device.reads.bytes)),
-        device("to disk/s", &|device| size(device.data.bytes)),
-    ]
+        .number("written/s", |row| {
+            calls(row, &|calls| size(calls.writes.stats.bytes))
+        })
+        .number("syncs/s", |row| {
+            calls(row, &|calls| count(calls.syncs.stats.count))
+        })
+        .rank(1)
+        .number("ms/sync", |row| {
+            calls(row, &|calls| match calls.syncs.stats.count {
+                0 => "-".to_owned(),
+                count => milliseconds(calls.syncs.stats.time_s / count as f64),
+            })
+        })
+        .rank(5)
+        .number("missed/s", |row| {
+            cache(row, &|cache| count(cache.missed_pages))
+        })
+        .rank(6)
+        .number("dirtied/s", |row| {
+            cache(row, &|cache| size(cache.dirtied_bytes))
+        })
+        .rank(7)
+        .number("from disk/s", |row| {
+            device(row, |device| device.reads.bytes)
+        })
+        .number("to disk/s", |row| device(row, |device| device.data.bytes))
 }
 
 pub(super) fn calls(interval: &Interval) -> Table {
@@ -246,32 +231,22 @@ pub(super) fn calls(interval: &Interval) -> Table {
             ("metadata", calls.metadata),
         ]
     });
-    let column = |head: &str, text: &dyn Fn(&CallFigures) -> Cell| {
-        Column::number(head, rows.iter().map(|(_, calls)| text(calls)))
-    };
     let time = |calls: &CallFigures, time_s: f64| {
         Cell::applicable((calls.stats.count > 0).then_some(time_s), milliseconds)
     };
-    Table::new(
-        0,
-        vec![
-            Column::label("calls", rows.iter().map(|(name, _)| *name)),
-            column("calls/s", &|calls| {
-                count_rate(interval, calls.stats.count).into()
-            }),
-            column("bytes/s", &|calls| {
-                size_rate(interval, calls.stats.bytes).into()
-            }),
-            column("errors/s", &|calls| {
-                count_rate(interval, calls.stats.errors).into()
-            }),
-            column("in calls %", &|calls| {
-                number(interval.share(calls.stats.time_s) * 100.0).into()
-            }),
-            column("mean ms", &|calls| {
-                time(calls, calls.stats.time_s / calls.stats.count.max(1) as f64)
-            }),
-            column("longest ms", &|calls| time(calls, calls.longest_s)),
-        ],
-    )
+    let count = |count| count_rate(interval, count);
+    let percent = |time_s| number(interval.share(time_s) * 100.0);
+    Rows::of(&rows)
+        .label("calls", |(name, _)| *name)
+        .number("calls/s", |(_, calls)| count(calls.stats.count))
+        .number("bytes/s", |(_, calls)| {
+            size_rate(interval, calls.stats.bytes)
+        })
+        .number("errors/s", |(_, calls)| count(calls.stats.errors))
+        .number("in calls %", |(_, calls)| percent(calls.stats.time_s))
+        .number("mean ms", |(_, calls)| {
+            time(calls, calls.stats.time_s / calls.stats.count.max(1) as f64)
+        })
+        .number("longest ms", |(_, calls)| time(calls, calls.longest_s))
+        .table(0)
 }

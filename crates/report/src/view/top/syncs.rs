@@ -5,7 +5,7 @@ use iostrata_core::noun::counted;
 use iostrata_core::top::{Awaited, Interval, Part, SyncWait};
 
 use super::count_rate;
-use crate::format::time;
+use crate::format::{join, time};
 use crate::view::page::{Page, Tone};
 
 /// Waits that are shown in lines, most time first.
@@ -39,19 +39,14 @@ fn told(interval: &Interval, wait: &SyncWait) -> String {
         (Some(&wait.syncs), "syncs/s"),
         (wait.synchronous_writes.as_ref(), "synchronous writes/s"),
     ];
-    let calls: Vec<String> = calls
-        .iter()
-        .filter_map(|(calls, what)| Some((calls.filter(|calls| calls.stats.count > 0)?, what)))
-        .map(|(calls, what)| {
-            format!(
-                "{} {what} of {}, the longest {}",
-                count_rate(interval, calls.stats.count),
-                time(calls.stats.time_s / calls.stats.count as f64),
-                time(calls.longest_s)
-            )
-        })
-        .collect();
-    let calls = calls.join("; ");
+    let calls = calls.iter().filter_map(|(calls, what)| {
+        let calls = calls.filter(|calls| calls.stats.count > 0)?;
+        let mean_s = calls.stats.time_s / calls.stats.count as f64;
+        let rate = count_rate(interval, calls.stats.count);
+        let (mean, longest) = (time(mean_s), time(calls.longest_s));
+        Some(format!("{rate} {what} of {mean}, the longest {longest}"))
+    });
+    let calls = join(calls, "; ");
     let mut parts = vec![format!("{name} ({}) on {file}: {calls}", wait.pid)];
     if let (Some(disk), Some(commits), Some(flushes)) = (&wait.disk, &wait.commits, &wait.flushes) {
         let commits = count_rate(interval, commits.count);
@@ -90,8 +85,8 @@ fn committed(wait: &SyncWait, commit: &Awaited) -> String {
     let more = others.len().saturating_sub(MOST_PARTS) as u64;
     let more = more.saturating_add(commit.parts_more);
     let more = (more > 0).then(|| format!("{more} more"));
-    let all: Vec<String> = named.chain(more).collect();
-    format!("{waited}, also with changes of {}", all.join(", "))
+    let all = join(named.chain(more), ", ");
+    format!("{waited}, also with changes of {all}")
 }
 
 /// Each process once, with the file of most of the commits; threads of the kernel last. What these write back of

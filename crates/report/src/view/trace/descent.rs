@@ -9,7 +9,7 @@ use iostrata_core::trace::{Bounds, FileKind, TraceResult, stores};
 
 use super::View;
 use super::wall::COLUMN;
-use crate::format::{between, number, size};
+use crate::format::{between, join, number, size};
 use crate::view::page::{Page, Tone};
 use crate::view::table::Cell;
 use crate::words;
@@ -165,7 +165,7 @@ fn causes(device: &DeviceRange) -> String {
             format!("{} {name}", between(least.count, most.count, grouped))
         })
     });
-    words.collect::<Vec<_>>().join(", ")
+    join(words, ", ")
 }
 
 fn read(view: &View<'_>) -> String {

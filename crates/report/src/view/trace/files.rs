@@ -11,7 +11,7 @@ use crate::fields::Group;
 use crate::fields::trace::{PAGES, file};
 use crate::view::page::{Page, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Column, LeftOut, Table};
+use crate::view::table::{Column, LeftOut, Rows, Table};
 
 /// Paths get this share of the width next to many figures ...
 const SHARE: usize = 4;
@@ -215,11 +215,10 @@ fn not_found_table(page: &mut Page, view: &View<'_>, missed: &[&NotFound]) -> Op
     let missed = &missed[..view.selection.limit(missed.len())];
     page.part(SectionId::NotFound, "paths not found");
     page.blank();
-    let paths = missed.iter().map(|path| view.path(&path.path).to_owned());
-    let columns = vec![
-        Column::number("times", missed.iter().map(|path| grouped(path.count))),
-        Column::paths("failed lookups", usize::MAX, paths),
-    ];
-    let table = Table::new(0, columns).named("paths that were failed lookups");
+    let paths = missed.iter().map(|path| view.path(&path.path));
+    let rows = Rows::of(missed)
+        .number("times", |path| grouped(path.count))
+        .and([Column::paths("failed lookups", usize::MAX, paths)]);
+    let table = rows.table(0).named("paths that were failed lookups");
     Some(table.draw(page))
 }

@@ -9,7 +9,7 @@ use iostrata_core::noun::counted;
 use iostrata_core::trace::{FileRow, TraceResult};
 
 use super::View;
-use crate::format::{self, beginning, in_line};
+use crate::format::{self, beginning, in_line, join};
 use crate::view::page::{Page, SEPARATOR};
 use crate::view::place::{below, file_system, machine, observed};
 
@@ -108,7 +108,7 @@ fn command(result: &TraceResult) -> String {
             word.clone()
         }
     });
-    let line = words.collect::<Vec<_>>().join(" ");
+    let line = join(words, " ");
     match (result.adopted, &result.attached) {
         (Some(process), _) => format!("process {process} ({line})"),
         (None, Some(attached)) => attached.words(),

@@ -1,6 +1,7 @@
 //! The summary: one sentence, then as much as fits a screen.
 
 use super::{Style, View, calls, descent, files, findings, heading, headline, runs, wall};
+use crate::format::join;
 use crate::terminal::text_of;
 use crate::view::page::{Page, Tone};
 use crate::view::unseen::{self, Line};
@@ -115,10 +116,8 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
         return;
     }
     page.blank();
-    let names = missing
-        .iter()
-        .map(|gap| words::missing(&gap.what).to_string());
-    let names = names.collect::<Vec<_>>().join(", ");
+    let names = missing.iter().map(|gap| words::missing(&gap.what));
+    let names = join(names, ", ");
     let text = format!("not measured: {names}; the saved result gives the reasons");
     page.paragraph(0, &text);
 }

@@ -4,7 +4,7 @@ use iostrata_core::noun::counted;
 use iostrata_core::trace::{InCalls, Spent, spent};
 
 use super::View;
-use crate::format::time;
+use crate::format::{join, time};
 use crate::view::page::{Page, SEPARATOR, Tone};
 use crate::view::table::Cell;
 
@@ -84,15 +84,12 @@ fn on_what(spent: &Spent) -> String {
     let total = blocked.total_s();
     parts.retain(|(time_s, _)| *time_s > 0.0 && *time_s >= total * NAMED);
     parts.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-    let parts: Vec<String> = parts
-        .into_iter()
-        .map(|(time_s, what)| format!("{} {what}", time(time_s)))
-        .collect();
     if parts.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", parts.join(", "))
+        return String::new();
     }
+    let parts = parts.into_iter();
+    let parts = parts.map(|(time_s, what)| format!("{} {what}", time(time_s)));
+    format!(" ({})", join(parts, ", "))
 }
 
 fn named(blocked: &InCalls) -> Vec<(f64, &'static str)> {

@@ -12,7 +12,7 @@ use super::view::{Unshown, distinct, machines, on};
 use super::{Frame, footnotes, made};
 use crate::format::{milliseconds, number};
 use crate::view::page::Page;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 pub(super) fn draw(page: &mut Page, frame: &Frame<'_>, result: &AtimeResult) {
     // Only loops have times and evidence that could be missing.
@@ -60,20 +60,16 @@ fn operations(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
             line.filesystems.join(", ")
         }
     };
-    let mut columns = vec![
-        Column::label(
-            "operation",
-            lines.iter().map(|line| line.operation.as_str()),
-        ),
-        Column::label("whose", lines.iter().map(|line| line.subject.as_str())),
-        Column::label("on", lines.iter().map(on)),
-    ];
-    for (index, mount) in mounts.iter().enumerate() {
-        let cells = lines.iter().map(|line| line.cells[index].clone());
-        columns.push(Column::text(mount.as_str(), cells));
-    }
-    let table = Table::new(2, columns).named("access time updates, by operation and mount option");
-    unshown.draw(page, "the table of operations", table);
+    let rows = Rows::of(&lines)
+        .label("operation", |line| line.operation.as_str())
+        .label("whose", |line| line.subject.as_str())
+        .label("on", on);
+    let mounts = mounts.iter().enumerate();
+    let rows = mounts.fold(rows, |rows, (index, mount)| {
+        rows.text(mount.as_str(), |line| line.cells[index].clone())
+    });
+    let name = "access time updates, by operation and mount option";
+    unshown.draw(page, "the table of operations", rows.table(2).named(name));
     let text = "yes: always; due: only if the access time is not newer than mtime and ctime (or is a \
                 day old); no: never";
     page.paragraph(2, text);
@@ -187,22 +183,19 @@ fn probes(page: &mut Page, result: &AtimeResult, unshown: &mut Unshown) {
     }
     let title = "relatime: does a read update an access time that is …";
     page.heading(SectionId::Relatime, title);
-    let which = |moved: bool| {
-        states.iter().map(move |state| {
-            let probes = result.own.relatime.iter();
-            let names = probes.filter(|one| one.probe == *state && one.atime_changed == moved);
-            let names = distinct(names.map(|one| on(&one.filesystem, one.machine.as_deref())));
-            Cell::applicable((!names.is_empty()).then_some(names), |names| {
-                names.join(", ")
-            })
-        })
+    let which = |state, moved: bool| {
+        let probes = result.own.relatime.iter();
+        let names = probes.filter(|one| one.probe == state && one.atime_changed == moved);
+        let names = distinct(names.map(|one| on(&one.filesystem, one.machine.as_deref())));
+        let names = (!names.is_empty()).then_some(names);
+        Cell::applicable(names, |names| names.join(", "))
     };
-    let columns = vec![
-        Column::label("", states.iter().map(|state| state.as_str())),
-        Column::text("moved on", which(true)),
-        Column::text("stayed on", which(false)),
-    ];
-    let table = Table::new(2, columns).named("the relatime rule, by state of the access time");
+    let rows = Rows::of(&states)
+        .label("", |state| state.as_str())
+        .text("moved on", |state| which(*state, true))
+        .text("stayed on", |state| which(*state, false));
+    let table = rows.table(2);
+    let table = table.named("the relatime rule, by state of the access time");
     unshown.draw(page, "the table of the relatime rule", table);
 }
 
@@ -253,47 +246,40 @@ fn title(files: Loop, reading: Reading, reads: u64) -> String {
 }
 
 fn table(result: &AtimeResult, rows: &[Numbered<'_>]) -> Table {
-    let each = || rows.iter().map(|(_, row)| row);
-    let means = each().map(|row| {
-        Cell::seen(row.spread, |spread| {
-            let (mean, deviation) = (spread.mean_s, spread.standard_deviation_s);
-            format!("{} ± {}", milliseconds(mean), milliseconds(deviation))
-        })
-    });
-    let percents = each().map(|row| {
-        let percent = row.spread.map(|spread| spread.standard_deviation_percent);
-        Cell::seen(percent, number)
-    });
-    let with_sync = each().map(|row| {
-        let timing = row.with_sync.as_ref();
-        Cell::seen(timing, |timing| milliseconds(timing.median_s))
-    });
-    let savings = |pick: fn(&Comparison) -> Saving| {
-        let cells = rows.iter().map(move |(number, _)| {
-            let mut known = result.own.comparisons.iter();
-            let own = known.find(|one| one.rows[0] == *number);
-            own.map_or(Cell::NotApplicable, |one| saved(&pick(one)))
-        });
-        Column::number("saved %", cells)
+    let saving = |number: usize, pick: fn(&Comparison) -> Saving| {
+        let mut known = result.own.comparisons.iter();
+        let own = known.find(|one| one.rows[0] == number);
+        own.map_or(Cell::NotApplicable, |one| saved(&pick(one)))
     };
-    let mut columns = vec![
-        Column::row_numbers(rows.iter().map(|(number, _)| *number)),
-        Column::label("on", each().map(|row| target_of(&row.row.target))),
-    ];
-    columns.extend(machines(each().map(|row| machine_of(&row.row.target))));
-    columns.extend([
-        Column::label("mount", each().map(|row| row.row.case.mount.as_str())),
-        Column::number("mean ms", means),
-        Column::number("± %", percents).rank(4),
-        savings(|one| one.timing),
-        Column::number("+ sync ms", with_sync).rank(2),
-        savings(|one| one.with_sync).rank(3),
-        Column::number(
-            "sectors",
-            each().map(|row| Cell::seen(row.sectors, grouped)),
-        ),
-    ]);
-    Table::new(2, columns)
+    let targets = rows.iter().map(|(_, row)| row.row.target.as_str());
+    Rows::of(rows)
+        .and([Column::row_numbers(rows.iter().map(|(number, _)| *number))])
+        .label("on", |(_, row)| target_of(&row.row.target))
+        .and(machines(targets.map(machine_of)))
+        .label("mount", |(_, row)| row.row.case.mount.as_str())
+        .number("mean ms", |(_, row)| {
+            Cell::seen(row.spread, |spread| {
+                let (mean, deviation) = (spread.mean_s, spread.standard_deviation_s);
+                format!("{} ± {}", milliseconds(mean), milliseconds(deviation))
+            })
+        })
+        .number("± %", |(_, row)| {
+            let percent = row.spread.map(|spread| spread.standard_deviation_percent);
+            Cell::seen(percent, number)
+        })
+        .rank(4)
+        .number("saved %", |(number, _)| saving(*number, |one| one.timing))
+        .number("+ sync ms", |(_, row)| {
+            let timing = row.with_sync.as_ref();
+            Cell::seen(timing, |timing| milliseconds(timing.median_s))
+        })
+        .rank(2)
+        .number("saved %", |(number, _)| {
+            saving(*number, |one| one.with_sync)
+        })
+        .rank(3)
+        .number("sectors", |(_, row)| Cell::seen(row.sectors, grouped))
+        .table(2)
 }
 
 /// `3.1 (1.0 to 5.2)`, or that there is no difference.

@@ -14,9 +14,9 @@ use super::rows::{self, Compared, Tables};
 use super::view::{self, RANGES, distinct, machines, medians, names_on};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
-use crate::format::{Seconds, mebibytes};
+use crate::format::{Seconds, join, mebibytes};
 use crate::view::page::{GLUE, Page, Tone};
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 type View<'a> = view::View<'a, BufferingRow>;
 type Numbered<'a> = view::Numbered<'a, BufferingRow>;
@@ -106,21 +106,15 @@ fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {
     }
     let title = "what the installed runtimes pass to the kernel, and when";
     page.heading(SectionId::Runtimes, title);
-    let names = runtimes
-        .iter()
-        .map(|row| format!("{} {}", row.runtime, row.version));
-    let mut columns = vec![Column::text("runtime", names)];
-    columns.extend(machines(runtimes.iter().map(|row| row.machine.as_deref())));
-    let three_writes = runtimes.iter().map(|row| calls(&row.three_writes));
-    let ten_kib = runtimes.iter().map(|row| calls(&row.ten_kib));
-    columns.extend([
-        Column::text("writes by", runtimes.iter().map(|row| row.api.as_str())),
-        Column::number("buffer B", runtimes.iter().map(buffer)),
-        Column::text("3 writes, flush", three_writes),
-        Column::text("10 × 1 KiB, close", ten_kib),
-    ]);
-    let table = Table::new(0, columns);
-    view.draw(page, "the runtimes", table.named("buffers of the runtimes"));
+    let rows = Rows::of(runtimes)
+        .text("runtime", |row| format!("{} {}", row.runtime, row.version))
+        .and(machines(runtimes.iter().map(|row| row.machine.as_deref())))
+        .text("writes by", |row| row.api.as_str())
+        .number("buffer B", buffer)
+        .text("3 writes, flush", |row| calls(&row.three_writes))
+        .text("10 × 1 KiB, close", |row| calls(&row.ten_kib));
+    let table = rows.table(0).named("buffers of the runtimes");
+    view.draw(page, "the runtimes", table);
     for runtime in runtimes {
         if let Some(note) = &runtime.note {
             let text = format!("{}, {}: {note}", runtime.runtime, runtime.api);
@@ -151,17 +145,12 @@ fn calls(calls: &[RuntimeCall]) -> Cell {
             _ => runs.push((1, text)),
         }
     }
-    if runs.is_empty() {
-        return Cell::NotSeen;
-    }
-    let texts: Vec<String> = runs
-        .into_iter()
-        .map(|(count, text)| match count {
-            1 => text,
-            _ => format!("{count}{GLUE}×{GLUE}{text}"),
-        })
-        .collect();
-    texts.join(", ").into()
+    let any = !runs.is_empty();
+    let texts = runs.into_iter().map(|(count, text)| match count {
+        1 => text,
+        _ => format!("{count}{GLUE}×{GLUE}{text}"),
+    });
+    Cell::seen(any.then_some(texts), |texts| join(texts, ", "))
 }
 
 /// The modes shown of every file system: what is left to write-back, and what is not.
@@ -210,27 +199,26 @@ fn memory(page: &mut Page, view: &mut View<'_>) {
 }
 
 fn memory_table(rows: &[Numbered<'_>], head: &str) -> Table {
-    let change = |head: &str, pick: fn(&Memory) -> Option<u64>| {
-        let sides = rows.iter().map(|row| {
-            let memory = row.row.memory.as_ref()?;
-            Some((pick(&memory.before)?, pick(&memory.after)?))
-        });
-        let cells = sides.map(|sides| {
-            Cell::seen(sides, |(before, after)| {
-                format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
-            })
-        });
-        Column::number(head, cells)
+    let change = |row: &Numbered<'_>, pick: fn(&Memory) -> Option<u64>| {
+        let memory = row.row.memory.as_ref();
+        let sides = memory.and_then(|of| pick(&of.before).zip(pick(&of.after)));
+        Cell::seen(sides, |(before, after)| {
+            format!("{}{GLUE}→{GLUE}{}", mebibytes(before), mebibytes(after))
+        })
     };
-    let mut columns = names_on(head, rows);
-    columns.extend([
-        change("Dirty", |memory| Some(memory.dirty_bytes)),
-        change("Writeback", |memory| Some(memory.writeback_bytes)).rank(1),
-        change("Cached", |memory| Some(memory.cache_bytes)),
-        change("Buffers", |memory| Some(memory.buffers_bytes)),
-        change("device pages", |memory| memory.device_pages_bytes),
-    ]);
-    Table::new(0, columns)
+    Rows::of(rows)
+        .and(names_on(head, rows))
+        .number("Dirty", |row| change(row, |of| Some(of.dirty_bytes)))
+        .number("Writeback", |row| {
+            change(row, |of| Some(of.writeback_bytes))
+        })
+        .rank(1)
+        .number("Cached", |row| change(row, |of| Some(of.cache_bytes)))
+        .number("Buffers", |row| change(row, |of| Some(of.buffers_bytes)))
+        .number("device pages", |row| {
+            change(row, |of| of.device_pages_bytes)
+        })
+        .table(0)
 }
 
 /// `Buffers` counts the page-cache pages of block devices (`nr_blockdev_pages` in

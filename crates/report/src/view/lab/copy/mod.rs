@@ -3,17 +3,17 @@
 
 use crate::view::section::SectionId;
 use iostrata_core::bytes::{exact, grouped};
-use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow, Destination, Yardstick};
+use iostrata_core::copy::{CopyMethod, CopyResult, CopyRow, Destination};
 use iostrata_core::evidence::{CallCounts, CallStats};
 use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
-use super::view::{self, HOST, RANGES, distinct, machines, medians, names, spread_head};
+use super::view::{self, HOST, RANGES, distinct, ends, machines, medians, names, spread_head};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
-use crate::format::{counted, milliseconds, number};
+use crate::format::{counted, join, milliseconds, number};
 use crate::view::page::{GLUE, Page, Tone};
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 type View<'a> = view::View<'a, CopyRow>;
 type Numbered<'a> = view::Numbered<'a, CopyRow>;
@@ -139,30 +139,24 @@ fn yardsticks(page: &mut Page, result: &CopyResult) {
         return;
     }
     page.heading(SectionId::Limits, "limits, measured between the copies");
-    let each = || yardsticks.iter();
-    let sized = |one: &Yardstick| (one.size_bytes > 0).then_some(one.size_bytes);
-    let head = spread_head(each().map(|one| Some(&one.timing)));
-    let spreads = each().map(|one| {
-        let (low_s, high_s) = (one.timing.low_s, one.timing.high_s);
-        format!("{}–{}", milliseconds(low_s), milliseconds(high_s))
-    });
-    let rates = each()
-        .map(|one| Cell::applicable(one.bytes_per_s, |rate| number(rate / f64::from(1 << 20))));
-    let targets =
-        each().map(|one| Cell::applicable(one.target.as_deref().map(target_of), str::to_owned));
-    let medians = each().map(|one| milliseconds(one.timing.median_s));
-    let mut columns = vec![
-        Column::label("step", each().map(|one| one.measure.as_str())),
-        Column::label("on", targets),
-        Column::label("of", each().map(|one| Cell::applicable(sized(one), exact))),
-        Column::number("real ms", medians),
-        Column::text(&head, spreads),
-        Column::number("MiB/s", rates),
-    ];
-    if let Some(machines) = machines(each().map(|one| one.machine.as_deref())) {
-        columns.insert(1, machines);
-    }
-    Table::new(0, columns)
+    let spread = spread_head(yardsticks.iter().map(|one| Some(&one.timing)));
+    Rows::of(yardsticks)
+        .label("step", |one| one.measure.as_str())
+        .and(machines(
+            yardsticks.iter().map(|one| one.machine.as_deref()),
+        ))
+        .label("on", |one| {
+            Cell::applicable(one.target.as_deref().map(target_of), str::to_owned)
+        })
+        .label("of", |one| {
+            Cell::applicable((one.size_bytes > 0).then_some(one.size_bytes), exact)
+        })
+        .number("real ms", |one| milliseconds(one.timing.median_s))
+        .text(&spread, |one| ends(&one.timing, milliseconds))
+        .number("MiB/s", |one| {
+            Cell::applicable(one.bytes_per_s, |rate| number(rate / f64::from(1 << 20)))
+        })
+        .table(0)
         .named("the machine's limits")
         .draw(page);
 }
@@ -226,11 +220,9 @@ fn line(row: &Numbered<'_>) -> String {
             failed(call)
         )
     });
-    let mut words: Vec<String> = named.collect();
-    if calls.len() > MOST_CALLS {
-        words.push(counted(calls.len() - MOST_CALLS, "more name").replace(' ', GLUE));
-    }
-    words.join(", ")
+    let more = calls.len().checked_sub(MOST_CALLS).filter(|more| *more > 0);
+    let more = more.map(|more| counted(more, "more name").replace(' ', GLUE));
+    join(named.chain(more), ", ")
 }
 
 fn failed(call: &CallStats) -> String {
@@ -255,19 +247,15 @@ fn every_call(page: &mut Page, row: &Numbered<'_>) {
         row.where_at()
     );
     page.paragraph(0, &name);
-    let calls = by_time(calls);
-    let column = |head: &str, text: &dyn Fn(&CallStats) -> String| {
-        Column::number(head, calls.iter().map(|(_, call)| text(call)))
-    };
-    let columns = vec![
-        Column::label("call", calls.iter().map(|(name, _)| (*name).clone())),
-        column("ms", &|call| number(call.time_s * 1e3)),
-        column("calls", &|call| grouped(call.count)),
-        column("errors", &|call| grouped(call.errors)),
-        column("bytes", &|call| grouped(call.bytes)),
-    ];
-    let name = format!("system calls of {name}");
-    Table::new(2, columns).named(name).draw(page);
+    Rows::of(&by_time(calls))
+        .label("call", |(name, _)| name.as_str())
+        .number("ms", |(_, call)| number(call.time_s * 1e3))
+        .number("calls", |(_, call)| grouped(call.count))
+        .number("errors", |(_, call)| grouped(call.errors))
+        .number("bytes", |(_, call)| grouped(call.bytes))
+        .table(2)
+        .named(format!("system calls of {name}"))
+        .draw(page);
 }
 
 impl Named for CopyRow {

@@ -8,12 +8,12 @@ use iostrata_core::page_cache::{
     MATTERS_SHARE, PageCacheResult, PageCacheRow, Parse, ParseLine, Reader, SeriesRead,
 };
 
-use super::view::{self, RANGES, distinct, machines, medians, spread_head};
+use super::view::{self, RANGES, distinct, ends, machines, medians, spread_head};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Fields, Group, Quantity, lab};
 use crate::format::{self, mebibytes, microseconds, number, rate};
 use crate::view::page::{Page, Tone};
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 type View<'a> = view::View<'a, PageCacheRow>;
 type Numbered<'a> = view::Numbered<'a, PageCacheRow>;
@@ -147,31 +147,26 @@ fn series(page: &mut Page, view: &mut View<'_>) {
     let title = "the same file read repeatedly, with nothing done between the reads";
     page.heading(SectionId::Again, title);
     let asked = |row: &Numbered<'_>| format!("{} {}", row.row.row.case.state.as_str(), row.title());
-    let each = || reads.iter().map(|(_, read)| read);
-    let medians = each().map(|read| microseconds(read.timing.median_s));
-    let head = spread_head(each().map(|read| Some(&read.timing)));
-    let spreads = each().map(|read| {
-        let (low_s, high_s) = (read.timing.low_s, read.timing.high_s);
-        format!("{}–{}", microseconds(low_s), microseconds(high_s))
-    });
-    let fetched = each().map(|read| Cell::seen(read.storage_read_bytes, mebibytes));
-    let before = each().map(|read| mebibytes(read.resident_before_bytes));
-    let after = each().map(|read| mebibytes(read.resident_after_bytes));
-    let columns = vec![
-        Column::label(
-            "row",
-            reads.iter().map(|(row, _)| row.facts.number.to_string()),
-        )
-        .once(),
-        Column::label("state, size", reads.iter().map(|(row, _)| asked(row))).once(),
-        Column::label("read", each().map(|read| read.number.to_string())),
-        Column::number("real µs", medians),
-        Column::text(&head, spreads).rank(1),
-        Column::number("from storage MiB", fetched),
-        Column::number("resident before MiB", before),
-        Column::number("after MiB", after),
-    ];
-    let table = Table::new(0, columns).named("the individual reads");
+    let numbers = reads.iter().map(|(row, _)| row.facts.number.to_string());
+    let asked = reads.iter().map(|(row, _)| asked(row));
+    let spread = spread_head(reads.iter().map(|(_, read)| Some(&read.timing)));
+    let rows = Rows::of(&reads)
+        .and([Column::label("row", numbers).once()])
+        .and([Column::label("state, size", asked).once()])
+        .label("read", |(_, read)| read.number.to_string())
+        .number("real µs", |(_, read)| microseconds(read.timing.median_s))
+        .text(&spread, |(_, read)| ends(&read.timing, microseconds))
+        .rank(1)
+        .number("from storage MiB", |(_, read)| {
+            Cell::seen(read.storage_read_bytes, mebibytes)
+        })
+        .number("resident before MiB", |(_, read)| {
+            mebibytes(read.resident_before_bytes)
+        })
+        .number("after MiB", |(_, read)| {
+            mebibytes(read.resident_after_bytes)
+        });
+    let table = rows.table(0).named("the individual reads");
     view.draw(page, "the individual reads", table);
 }
 

@@ -14,7 +14,7 @@ use super::rows::{self, Compared, Tables};
 use super::view::{self, RANGES, distinct};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
-use crate::format::number;
+use crate::format::{join, number};
 use crate::view::page::{GLUE, Page, SEPARATOR, Tone};
 use crate::view::table::{Column, Table};
 
@@ -88,15 +88,12 @@ fn storage(page: &mut Page, result: &SyncResult) {
         let whose = machine.map(|machine| format!("{machine}: "));
         page.paragraph(0, &(whose.unwrap_or_default() + &identity(disk)));
     }
-    let settings: Vec<String> = result
-        .settings
-        .iter()
-        .flatten()
-        .filter(|setting| setting.name.starts_with("vm."))
-        .map(|setting| format!("{} {}", setting.name, setting.value).replace(' ', GLUE))
-        .collect();
+    let settings = result.settings.iter().flatten();
+    let settings = settings.filter(|setting| setting.name.starts_with("vm."));
+    let settings = settings.map(|one| format!("{} {}", one.name, one.value).replace(' ', GLUE));
+    let settings = join(settings, SEPARATOR);
     if !settings.is_empty() {
-        page.paragraph(0, &settings.join(SEPARATOR));
+        page.paragraph(0, &settings);
     }
 }
 

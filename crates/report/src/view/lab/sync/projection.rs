@@ -3,11 +3,11 @@
 use iostrata_core::sync::{Figures, Projection, SyncResult, withheld};
 
 use super::{Numbered, View};
-use crate::format::{microseconds, number};
+use crate::format::{join, microseconds, number};
 use crate::view::lab::view::distinct;
 use crate::view::page::{Page, Tone};
 use crate::view::section::SectionId;
-use crate::view::table::{Cell, Column, Table};
+use crate::view::table::{Cell, Column, Rows, Table};
 
 pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
     let all = &result.own.projections;
@@ -35,16 +35,13 @@ pub(super) fn draw(page: &mut Page, result: &SyncResult, view: &mut View<'_>) {
 
 /// Rows that are not projected, and why.
 fn missed(all: &[Projection]) -> Option<String> {
-    let missed = all
-        .iter()
-        .filter(|one| one.error.is_some() && withheld(all, one.row).is_some());
-    let rows: Vec<String> = missed
-        .filter_map(|one| Some(format!("row {} ({:+.0} %)", one.row, one.error? * 100.0)))
-        .collect();
+    let missed = all.iter().filter(|one| withheld(all, one.row).is_some());
+    let rows =
+        missed.filter_map(|one| Some(format!("row {} ({:+.0} %)", one.row, one.error? * 100.0)));
+    let rows = join(rows, ", ");
     (!rows.is_empty()).then(|| {
         format!(
-            "not projected to other devices, because this check is off by more than 30 %: {}",
-            rows.join(", ")
+            "not projected to other devices, because this check is off by more than 30 %: {rows}"
         )
     })
 }
@@ -52,31 +49,22 @@ fn missed(all: &[Projection]) -> Option<String> {
 /// Devices one below the other, a column for each row that was projected.
 fn devices(view: &View<'_>, projections: &[&Projection]) -> Table {
     let devices: Vec<&Figures> = distinct(projections.iter().map(|one| &one.device));
-    let times = |head: &str, time_s: fn(&Figures) -> f64| {
-        let times = devices.iter().map(|device| microseconds(time_s(device)));
-        Column::number(head, times)
-    };
-    let rates = devices
-        .iter()
-        .map(|device| Cell::applicable(device.iops, number));
-    let mut columns = vec![
-        Column::label("device", devices.iter().map(|device| device.name.as_str())),
-        times("write µs", |device| device.write_s),
-        times("flush µs", |device| device.flush_s),
-        Column::number("IOPS", rates).rank(1),
-    ];
+    let mut rows = Rows::of(&devices)
+        .label("device", |device| device.name.as_str())
+        .number("write µs", |device| microseconds(device.write_s))
+        .number("flush µs", |device| microseconds(device.flush_s))
+        .number("IOPS", |device| Cell::applicable(device.iops, number))
+        .rank(1);
     for row in distinct(projections.iter().map(|one| one.row)) {
         let target = view.which(|known| known.facts.number == row);
         let name = target.first().map(Numbered::where_at).unwrap_or_default();
-        let cells = devices.iter().map(|device| {
-            let found = projections
-                .iter()
-                .find(|one| one.row == row && one.device == **device);
+        rows = rows.number(&format!("{name} [{row}]"), |device| {
+            let mut known = projections.iter();
+            let found = known.find(|one| one.row == row && one.device == **device);
             Cell::seen(found.map(|one| one.syncs_per_s), number)
         });
-        columns.push(Column::number(&format!("{name} [{row}]"), cells));
     }
-    Table::new(0, columns)
+    rows.table(0)
 }
 
 /// The measured device projected: where the model is right, and where it is not.
@@ -92,29 +80,21 @@ fn check(view: &View<'_>, checks: &[&Projection]) -> Table {
             }
         }
     }
-    let figures = |head: &str, value: fn(&Projection) -> Option<f64>, text: fn(f64) -> String| {
-        let cells = drawn
-            .iter()
-            .map(|(check, _)| Cell::seen(value(check), text));
-        Column::number(head, cells)
-    };
-    Table::new(
-        0,
-        vec![
-            Column::row_numbers(drawn.iter().map(|(check, _)| check.row)),
-            Column::label(
-                "check: this device",
-                drawn.iter().map(|(_, row)| row.place()),
-            ),
-            figures("write µs", |one| Some(one.device.write_s), microseconds).rank(2),
-            figures("flush µs", |one| Some(one.device.flush_s), microseconds).rank(2),
-            figures("projected/s", |one| Some(one.syncs_per_s), number),
-            figures("measured/s", |one| one.measured_per_s, number),
-            figures(
-                "error",
-                |one| one.error,
-                |error| format!("{:+.0} %", error * 100.0),
-            ),
-        ],
-    )
+    Rows::of(&drawn)
+        .and([Column::row_numbers(
+            drawn.iter().map(|(check, _)| check.row),
+        )])
+        .label("check: this device", |(_, row)| row.place())
+        .number("write µs", |(check, _)| microseconds(check.device.write_s))
+        .rank(2)
+        .number("flush µs", |(check, _)| microseconds(check.device.flush_s))
+        .rank(2)
+        .number("projected/s", |(check, _)| number(check.syncs_per_s))
+        .number("measured/s", |(check, _)| {
+            Cell::seen(check.measured_per_s, number)
+        })
+        .number("error", |(check, _)| {
+            Cell::seen(check.error, |error| format!("{:+.0} %", error * 100.0))
+        })
+        .table(0)
 }
