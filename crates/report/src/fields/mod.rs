@@ -13,6 +13,7 @@ use std::rc::Rc;
 
 pub(crate) use self::value::{Kind, Quantity, Scalar, Value, json_name};
 use crate::view::table::{self, Cell, Column};
+use crate::words::help;
 
 /// Columns that tables show together. A field may be in several, and a table may show several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +116,10 @@ pub(crate) struct Field<'a, R> {
 /// Name and help of a metric.
 pub(crate) type Metric = (&'static str, &'static str);
 
+pub(crate) fn metric(name: &'static str) -> Metric {
+    (name, help(name))
+}
+
 struct Shown<'a, R> {
     group: Group,
     head: Cow<'static, str>,
@@ -210,6 +215,15 @@ impl<'a, R> Fields<'a, R> {
         value: impl Fn(&R) -> V + 'a,
     ) -> Self {
         self.field("", value).shown(group, head, quantity)
+    }
+
+    /// A value that is only a metric.
+    pub(crate) fn measure<V: Scalar<'a>>(
+        self,
+        name: &'static str,
+        value: impl Fn(&R) -> V + 'a,
+    ) -> Self {
+        self.field("", value).metric(name)
     }
 
     /// Fields of a part of the row, with `prefix` before their names; unknown if the row lacks the
@@ -334,10 +348,10 @@ impl<'a, R> Fields<'a, R> {
         }
     }
 
-    /// The last field is a metric too: its name without `iostrata_`, and its help.
-    pub(crate) fn metric(mut self, name: &'static str, help: &'static str) -> Self {
+    /// The last field is a metric too: its name without `iostrata_`.
+    pub(crate) fn metric(mut self, name: &'static str) -> Self {
         if let Some(last) = self.0.last_mut() {
-            last.metric = Some((name, help));
+            last.metric = Some(metric(name));
         }
         self
     }
@@ -379,7 +393,7 @@ mod tests {
             .shown(TABLE, "count", Quantity::Count)
             .shown(OTHER, "seldom", Quantity::Count)
             .unusual()
-            .metric("parts", "Parts seen");
+            .metric("trace_files");
         Fields::<&'a Whole>::new()
             .field("name", |whole| whole.0)
             .label(TABLE, "name", |whole| whole.0)
@@ -412,7 +426,10 @@ mod tests {
         // A text is a value, whatever it contains.
         assert_ne!(columns[0].cells[0], Cell::NotSeen);
         let metrics: Vec<_> = fields.metrics(&&known).collect();
-        assert_eq!(metrics, [(("parts", "Parts seen"), Value::Count(1200))]);
+        assert_eq!(
+            metrics,
+            [(("trace_files", "Files used"), Value::Count(1200))]
+        );
     }
 
     #[test]

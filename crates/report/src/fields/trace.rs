@@ -21,33 +21,23 @@ pub(crate) fn run<'a>() -> Fields<'a, &'a TraceResult> {
             result.attached.as_ref().map(|attached| attached.unlisted)
         })
         .field("exit_code", |result| result.exit_code)
-        .metric("trace_exit_code", "Exit code of the program")
+        .metric("trace_exit_code")
         .field("signal", |result| result.signal)
-        .metric("trace_signal", "Signal that ended it")
+        .metric("trace_signal")
         .field("started_ns", |result| result.started_ns)
         .field("wall_s", |result| result.wall_s)
-        .metric("trace_wall_seconds", "From its start to its end")
+        .metric("trace_wall_seconds")
         .within("runs_", runs(), |result| result.runs.as_ref())
-        .field("", |result| result.evidence.on_cpu_s)
-        .metric("trace_on_cpu_seconds", "CPU time of all threads")
-        .field("", |result| result.evidence.blocked_s)
-        .metric(
-            "trace_blocked_seconds",
-            "Time all threads were blocked in calls",
-        )
+        .measure("trace_on_cpu_seconds", |result| result.evidence.on_cpu_s)
+        .measure("trace_blocked_seconds", |result| result.evidence.blocked_s)
         .field("processes", |result| result.processes)
-        .metric("trace_processes", "Processes seen")
+        .metric("trace_processes")
         .field("threads", |result| result.threads)
-        .metric("trace_threads", "Threads seen")
+        .metric("trace_threads")
         .field("backend", |result| json_name(&result.backend))
         // The evidence has the lost events too, under the same name.
-        .field("", |result| result.lost_events)
-        .metric(
-            "trace_lost_events",
-            "Lost events: counts may be too low by this many",
-        )
-        .field("", |result| result.files.len() as u64)
-        .metric("trace_files", "Files used")
+        .measure("trace_lost_events", |result| result.lost_events)
+        .measure("trace_files", |result| result.files.len() as u64)
         .field("other_calls", |result| result.other_calls)
         .field("summed_files", |result| result.summed_files)
         .field("other_requests", |result| result.other_requests)
@@ -65,15 +55,9 @@ fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
         .field("warmup", |runs| runs.warmup)
         .within("wall_s_", spread(), |runs| runs.wall_s)
         .field("user_s", |runs| runs.user_s)
-        .metric(
-            "trace_runs_user_seconds",
-            "Median CPU time of the timed runs in user mode",
-        )
+        .metric("trace_runs_user_seconds")
         .field("system_s", |runs| runs.system_s)
-        .metric(
-            "trace_runs_system_seconds",
-            "Median CPU time of the timed runs in the kernel",
-        )
+        .metric("trace_runs_system_seconds")
         .field("others_cpus", |runs| runs.others_cpus)
         .within("cold_", cold(), |runs| runs.cold.as_ref())
 }
@@ -81,22 +65,13 @@ fn runs<'a>() -> Fields<'a, &'a TimedRuns> {
 fn spread<'a>() -> Fields<'a, Spread> {
     Fields::<Spread>::new()
         .field("n", |spread| spread.n as u64)
-        .metric("trace_runs", "Timed runs, which nothing observed")
+        .metric("trace_runs")
         .field("median", |spread| spread.median)
-        .metric(
-            "trace_runs_median_seconds",
-            "Median elapsed time of the timed runs",
-        )
+        .metric("trace_runs_median_seconds")
         .field("low", |spread| spread.low)
-        .metric(
-            "trace_runs_low_seconds",
-            "Lower end of the interval of that median; of five runs or fewer, the shortest",
-        )
+        .metric("trace_runs_low_seconds")
         .field("high", |spread| spread.high)
-        .metric(
-            "trace_runs_high_seconds",
-            "Upper end of the interval of that median; of five runs or fewer, the longest",
-        )
+        .metric("trace_runs_high_seconds")
         .field("min", |spread| spread.min)
         .field("max", |spread| spread.max)
 }
@@ -120,35 +95,23 @@ pub(crate) fn stayed<'a>() -> Fields<'a, &'a Stayed> {
 fn descent<'a>() -> Fields<'a, &'a Descent> {
     Fields::<&'a Descent>::new()
         .field("read_bytes", |bytes| bytes.read_bytes)
-        .metric(
-            "trace_read_bytes",
-            "Bytes that calls read from files and disks",
-        )
+        .metric("trace_read_bytes")
         .field("written_bytes", |bytes| bytes.written_bytes)
-        .metric(
-            "trace_written_bytes",
-            "Bytes that calls wrote to files and disks",
-        )
+        .metric("trace_written_bytes")
         .field("dirtied_bytes", |bytes| bytes.dirtied_bytes)
-        .metric("trace_dirtied_bytes", "Bytes dirtied in the page cache")
+        .metric("trace_dirtied_bytes")
         .field("device_read_bytes", |bytes| bytes.device_read_bytes)
-        .metric("trace_device_read_bytes", "Bytes that devices read for it")
+        .metric("trace_device_read_bytes")
         .within("device_read_bytes_shared_", bounds(), |bytes| {
             bytes.device_read_bytes_shared
         })
         .field("device_written_bytes", |bytes| bytes.device_written_bytes)
-        .metric(
-            "trace_device_written_bytes",
-            "Bytes that devices wrote while it ran",
-        )
+        .metric("trace_device_written_bytes")
         .within("device_written_bytes_shared_", bounds(), |bytes| {
             bytes.device_written_bytes_shared
         })
         .field("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
-        .metric(
-            "trace_dirty_at_exit_bytes",
-            "Bytes left to write-back at its end",
-        )
+        .metric("trace_dirty_at_exit_bytes")
 }
 
 fn bounds<'a>() -> Fields<'a, Bounds> {
@@ -174,20 +137,20 @@ pub(crate) fn call<'a>() -> Fields<'a, &'a CallRow> {
         .field("name", |call| &call.name)
         .field("count", |call| call.stats.count)
         .shown(Group::Calls, "count", Count)
-        .metric("trace_calls", "Calls")
+        .metric("trace_calls")
         .field("errors", |call| call.stats.errors)
         .shown(Group::Calls, "errors", Count)
         .rank(2)
-        .metric("trace_call_errors", "Calls that failed")
+        .metric("trace_call_errors")
         .field("bytes", |call| call.stats.bytes)
-        .metric("trace_call_bytes", "Bytes moved by calls")
+        .metric("trace_call_bytes")
         .cell(Group::Calls, "bytes", |call| moves(call))
         .field("time_s", |call| call.stats.time_s)
         .shown(Group::Calls, "time", Time)
-        .metric("trace_call_seconds", "Time in calls")
+        .metric("trace_call_seconds")
         .field("blocked_s", |call| call.blocked_s)
         .shown(Group::Calls, "blocked", Time)
-        .metric("trace_call_blocked_seconds", "Time blocked in calls")
+        .metric("trace_call_blocked_seconds")
         .field("alone_s", |call| call.alone_s)
         .field("p50_s", |call| call.p50_s)
         .shown(Group::Calls, "p50", Time)
@@ -256,30 +219,21 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
     );
     let requested = identity
         .figure(Group::Above, "time", Time, |file| file.time_s())
-        .metric(
-            "trace_file_seconds",
-            "Time in calls on the files with the most of it",
-        )
+        .metric("trace_file_seconds")
         .field("opens", |file| file.opens)
         .shown(Group::Above, "opens", Count)
         .rank(5)
-        .metric("trace_file_opens", "Calls that opened the file")
+        .metric("trace_file_opens")
         .figure(Group::AboveInFull, "reads", Count, |file| file.reads.count)
         .figure(Group::Above, "read", Size, |file| file.reads.bytes)
-        .metric(
-            "trace_file_read_bytes",
-            "Bytes that calls read from the file",
-        )
+        .metric("trace_file_read_bytes")
         .figure(Group::AboveInFull, "writes", Count, |file| {
             file.writes.count
         })
         .figure(Group::Above, "written", Size, |file| file.writes.bytes)
-        .metric(
-            "trace_file_written_bytes",
-            "Bytes that calls wrote to the file",
-        )
+        .metric("trace_file_written_bytes")
         .figure(Group::Above, "syncs", Count, |file| file.syncs.count)
-        .metric("trace_file_syncs", "Syncs of the file");
+        .metric("trace_file_syncs");
     columns!(requested; [stats()]: reads writes syncs;)
         .within("", below_calls(), |file| Some(*file))
         .within("", evidence(), |file| Some(&file.evidence))
@@ -297,10 +251,7 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
         })
         .rank(3)
         .field("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
-        .metric(
-            "trace_file_dirty_at_exit_bytes",
-            "Bytes of the file left to write-back",
-        )
+        .metric("trace_file_dirty_at_exit_bytes")
         .cell(Group::BelowInFull, "left dirty", |file| {
             below(file, bytes(file.dirty_at_exit_bytes))
         })

@@ -6,7 +6,9 @@ mod laws;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 use iostrata_core::gap::{self, Gap, Wording};
 
@@ -66,6 +68,16 @@ impl fmt::Display for Words {
 pub fn gap(gap: &Gap) -> Words {
     let Gap { what, why } = gap;
     format!("{}: {}", missing(what), reason(why)).into()
+}
+
+/// What a metric counts, by its name without `iostrata_`.
+pub(crate) fn help(metric: &str) -> &'static str {
+    static HELP: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let lines = include_str!("metrics.txt").lines();
+        lines.filter_map(|line| line.split_once(':')).collect()
+    });
+    let text = HELP.get(metric).expect("tests write all metrics");
+    text.trim_start()
 }
 
 /// Gives results the words that their JSON has beside codes.

@@ -7,8 +7,11 @@ use prometheus_client::metrics::MetricType;
 
 use crate::fields::Value;
 use crate::format::is_printable;
+use crate::words::help;
 
 pub(super) type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+type Sample<'l> = (Labels<'l>, Value<'static>);
 
 pub(super) struct Families<'a, 'b>(&'a mut DescriptorEncoder<'b>);
 
@@ -21,8 +24,16 @@ impl<'a, 'b> Families<'a, 'b> {
     pub(super) fn counter<'l>(
         &mut self,
         name: &str,
+        samples: impl IntoIterator<Item = Sample<'l>>,
+    ) -> fmt::Result {
+        self.described_counter(name, help(name), samples)
+    }
+
+    pub(super) fn described_counter<'l>(
+        &mut self,
+        name: &str,
         help: &str,
-        samples: impl IntoIterator<Item = (Labels<'l>, Value<'static>)>,
+        samples: impl IntoIterator<Item = Sample<'l>>,
     ) -> fmt::Result {
         self.family(name, help, MetricType::Counter, samples)
     }
@@ -31,10 +42,9 @@ impl<'a, 'b> Families<'a, 'b> {
     pub(super) fn gauge<'l>(
         &mut self,
         name: &str,
-        help: &str,
-        samples: impl IntoIterator<Item = (Labels<'l>, Value<'static>)>,
+        samples: impl IntoIterator<Item = Sample<'l>>,
     ) -> fmt::Result {
-        self.family(name, help, MetricType::Gauge, samples)
+        self.family(name, help(name), MetricType::Gauge, samples)
     }
 
     fn family<'l>(
@@ -42,7 +52,7 @@ impl<'a, 'b> Families<'a, 'b> {
         name: &str,
         help: &str,
         kind: MetricType,
-        samples: impl IntoIterator<Item = (Labels<'l>, Value<'static>)>,
+        samples: impl IntoIterator<Item = Sample<'l>>,
     ) -> fmt::Result {
         let mut samples = samples.into_iter().peekable();
         if samples.peek().is_none() {

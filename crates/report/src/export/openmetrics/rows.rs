@@ -6,11 +6,13 @@ use std::ops::AddAssign;
 use iostrata_core::environment::Backend;
 use iostrata_core::evidence::Cause;
 use iostrata_core::top::{
-    CallFigures, Calls, Did, FileKey, ProcessIo, ProcessKey, Slots, Sums, container_of,
+    CallFigures, Calls, Did, FileKey, Pages, ProcessIo, ProcessKey, RequestFigures, Slots, Sums,
+    container_of,
 };
 
 use super::families::{Families, Labels};
 use crate::fields::{Scalar as _, Value};
+use crate::words::help;
 
 /// The value of the label of a row that has no place of its own; `others="true"` tells it from a
 /// program or file of this name.
@@ -24,54 +26,16 @@ pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
         let each = calls.into_iter().flat_map(purposes);
         each.map(move |(purpose, of)| (vec![("purpose", purpose)], value(&of)))
     };
-    let metrics: [(&str, &str, CallMetric); 4] = [
-        (
-            "calls",
-            "System calls on files, directories and block devices that have ended.",
-            |of| of.stats.count.value(),
-        ),
-        ("call_errors", "Of these, calls that have failed.", |of| {
-            of.stats.errors.value()
-        }),
-        ("call_bytes", "Bytes that these calls moved.", |of| {
-            of.stats.bytes.value()
-        }),
-        (
-            "call_seconds",
-            "Time inside these calls, over all threads.",
-            |of| of.stats.time_s.value(),
-        ),
-    ];
-    for (name, help, value) in metrics {
-        families.counter(name, help, of_calls(value))?;
-    }
-    let cache = sums.totals.cache.map_or_else(Vec::new, |cache| {
-        vec![
-            (
-                "lookup_pages",
-                "Pages of files that were asked for.",
-                cache.lookups_pages,
-            ),
-            (
-                "missed_pages",
-                "Pages that were not there and were waited for.",
-                cache.missed_pages,
-            ),
-            (
-                "prefetched_pages",
-                "Pages that were read before anybody waited for them.",
-                cache.prefetched_pages,
-            ),
-            (
-                "dirtied_bytes",
-                "Bytes of pages turned dirty, in whole folios.",
-                cache.dirtied_bytes,
-            ),
-        ]
-    });
-    for (name, help, value) in cache {
-        let samples = [(Labels::new(), value.value())];
-        families.counter(&format!("page_cache_{name}"), help, samples)?;
+    families.counter("calls", of_calls(|of| of.stats.count.value()))?;
+    families.counter("call_errors", of_calls(|of| of.stats.errors.value()))?;
+    families.counter("call_bytes", of_calls(|of| of.stats.bytes.value()))?;
+    families.counter("call_seconds", of_calls(|of| of.stats.time_s.value()))?;
+    if let Some(cache) = sums.totals.cache {
+        let whole = |count: u64| [(Labels::new(), count.value())];
+        families.counter("page_cache_lookup_pages", whole(cache.lookups_pages))?;
+        families.counter("page_cache_missed_pages", whole(cache.missed_pages))?;
+        families.counter("page_cache_prefetched_pages", whole(cache.prefetched_pages))?;
+        families.counter("page_cache_dirtied_bytes", whole(cache.dirtied_bytes))?;
     }
     let dirty = sums.dirty().into_iter().flat_map(|dirty| {
         [
@@ -79,11 +43,7 @@ pub(super) fn machine(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
             (vec![("state", "writeback")], dirty.writeback_bytes.value()),
         ]
     });
-    families.gauge(
-        "page_cache_dirty_bytes",
-        "Bytes that are dirty now: waiting to be written, or being written.",
-        dirty,
-    )
+    families.gauge("page_cache_dirty_bytes", dirty)
 }
 
 pub(super) fn disks(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
@@ -91,38 +51,22 @@ pub(super) fn disks(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
     let own = own.map(|(name, of)| (vec![("disk", name.as_str())], of));
     let disks = with_others("disk", own, sums.disks.others());
     // Also causes that have not occurred: a rate needs a begin.
-    let each = || {
-        disks.iter().flat_map(|(labels, of)| {
+    let of_requests = |value: fn(&RequestFigures) -> Value<'static>| {
+        disks.iter().flat_map(move |(labels, of)| {
             Cause::ALL.into_iter().map(move |cause| {
                 let mut labels = labels.clone();
                 labels.push(("cause", cause.singular()));
-                (labels, of.of(cause))
+                (labels, value(&of.of(cause)))
             })
         })
     };
     if sums.totals.requests.is_none() {
         return Ok(());
     }
-    families.counter(
-        "disk_requests",
-        "Block requests issued, by cause. Those of the journal, of metadata and flushes are the file system's, and are in no process's metrics.",
-        each().map(|(labels, of)| (labels, of.count.value())),
-    )?;
-    families.counter(
-        "disk_request_bytes",
-        "Bytes that these requests carried.",
-        each().map(|(labels, of)| (labels, of.bytes.value())),
-    )?;
-    families.counter(
-        "disk_requests_ended",
-        "Block requests that have ended.",
-        each().map(|(labels, of)| (labels, of.ended.value())),
-    )?;
-    families.counter(
-        "disk_request_seconds",
-        "Time from issue to completion of the requests that have ended.",
-        each().map(|(labels, of)| (labels, of.time_s.value())),
-    )
+    families.counter("disk_requests", of_requests(|of| of.count.value()))?;
+    families.counter("disk_request_bytes", of_requests(|of| of.bytes.value()))?;
+    families.counter("disk_requests_ended", of_requests(|of| of.ended.value()))?;
+    families.counter("disk_request_seconds", of_requests(|of| of.time_s.value()))
 }
 
 pub(super) fn processes(families: &mut Families<'_, '_>, slots: &Slots<ProcessKey, Did>) -> Result {
@@ -190,94 +134,53 @@ fn work(families: &mut Families<'_, '_>, of: &str, each: &[(Labels<'_>, &Did)]) 
             })
         })
     };
-    let mut counter = |name: &str, help: &str, samples: Vec<_>| {
-        let (name, help) = (format!("{of}_{name}"), format!("{help} {bounded}"));
-        families.counter(&name, &help, samples)
+    let mut counter = |name: &str, samples: Vec<_>| {
+        let help = format!("{} {bounded}", help(&format!("each_{name}")));
+        families.described_counter(&format!("{of}_{name}"), &help, samples)
     };
-    counter(
-        "calls",
-        "System calls that have ended.",
-        calls(|of| of.stats.count.value()).collect(),
-    )?;
-    counter(
-        "call_bytes",
-        "Bytes that these calls moved.",
-        calls(|of| of.stats.bytes.value()).collect(),
-    )?;
+    counter("calls", calls(|of| of.stats.count.value()).collect())?;
+    counter("call_bytes", calls(|of| of.stats.bytes.value()).collect())?;
     counter(
         "call_seconds",
-        "Time inside these calls, over all threads.",
         calls(|of| of.stats.time_s.value()).collect(),
     )?;
-    let cache = each.iter();
-    let cache = cache.filter_map(|(labels, did)| Some((labels, did.work.cache?)));
-    let (mut missed, mut dirtied) = (Vec::new(), Vec::new());
-    for (labels, cache) in cache {
-        missed.push((labels.clone(), cache.missed_pages.value()));
-        dirtied.push((labels.clone(), cache.dirtied_bytes.value()));
-    }
-    counter(
-        "missed_pages",
-        "Pages that were not in the page cache and were waited for.",
-        missed,
-    )?;
-    counter(
-        "dirtied_bytes",
-        "Bytes of pages turned dirty, in whole folios.",
-        dirtied,
-    )?;
-    let device = each.iter();
-    let device = device.filter_map(|(labels, did)| Some((labels, did.work.device?)));
-    let (mut requests, mut bytes) = (Vec::new(), Vec::new());
-    for (labels, device) in device {
-        for (direction, of) in [("read", device.reads), ("write", device.data)] {
-            let mut labels = labels.clone();
-            labels.push(("direction", direction));
-            requests.push((labels.clone(), of.count.value()));
-            bytes.push((labels, of.bytes.value()));
-        }
-    }
-    counter(
-        "disk_requests",
-        "Block requests for contents of files.",
-        requests,
-    )?;
-    counter("disk_bytes", "Bytes that these requests carried.", bytes)
+    let pages = |value: fn(&Pages) -> u64| {
+        let each = each.iter();
+        let each = each.filter_map(|(labels, did)| Some((labels, did.work.cache?)));
+        each.map(|(labels, cache)| (labels.clone(), value(&cache).value()))
+            .collect()
+    };
+    counter("missed_pages", pages(|cache| cache.missed_pages))?;
+    counter("dirtied_bytes", pages(|cache| cache.dirtied_bytes))?;
+    let requests = |value: fn(&RequestFigures) -> u64| {
+        let each = each.iter();
+        let each = each.filter_map(|(labels, did)| Some((labels, did.work.device?)));
+        let each = each.flat_map(|(labels, device)| {
+            [("read", device.reads), ("write", device.data)].map(|(direction, of)| {
+                let labels = labels.iter().copied().chain([("direction", direction)]);
+                (labels.collect(), value(&of).value())
+            })
+        });
+        each.collect()
+    };
+    counter("disk_requests", requests(|of| of.count))?;
+    counter("disk_bytes", requests(|of| of.bytes))
 }
 
 /// Where the kernel side is not permitted.
 fn of_proc(families: &mut Families<'_, '_>, each: &[(Labels<'_>, &Did)]) -> Result {
-    type Counter = fn(&ProcessIo) -> u64;
-    const METRICS: [(&str, &str, Counter); 6] = [
-        (
-            "rchar_bytes",
-            "Bytes that calls read, also from pipes and terminals",
-            |io| io.rchar_bytes,
-        ),
-        (
-            "wchar_bytes",
-            "Bytes that calls wrote, also to pipes and terminals",
-            |io| io.wchar_bytes,
-        ),
-        ("syscr", "Calls that read", |io| io.syscr),
-        ("syscw", "Calls that wrote", |io| io.syscw),
-        ("read_bytes", "Bytes that the disk was made to read", |io| {
-            io.read_bytes
-        }),
-        ("write_bytes", "Bytes of pages turned dirty", |io| {
-            io.write_bytes
-        }),
-    ];
-    for (name, help, value) in METRICS {
-        let name = format!("process_io_{name}");
-        let help = format!("{help}, by /proc/PID/io.");
-        let samples = each.iter().filter_map(|(labels, did)| {
+    let of_io = |value: fn(&ProcessIo) -> u64| {
+        each.iter().filter_map(move |(labels, did)| {
             let value = value(did.io.as_ref()?);
             Some((labels.clone(), value.value()))
-        });
-        families.counter(&name, &help, samples)?;
-    }
-    Ok(())
+        })
+    };
+    families.counter("process_io_rchar_bytes", of_io(|io| io.rchar_bytes))?;
+    families.counter("process_io_wchar_bytes", of_io(|io| io.wchar_bytes))?;
+    families.counter("process_io_syscr", of_io(|io| io.syscr))?;
+    families.counter("process_io_syscw", of_io(|io| io.syscw))?;
+    families.counter("process_io_read_bytes", of_io(|io| io.read_bytes))?;
+    families.counter("process_io_write_bytes", of_io(|io| io.write_bytes))
 }
 
 /// How much is summed, and how many rows may have samples of their own.
@@ -290,21 +193,9 @@ pub(super) fn places(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
     ];
     let by_kind =
         |which: usize| kinds.map(|(of, counts)| (vec![("of", of)], counts[which].value()));
-    families.gauge(
-        "places",
-        "Most rows of this kind that have samples of their own.",
-        by_kind(0),
-    )?;
-    families.gauge(
-        "others",
-        "Rows of this kind that were summed with others=\"true\" in the last interval.",
-        by_kind(1),
-    )?;
-    families.counter(
-        "displaced",
-        "Rows of this kind whose samples ended, as another one did more.",
-        by_kind(2),
-    )
+    families.gauge("places", by_kind(0))?;
+    families.gauge("others", by_kind(1))?;
+    families.counter("displaced", by_kind(2))
 }
 
 /// Rows with samples of their own, rows summed, and rows displaced.
@@ -324,41 +215,14 @@ pub(super) fn observer(families: &mut Families<'_, '_>, sums: &Sums) -> Result {
         ("proc_io", sums.backend == Some(Backend::None)),
     ];
     let observed = observed.map(|(what, is)| (vec![("what", what)], u64::from(is).value()));
-    families.gauge(
-        "observed",
-        "1 for what is counted; what is not counted has no metrics. Operations of io_uring and libaio are not counted as calls.",
-        observed,
-    )?;
-    families.counter(
-        "lost_events",
-        "Events that were lost: counts may be too low by as many.",
-        one(sums.lost_events.value()),
-    )?;
-    families.counter(
-        "intervals",
-        "Intervals counted so far.",
-        one(sums.intervals.value()),
-    )?;
-    families.counter(
-        "covered_seconds",
-        "Time that these cover.",
-        one(sums.covered_s.value()),
-    )?;
-    families.gauge(
-        "last_interval_timestamp_seconds",
-        "End of the last interval; counts are those at that time.",
-        one(sums.until_s.value()),
-    )?;
-    families.counter(
-        "own_cpu_seconds",
-        "CPU time of iostrata itself.",
-        one(sums.own_cpu_s.value()),
-    )?;
-    families.gauge(
-        "own_peak_resident_bytes",
-        "Most memory of iostrata that was resident.",
-        one(sums.own_peak_bytes.value()),
-    )
+    families.gauge("observed", observed)?;
+    families.counter("lost_events", one(sums.lost_events.value()))?;
+    families.counter("intervals", one(sums.intervals.value()))?;
+    families.counter("covered_seconds", one(sums.covered_s.value()))?;
+    let until_s = one(sums.until_s.value());
+    families.gauge("last_interval_timestamp_seconds", until_s)?;
+    families.counter("own_cpu_seconds", one(sums.own_cpu_s.value()))?;
+    families.gauge("own_peak_resident_bytes", one(sums.own_peak_bytes.value()))
 }
 
 fn purposes(calls: &Calls) -> [(&'static str, CallFigures); 4] {

@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 use super::results::{Content, Source};
 use super::trace::requests::{Requested, requested};
 use crate::fields::trace::{call, file, run};
-use crate::fields::{Fields, Metric, Scalar, Value, json_name};
+use crate::fields::{Fields, Scalar, Value, json_name, metric};
 use families::{Families, Label, label};
 
 /// Number of files of a trace with their own metrics: those with the most time. A metrics database
@@ -52,8 +52,7 @@ fn add_lab<'l>(families: &mut Families<'l>, result: &Label<'l>, lab: &'l LabResu
             label("iostrata_version", environment.iostrata_version.as_str()),
         ];
         about.extend(machine.map(|machine| label("machine", machine)));
-        let info = ("lab_info", "Where the lab was run");
-        families.add(info, &about.into(), &Value::Count(1));
+        families.add(metric("lab_info"), &about.into(), &Value::Count(1));
     }
     let fields = fields();
     for experiment in &lab.experiments {
@@ -68,35 +67,17 @@ fn add_lab<'l>(families: &mut Families<'l>, result: &Label<'l>, lab: &'l LabResu
 
 fn fields<'a>() -> Fields<'a, Facts<'a>> {
     Fields::<Facts<'a>>::new()
-        .field("", |row| Some(row.timing?.median_s))
-        .metric("lab_median_seconds", "Median time of a run of the case")
-        .field("", |row| Some(row.timing?.low_s))
-        .metric(
-            "lab_low_seconds",
-            "Lower end of the 95 % interval of the median; the least of five runs or fewer",
-        )
-        .field("", |row| Some(row.timing?.high_s))
-        .metric(
-            "lab_high_seconds",
-            "Upper end of the 95 % interval of the median; the most of five runs or fewer",
-        )
-        .field("", |row| Some(row.timing?.samples_s.len() as u64))
-        .metric("lab_runs", "Runs that were timed")
-        .field("", |row| Some(row.evidence.exact_device()?.writes().bytes))
-        .metric(
-            "lab_device_written_bytes",
-            "Bytes that devices wrote in the observed run",
-        )
-        .field("", |row| Some(row.evidence.exact_device()?.flushes))
-        .metric(
-            "lab_device_flushes",
-            "Flushes that devices were asked for in the observed run",
-        )
-        .field("", |row| row.evidence.lost_events)
-        .metric(
-            "lab_lost_events",
-            "Events that were lost in the observed run",
-        )
+        .measure("lab_median_seconds", |row| Some(row.timing?.median_s))
+        .measure("lab_low_seconds", |row| Some(row.timing?.low_s))
+        .measure("lab_high_seconds", |row| Some(row.timing?.high_s))
+        .measure("lab_runs", |row| Some(row.timing?.samples_s.len() as u64))
+        .measure("lab_device_written_bytes", |row| {
+            Some(row.evidence.exact_device()?.writes().bytes)
+        })
+        .measure("lab_device_flushes", |row| {
+            Some(row.evidence.exact_device()?.flushes)
+        })
+        .measure("lab_lost_events", |row| row.evidence.lost_events)
 }
 
 fn add_row<'l>(
@@ -134,8 +115,7 @@ fn answers<'l>(families: &mut Families<'l>, result: &Label<'l>, shared: &Shared<
         ];
         let machine = answer.machine.as_deref();
         labels.extend(machine.map(|machine| label("machine", machine)));
-        let metric = ("lab_answer", "What the rows say of a claim");
-        families.add(metric, &labels.into(), &Value::Count(1));
+        families.add(metric("lab_answer"), &labels.into(), &Value::Count(1));
     }
 }
 
@@ -164,19 +144,8 @@ fn about<'l>(families: &mut Families<'l>, result: &Label<'l>, trace: &'l TraceRe
         label("kernel", environment.kernel.as_str()),
         label("iostrata_version", environment.iostrata_version.as_str()),
     ];
-    let info = ("trace_info", "What was traced, and where");
-    families.add(info, &about.into(), &Value::Count(1));
+    families.add(metric("trace_info"), &about.into(), &Value::Count(1));
 }
-
-const REQUESTS: Metric = (
-    "trace_device_requests",
-    "Requests to devices by their cause",
-);
-const REQUEST_BYTES: Metric = ("trace_device_request_bytes", "Bytes of requests to devices");
-const REQUEST_SECONDS: Metric = (
-    "trace_device_request_seconds",
-    "From issue to completion of the requests",
-);
 
 /// Exact values have a sample; values possibly shared with other programs have minimum and maximum.
 fn requests<'l>(families: &mut Families<'l>, result: &Label<'l>, row: &Requested) {
@@ -190,24 +159,29 @@ fn requests<'l>(families: &mut Families<'l>, result: &Label<'l>, row: &Requested
         label("cause", row.cause),
         label("phase", phase),
     ];
-    add_range(families, REQUESTS, &labels, row.count);
-    add_range(families, REQUEST_BYTES, &labels, row.bytes);
-    add_range(families, REQUEST_SECONDS, &labels, row.time_s);
+    add_range(families, "trace_device_requests", &labels, row.count);
+    add_range(families, "trace_device_request_bytes", &labels, row.bytes);
+    add_range(
+        families,
+        "trace_device_request_seconds",
+        &labels,
+        row.time_s,
+    );
 }
 
 fn add_range<'l, N: Scalar<'static> + PartialEq>(
     families: &mut Families<'l>,
-    metric: Metric,
+    name: &'static str,
     labels: &[Label<'l>],
     range: Option<(N, N)>,
 ) {
     let Some((least, most)) = range else { return };
     if least == most {
-        families.add(metric, &labels.into(), &least.value());
+        families.add(metric(name), &labels.into(), &least.value());
     } else {
         for (bound, value) in [("at_least", least), ("at_most", most)] {
             let labels = [labels, &[label("bound", bound)]].concat();
-            families.add(metric, &labels.into(), &value.value());
+            families.add(metric(name), &labels.into(), &value.value());
         }
     }
 }
@@ -236,7 +210,10 @@ fn findings<'l>(families: &mut Families<'l>, result: &Label<'l>, trace: &'l Trac
             label("rule", rule),
             label("severity", severity),
         ];
-        let metric = ("trace_findings", "Defects that a rule saw");
-        families.add(metric, &labels.into(), &Value::Count(number));
+        families.add(
+            metric("trace_findings"),
+            &labels.into(),
+            &Value::Count(number),
+        );
     }
 }
