@@ -117,22 +117,21 @@ impl Gathered {
 
     /// Adds a cell and returns the bytes of its text.
     fn add(&mut self, cell: &Value<'_>) -> usize {
-        let known = self.values.len();
-        let mut bytes = 0;
+        self.levels.push(i16::from(*cell != Value::Null));
         match (&mut self.values, cell) {
             (Values::Text(values), Value::Text(text)) => {
-                bytes = text.len();
                 values.push(text.as_bytes().to_vec().into());
+                return text.len();
             }
             // An unsigned column is stored with the same bits.
             (Values::Whole(values), Value::Count(count)) => values.push(count.cast_signed()),
             (Values::Whole(values), Value::Signed(number)) => values.push(*number),
             (Values::Real(values), Value::Real(real)) => values.push(*real),
             (Values::Flag(values), Value::Flag(flag)) => values.push(*flag),
+            // Unknown: all others have the kind of their column.
             _ => {}
         }
-        self.levels.push(i16::from(self.values.len() > known));
-        bytes
+        0
     }
 
     fn write(&mut self, writer: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
@@ -142,17 +141,6 @@ impl Gathered {
             Values::Whole(values) => batch::<Int64Type>(writer, values, &levels),
             Values::Real(values) => batch::<DoubleType>(writer, values, &levels),
             Values::Flag(values) => batch::<BoolType>(writer, values, &levels),
-        }
-    }
-}
-
-impl Values {
-    fn len(&self) -> usize {
-        match self {
-            Self::Text(values) => values.len(),
-            Self::Whole(values) => values.len(),
-            Self::Real(values) => values.len(),
-            Self::Flag(values) => values.len(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A table, and writing it in either format.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::parquet::ParquetTable;
@@ -79,46 +80,28 @@ impl<'a> Table<'a> {
                 table.finish()
             }
             Format::Csv => {
-                let mut table = CsvTable::new(output, &self.heads)?;
-                (self.rows)(&mut |cells| table.row(cells))?;
-                table.finish()
+                let mut builder = csv::WriterBuilder::new();
+                let builder = builder.terminator(csv::Terminator::CRLF);
+                let mut writer = builder.from_writer(output);
+                writer.write_record(self.heads.iter().map(|head| &head.name))?;
+                (self.rows)(&mut |cells| Ok(writer.write_record(cells.iter().map(csv_field))?))?;
+                writer.flush()
             }
         }
     }
 }
 
-struct CsvTable<W: Write> {
-    writer: csv::Writer<W>,
-}
-
-impl<W: Write> CsvTable<W> {
-    fn new(output: W, heads: &[Head]) -> io::Result<Self> {
-        let mut builder = csv::WriterBuilder::new();
-        let mut writer = builder
-            .terminator(csv::Terminator::CRLF)
-            .from_writer(output);
-        writer.write_record(heads.iter().map(|head| &head.name))?;
-        Ok(Self { writer })
-    }
-
-    fn row(&mut self, cells: &[Value<'_>]) -> io::Result<()> {
-        for cell in cells {
-            match cell {
-                Value::Text(text) => self.writer.write_field(text.as_ref())?,
-                Value::Count(count) => self.writer.write_field(count.to_string())?,
-                Value::Signed(number) => self.writer.write_field(number.to_string())?,
-                // The shortest digits that read back as the same number.
-                Value::Real(real) => self.writer.write_field(format!("{real:?}"))?,
-                Value::Flag(flag) => self.writer.write_field(flag.to_string())?,
-                Value::Null => self.writer.write_field("")?,
-            }
-        }
-        Ok(self.writer.write_record(None::<&[u8]>)?)
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
+fn csv_field<'v>(cell: &'v Value<'_>) -> Cow<'v, [u8]> {
+    let text = match cell {
+        Value::Text(text) => return Cow::Borrowed(text.as_bytes()),
+        Value::Count(count) => count.to_string(),
+        Value::Signed(number) => number.to_string(),
+        // The shortest digits that read back as the same number.
+        Value::Real(real) => format!("{real:?}"),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Null => String::new(),
+    };
+    Cow::Owned(text.into_bytes())
 }
 
 #[cfg(test)]

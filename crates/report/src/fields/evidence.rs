@@ -37,17 +37,15 @@ pub(crate) fn shared<'a>() -> Fields<'a, &'a Evidence> {
     };
     Fields::<&'a Evidence>::new()
         .within("device_shared_", range(), |evidence| {
-            evidence
-                .device
-                .as_ref()
-                .filter(|range| range.all_exact().is_none())
+            inexact(evidence.device.as_ref())
         })
         .within("device_after_exit_shared_", range(), |evidence| {
-            evidence
-                .device_after_exit
-                .as_ref()
-                .filter(|range| range.all_exact().is_none())
+            inexact(evidence.device_after_exit.as_ref())
         })
+}
+
+fn inexact(range: Option<&DeviceRange>) -> Option<&DeviceRange> {
+    range.filter(|range| range.all_exact().is_none())
 }
 
 fn device<'a>() -> Fields<'a, DeviceRange> {

@@ -3,7 +3,7 @@
 use iostrata_core::cache::ResidencyMap;
 use iostrata_core::trace::{FileCall, FileRow, Site};
 
-use super::Numbered;
+use super::{Numbered, placed};
 use crate::export::table::Table;
 use crate::fields::trace::{call, shape};
 use crate::fields::{Fields, json_name};
@@ -12,12 +12,10 @@ use crate::fields::{Fields, json_name};
 type CallOf<'a> = (u64, u64, &'a FileRow, &'a FileCall);
 
 fn calls_of<'a>(results: &'a Numbered<'a>) -> impl Iterator<Item = CallOf<'a>> + 'a {
-    results.iter().flat_map(|(number, result)| {
-        let files = result.files.iter().zip(1..);
-        files.flat_map(move |(file, place)| {
-            let calls = file.calls.iter();
-            calls.map(move |call| (*number, place, file, call))
-        })
+    let files = placed(results, |result| &result.files);
+    files.flat_map(|(number, place, file)| {
+        let calls = file.calls.iter();
+        calls.map(move |call| (number, place, file, call))
     })
 }
 
@@ -90,14 +88,12 @@ pub(super) fn residency<'a>(results: &'a Numbered<'a>) -> Table<'a> {
         .field("writeback_bytes", move |row| {
             known(row.3.writeback_bytes.as_ref(), row.4)
         });
-    let rows = results.iter().flat_map(|(number, result)| {
-        let files = result.files.iter().zip(1..);
-        files.flat_map(move |(file, place)| {
-            let map = file.residency.as_ref().into_iter();
-            map.flat_map(move |map| {
-                let ranges = 0..map.resident_bytes.len();
-                ranges.map(move |range| (*number, place, file, map, range))
-            })
+    let files = placed(results, |result| &result.files);
+    let rows = files.flat_map(|(number, place, file)| {
+        let map = file.residency.as_ref().into_iter();
+        map.flat_map(move |map| {
+            let ranges = 0..map.resident_bytes.len();
+            ranges.map(move |range| (number, place, file, map, range))
         })
     });
     Table::new("residency", columns, rows)

@@ -60,6 +60,8 @@ pub fn tables<'a>(results: &'a Numbered<'a>) -> Vec<Table<'a>> {
     ]
 }
 
+type Place<'a, T> = (u64, u64, &'a T);
+
 /// A table of a list in a result: the result's number, the index in the list from 1, the rest.
 fn listed<'a, T: 'a>(
     name: &'static str,
@@ -68,16 +70,22 @@ fn listed<'a, T: 'a>(
     rest: Fields<'a, &'a T>,
     list: fn(&'a TraceResult) -> &'a [T],
 ) -> Table<'a> {
-    type Place<'a, T> = (u64, u64, &'a T);
     let columns = Fields::<Place<'a, T>>::new()
         .field("result", |row| row.0)
         .field(place, |row| row.1)
         .within("", rest, |row| Some(row.2));
-    let rows = results.iter().flat_map(move |(number, result)| {
+    Table::new(name, columns, placed(results, list))
+}
+
+/// What is in a list of each result: the result's number, the index in the list from 1, the row.
+fn placed<'a, T: 'a>(
+    results: &'a Numbered<'a>,
+    list: fn(&'a TraceResult) -> &'a [T],
+) -> impl Iterator<Item = Place<'a, T>> {
+    results.iter().flat_map(move |(number, result)| {
         let rows = list(result).iter().zip(1..);
         rows.map(|(row, place)| (*number, place, row))
-    });
-    Table::new(name, columns, rows)
+    })
 }
 
 fn runs<'a>(results: &'a Numbered<'a>) -> Table<'a> {
@@ -117,17 +125,14 @@ fn cited<'a>() -> Fields<'a, &'a Cited> {
 }
 
 fn finding_evidence<'a>(results: &'a Numbered<'a>) -> Table<'a> {
-    type Row<'a> = (u64, u64, &'a Cited);
-    let columns = Fields::<Row<'a>>::new()
+    let columns = Fields::<Place<'a, Cited>>::new()
         .field("result", |row| row.0)
         .field("finding", |row| row.1)
         .within("", cited(), |row| Some(row.2));
-    let rows = results.iter().flat_map(|(number, result)| {
-        let findings = result.findings.iter().zip(1..);
-        findings.flat_map(move |(finding, place)| {
-            let evidence = finding.evidence.iter();
-            evidence.map(move |cited| (*number, place, cited))
-        })
+    let findings = placed(results, |result| &result.findings);
+    let rows = findings.flat_map(|(number, place, finding)| {
+        let evidence = finding.evidence.iter();
+        evidence.map(move |cited| (number, place, cited))
     });
     Table::new("finding_evidence", columns, rows)
 }

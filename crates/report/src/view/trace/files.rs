@@ -137,19 +137,10 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
     let files = stored_first(view, view.selection.limit(every.len()));
     let text = heading("files", files.len(), every.len());
     page.heading(SectionId::Files, &text);
-    let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
-    let mut columns = vec![paths(view, &files, page.width() / WIDE_SHARE)];
-    columns.extend(file().columns(
-        &[
-            Group::Above,
-            Group::AboveInFull,
-            Group::Below,
-            Group::BelowInFull,
-        ],
-        &rows,
-    ));
-    let spans = rows.iter().map(|file| file.span_s());
-    let whole = Table::new(0, columns).named("every file").during(spans);
+    let room = page.width() / WIDE_SHARE;
+    let whole = table(view, &files, room, &[ABOVE, BELOW].concat());
+    let spans = files.iter().map(|file| file.row.span_s());
+    let whole = whole.named("every file").during(spans);
     let mut left_out = if whole.fits(page.width()) {
         vec![whole.draw(page)]
     } else {
@@ -168,29 +159,29 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
 /// The second table has the files with activity below the calls.
 fn in_two(page: &mut Page, view: &View<'_>, files: Vec<&FileGroup<'_>>) -> Vec<LeftOut> {
     let room = room(page);
-    let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
-    let mut columns = vec![paths(view, &files, room)];
-    columns.extend(file().columns(&[Group::Above, Group::AboveInFull], &rows));
-    let mut left_out = vec![Table::new(0, columns).draw(page)];
+    let mut left_out = vec![table(view, &files, room, &ABOVE).draw(page)];
     let files: Vec<&FileGroup<'_>> = files.into_iter().filter(|file| moved(&file.row)).collect();
     if !files.is_empty() {
         let title = "below the calls: cache pages and device bytes";
         page.heading(SectionId::Below, title);
-        let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
-        let mut columns = vec![paths(view, &files, room)];
-        columns.extend(file().columns(&[Group::Below, Group::BelowInFull], &rows));
-        left_out.push(Table::new(0, columns).draw(page));
+        left_out.push(table(view, &files, room, &BELOW).draw(page));
     }
     left_out
 }
 
-fn paths(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Column {
+const ABOVE: [Group; 2] = [Group::Above, Group::AboveInFull];
+const BELOW: [Group; 2] = [Group::Below, Group::BelowInFull];
+
+fn table(view: &View<'_>, files: &[&FileGroup<'_>], room: usize, groups: &[Group]) -> Table {
     let names = names(view, files, usize::MAX).into_iter().zip(files);
     let paths = names.map(|(path, file)| match &file.row.renamed_to {
         Some(new) => format!("{path} → {}", view.path(new)),
         None => path,
     });
-    Column::paths("file", room, paths)
+    let mut columns = vec![Column::paths("file", room, paths)];
+    let rows: Vec<&FileRow> = files.iter().map(|file| &*file.row).collect();
+    columns.extend(file().columns(groups, &rows));
+    Table::new(0, columns)
 }
 
 /// Whether it has activity below its calls.
