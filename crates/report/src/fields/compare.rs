@@ -1,8 +1,8 @@
-//! Fields of a comparison's rows: rows and experiments of a lab, calls, files and counts.
+//! Fields of a comparison's rows: rows and experiments of a lab, files and counts.
 
 use iostrata_core::bytes::{grouped, short};
 use iostrata_core::compare::{
-    Calls, ChangedFile, Count, FileWork, Files, Measure, Row, Sides, TimeRatio, Verdict, Whole,
+    ChangedFile, Count, FileWork, Measure, Row, Sides, TimeRatio, Verdict, Whole,
 };
 use iostrata_core::trace::Bounds;
 
@@ -23,17 +23,15 @@ fn told(
 }
 
 pub(crate) fn row<'a>() -> Fields<'a, &'a Row> {
+    let base = |row: &&'a Row| seconds(row, row.median_s.base);
+    let new = |row: &&'a Row| seconds(row, row.median_s.new);
     Fields::<&'a Row>::new()
-        .cell(Group::Page, "base", |row| seconds(row, row.median_s.base))
+        .cell(Group::Page, "base", base)
         .rank(1)
-        .cell(Group::Comment, "before", |row| {
-            seconds(row, row.median_s.base)
-        })
-        .cell(Group::Page, "new", |row| seconds(row, row.median_s.new))
+        .cell(Group::Comment, "before", base)
+        .cell(Group::Page, "new", new)
         .rank(1)
-        .cell(Group::Comment, "after", |row| {
-            seconds(row, row.median_s.new)
-        })
+        .cell(Group::Comment, "after", new)
         .cell(Group::Both, "ratio", |row| {
             told(row.time.as_ref(), row.verdict, |time| factor(time.ratio))
         })
@@ -123,34 +121,6 @@ fn both(work: Sides<Option<FileWork>>, text: impl Fn(FileWork) -> String) -> Cel
         return base;
     }
     format!("{base} → {new}").into()
-}
-
-pub(crate) fn calls<'a>() -> Fields<'a, &'a Calls> {
-    use Quantity::{Count, Time};
-    Fields::<&'a Calls>::new()
-        .label(Group::Page, "call", |call| call.name.as_str())
-        .figure(Group::Page, "calls, base", Count, |call| {
-            call.sides.base.count
-        })
-        .figure(Group::Page, "new", Count, |call| call.sides.new.count)
-        .figure(Group::Page, "bytes, base", Count, |call| {
-            call.sides.base.bytes
-        })
-        .rank(1)
-        .figure(Group::Page, "new", Count, |call| call.sides.new.bytes)
-        .rank(1)
-        .figure(Group::Page, "time, base", Time, |call| {
-            call.sides.base.time_s
-        })
-        .figure(Group::Page, "new", Time, |call| call.sides.new.time_s)
-}
-
-pub(crate) fn files<'a>() -> Fields<'a, &'a Files> {
-    Fields::<&'a Files>::new()
-        .figure(Group::Page, "time, base", Quantity::Time, |file| {
-            file.time_s.base
-        })
-        .figure(Group::Page, "new", Quantity::Time, |file| file.time_s.new)
 }
 
 pub(crate) fn counts<'a>() -> Fields<'a, &'a Count> {

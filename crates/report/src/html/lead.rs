@@ -1,7 +1,6 @@
 //! What a reader sees first: one sentence and the time bar of a trace, every question of a lab
 //! result with its answer.
 
-use iostrata_core::Verdict;
 use iostrata_core::lab::{Experiment, LabResult, Shared};
 use iostrata_core::reply::{Reply, overview};
 use iostrata_core::trace::{TraceResult, spent};
@@ -11,6 +10,7 @@ use super::outline::Outline;
 use super::scope::Scope;
 use super::time_bar;
 use crate::view::lab::digest::{caution, elsewhere, tone};
+use crate::view::lab::tone_of;
 use crate::view::page::Tone;
 use crate::view::trace::headline::summed;
 
@@ -55,11 +55,7 @@ fn lines(experiment: &Experiment, is_merged: bool) -> Vec<Line> {
         .map(|answer| Line {
             question: answer.claim.clone(),
             answer: answer.verdict.as_str().to_owned(),
-            tone: match answer.verdict {
-                Verdict::Holds => Tone::Good,
-                Verdict::Refuted => Tone::Bad,
-                Verdict::Inconclusive => Tone::Quiet,
-            },
+            tone: tone_of(answer.verdict),
             figure: first_clause(&answer.because).to_owned(),
             elsewhere: Vec::new(),
             rows: answer.rows.clone(),

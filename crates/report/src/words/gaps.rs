@@ -67,9 +67,13 @@ pub fn missing(what: &Missing) -> Words {
     .into()
 }
 
-/// A noun in words: `[one|several]` has the form for the count, which stands for `#`, or in groups for `##`.
 fn items(count: u64, of: Countable) -> String {
-    let parts = fixed("countable", &of)
+    counted_as(fixed("countable", &of), count)
+}
+
+/// A noun in words: `[one|several]` has the form for the count, which stands for `#`, or in groups for `##`.
+pub(crate) fn counted_as(text: &str, count: u64) -> String {
+    let parts = text
         .split(['[', ']'])
         .map(|part| match part.split_once('|') {
             Some((one, _)) if count == 1 => one,

@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 
 use iostrata_core::gap::{self, Gap, Wording};
 
+pub(crate) use gaps::counted_as;
 pub use gaps::{missing, reason};
 pub use laws::broken;
 

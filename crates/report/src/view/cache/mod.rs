@@ -3,7 +3,6 @@
 mod map;
 
 use crate::view::section::SectionId;
-use iostrata_core::bytes::grouped;
 use iostrata_core::cache::{Action, CacheFile, CacheResult, Cached, Hold, Outcome, Totals};
 use iostrata_core::noun::counted;
 
@@ -12,6 +11,7 @@ use super::place::machine;
 use super::table::{Cell, Column, Rows};
 use super::unseen::{self, Line};
 use crate::format::{ending, join, number, size};
+use crate::words::counted_as;
 
 /// Maximum rows drawn, unless all are requested.
 const MOST: usize = 20;
@@ -107,33 +107,19 @@ fn unwritten(cached: &Cached) -> String {
 /// Entries found besides regular files.
 fn skipped(page: &mut Page, result: &CacheResult) {
     let skipped = &result.skipped;
+    let links = "## symbolic link[|s], not followed";
+    let hard_links = "## additional hard link[ to a listed file|s to listed files]";
+    let special = "## [FIFO, socket or device|FIFOs, sockets and devices], not opened";
+    let elsewhere = "## [directory or file on another file system (--cross enters it)|\
+                     directories and files on other file systems (--cross enters them)]";
     let parts = [
-        (
-            skipped.symbolic_links,
-            "symbolic link, not followed",
-            "symbolic links, not followed",
-        ),
-        (
-            skipped.hard_links,
-            "additional hard link to a listed file",
-            "additional hard links to listed files",
-        ),
-        (
-            skipped.special_files,
-            "FIFO, socket or device, not opened",
-            "FIFOs, sockets and devices, not opened",
-        ),
-        (
-            skipped.other_file_systems,
-            "directory or file on another file system (--cross enters it)",
-            "directories and files on other file systems (--cross enters them)",
-        ),
+        (skipped.symbolic_links, links),
+        (skipped.hard_links, hard_links),
+        (skipped.special_files, special),
+        (skipped.other_file_systems, elsewhere),
     ];
-    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-    let parts = parts.map(|(count, one, several)| {
-        let noun = if count == 1 { one } else { several };
-        format!("{} {noun}", grouped(count))
-    });
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let parts = parts.map(|(count, text)| counted_as(text, count));
     let parts = join(parts, SEPARATOR);
     if !parts.is_empty() {
         page.blank();

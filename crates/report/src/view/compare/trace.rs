@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use iostrata_core::compare::{Calls, ChangedFile, Count, Files, Findings, Found, Measure, Runs};
+use iostrata_core::bytes::grouped;
+use iostrata_core::compare::{ChangedFile, Count, Files, Findings, Found, Measure, Runs};
 use iostrata_core::trace::Bounds;
 
 use super::{Extent, counts, more};
@@ -12,7 +13,7 @@ use crate::compared::Listed;
 use crate::fields::{Group, compare};
 use crate::format::{join, time};
 use crate::view::page::{Page, Tone};
-use crate::view::table::{Column, Table};
+use crate::view::table::{Column, Rows, Table};
 use crate::view::trace::{severity, shortened};
 
 /// Maximum columns of a path before it gets a separate line.
@@ -128,13 +129,23 @@ fn changed(page: &mut Page, runs: &Runs, extent: Extent) {
 }
 
 fn calls(page: &mut Page, runs: &Runs) {
-    let shown: Vec<&Calls> = runs.calls.iter().collect();
-    if shown.is_empty() {
+    if runs.calls.is_empty() {
         return;
     }
     let title = "calls, those whose time differs most first";
     page.heading(SectionId::Calls, title);
-    Table::new(2, compare::calls().columns(&[Group::Page], &shown)).draw(page);
+    Rows::of(&runs.calls)
+        .label("call", |call| call.name.as_str())
+        .number("calls, base", |call| grouped(call.sides.base.count))
+        .number("new", |call| grouped(call.sides.new.count))
+        .number("bytes, base", |call| grouped(call.sides.base.bytes))
+        .rank(1)
+        .number("new", |call| grouped(call.sides.new.bytes))
+        .rank(1)
+        .number("time, base", |call| time(call.sides.base.time_s))
+        .number("new", |call| time(call.sides.new.time_s))
+        .table(2)
+        .draw(page);
 }
 
 fn every_count(page: &mut Page, runs: &Runs) {
@@ -156,16 +167,18 @@ fn files(page: &mut Page, runs: &Runs) {
         page.heading(SectionId::FileCounts, "files with counts that differ");
         table(page, &rows);
     }
-    let shown: Vec<&Files> = runs.files.iter().collect();
-    if shown.is_empty() {
+    if runs.files.is_empty() {
         return;
     }
     let title = "files in both, those whose time differs most first";
     page.heading(SectionId::Files, title);
-    let paths = shown.iter().map(|file| file.path.clone());
-    let mut columns = vec![Column::paths("file", PATH_COLUMNS, paths)];
-    columns.extend(compare::files().columns(&[Group::Page], &shown));
-    Table::new(2, columns).draw(page);
+    let paths = runs.files.iter().map(|file| file.path.as_str());
+    Rows::of(&runs.files)
+        .and([Column::paths("file", PATH_COLUMNS, paths)])
+        .number("time, base", |file| time(file.time_s.base))
+        .number("new", |file| time(file.time_s.new))
+        .table(2)
+        .draw(page);
 }
 
 /// The counts of each file below its path.

@@ -27,7 +27,7 @@ pub(super) fn draw(page: &mut Page, answers: &[Answer]) {
             Some(machine) => format!("{machine}: {}", answer.claim),
             None => answer.claim.clone(),
         };
-        page.entry(&verdict, style(answer.verdict), COLUMN, &claim);
+        page.entry(&verdict, tone_of(answer.verdict), COLUMN, &claim);
         let because = once(&answer.because, &mut told);
         page.more_of_rows(COLUMN, &because, &answer.rows);
     }
@@ -48,7 +48,7 @@ fn once<'a>(because: &'a str, told: &mut BTreeSet<&'a str>) -> String {
     }
 }
 
-fn style(verdict: Verdict) -> Tone {
+pub(crate) fn tone_of(verdict: Verdict) -> Tone {
     match verdict {
         Verdict::Holds => Tone::Good,
         Verdict::Refuted => Tone::Bad,

@@ -18,6 +18,7 @@ mod view;
 
 use iostrata_core::lab::{Experiment, Facts, LabResult, Shared};
 
+pub(crate) use self::answers::tone_of;
 pub use self::parts::Parts;
 pub(crate) use self::parts::show as show_parts;
 use self::view::View;

@@ -13,7 +13,7 @@ use iostrata_core::timing::Timing;
 use super::{Extent, Named};
 use crate::fields::lab::SPREAD;
 use crate::fields::{Fields, Group};
-use crate::view::page::Page;
+use crate::view::page::{Page, Tone};
 use crate::view::table::{Cell, Column, LeftOut, Table};
 
 /// Head of the column of spreads where some rows have intervals and others ranges.
@@ -197,7 +197,16 @@ impl<'a, R: Named> View<'a, R> {
         self.draw(page, place, table);
     }
 
-    pub(super) fn has_ranges(&self) -> bool {
+    /// Adds what the columns of the rows mean, and what their ranges are.
+    pub(super) fn legend(&self, page: &mut Page, texts: &[&str]) {
+        let ranges = self.has_ranges().then_some(RANGES);
+        page.blank();
+        for text in texts.iter().copied().chain(ranges) {
+            page.styled(0, text, Tone::Quiet);
+        }
+    }
+
+    fn has_ranges(&self) -> bool {
         let heads = [Ends::Range.as_str(), MIXED];
         let drawn = !self
             .unshown
@@ -213,7 +222,7 @@ impl<'a, R: Named> View<'a, R> {
     }
 }
 
-pub(super) const RANGES: &str = "range: least to most of five runs or fewer, which contains the \
+const RANGES: &str = "range: least to most of five runs or fewer, which contains the \
     true median less often than a 95 % interval";
 
 /// Text above the spreads of this number of timings.

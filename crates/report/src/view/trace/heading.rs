@@ -23,27 +23,25 @@ const SIGNALS: [&str; 31] = [
 /// The command, and the machine.
 pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     let result = view.result;
-    title(page, result, &[end(result), who(result), seen(result)]);
-    page.machine();
-    matched(page, result);
-    let words = [place(result), machine(&result.environment)];
-    page.paragraph(0, &words.join(SEPARATOR));
+    let facts = [end(result), who(result), seen(result)];
+    lines(page, result, &facts, machine(&result.environment));
 }
 
 /// The command and its directory: the reader knows the machine.
 pub(super) fn brief(page: &mut Page, view: &View<'_>) {
     let result = view.result;
-    title(page, result, &[end(result), who(result)]);
-    page.machine();
-    matched(page, result);
-    page.paragraph(0, &[place(result), seen(result)].join(SEPARATOR));
+    lines(page, result, &[end(result), who(result)], seen(result));
 }
 
-fn title(page: &mut Page, result: &TraceResult, facts: &[String]) {
+/// The title with its facts, and where it ran, with one fact more.
+fn lines(page: &mut Page, result: &TraceResult, facts: &[String], fact: String) {
     // The rest of the line is more useful than the end of a long command line.
     let command = beginning(&command(result), page.width() / 2);
     let words = [&[format::time(result.wall_s)], facts].concat();
     page.title("trace", &command, words);
+    page.machine();
+    matched(page, result);
+    page.paragraph(0, &[place(result), fact].join(SEPARATOR));
 }
 
 fn place(result: &TraceResult) -> String {

@@ -11,7 +11,7 @@ use iostrata_core::bytes::{exact, grouped};
 use iostrata_core::timing::Timing;
 
 use super::rows::{self, Compared, Tables};
-use super::view::{self, RANGES, distinct, machines, medians, names_on};
+use super::view::{self, distinct, machines, medians, names_on};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::{Seconds, join, mebibytes};
@@ -86,17 +86,11 @@ fn legend(page: &mut Page, view: &View<'_>, counted: bool) {
     if view.shown().is_empty() {
         return;
     }
-    page.blank();
-    if counted {
-        let text = "per write: pages dirtied in the page cache; then write requests to the \
-                    device, by cause, and flushes of its cache; device B: bytes of those \
-                    requests; bytes ×: those bytes relative to the record; later B: bytes \
-                    written to the device only after the program had ended";
-        page.styled(0, text, Tone::Quiet);
-    }
-    if view.has_ranges() {
-        page.styled(0, RANGES, Tone::Quiet);
-    }
+    let text = "per write: pages dirtied in the page cache; then write requests to the \
+                device, by cause, and flushes of its cache; device B: bytes of those \
+                requests; bytes ×: those bytes relative to the record; later B: bytes \
+                written to the device only after the program had ended";
+    view.legend(page, counted.then_some(text).as_slice());
 }
 
 fn runtimes(page: &mut Page, result: &BufferingResult, view: &mut View<'_>) {

@@ -8,7 +8,7 @@ use iostrata_core::evidence::{CallCounts, CallStats};
 use iostrata_core::lab::target_of;
 use iostrata_core::timing::Timing;
 
-use super::view::{self, HOST, RANGES, distinct, ends, machines, medians, names, spread_head};
+use super::view::{self, HOST, distinct, ends, machines, medians, names, spread_head};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::{counted, join, milliseconds, number};
@@ -105,17 +105,13 @@ fn legend(page: &mut Page, view: &View<'_>) {
     if view.shown().is_empty() {
         return;
     }
-    page.blank();
     let text = "of limit: time of the slowest step that such a copy needs (one copy in memory, or \
                 reading from or writing to the device), measured alone, relative to the row's \
                 time; — where nothing is copied, n/a where the step alone took longer than the \
                 row. faults: page faults; user ×: how many times each byte was copied into or out \
                 of the program's memory; device MiB and later MiB: written to the device while \
                 the program ran, and afterwards";
-    page.styled(0, text, Tone::Quiet);
-    if view.has_ranges() {
-        page.styled(0, RANGES, Tone::Quiet);
-    }
+    view.legend(page, &[text]);
 }
 
 fn times<'a>(view: &View<'a>, rows: &[Numbered<'a>]) -> Table {

@@ -8,7 +8,7 @@ use iostrata_core::page_cache::{
     MATTERS_SHARE, PageCacheResult, PageCacheRow, Parse, ParseLine, Reader, SeriesRead,
 };
 
-use super::view::{self, RANGES, distinct, ends, machines, medians, spread_head};
+use super::view::{self, distinct, ends, machines, medians, spread_head};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Fields, Group, Quantity, lab};
 use crate::format::{self, mebibytes, microseconds, number, rate};
@@ -107,16 +107,12 @@ fn rows(page: &mut Page, view: &mut View<'_>, targets: &[&str]) {
 }
 
 fn legend(page: &mut Page, view: &View<'_>) {
-    page.blank();
     let text = "cached %: pages of the file in the cache before and after (cachestat); device: \
                 read requests and their bytes; waited, ahead: pages that a read waited for, and \
                 pages brought in by read-ahead; copy and faults are estimates: the time to copy \
                 as many bytes in memory, and the row's minor faults at the cost of one in a new \
                 buffer of this size; blocked and on CPU are from the observed run";
-    page.styled(0, text, Tone::Quiet);
-    if view.has_ranges() {
-        page.styled(0, RANGES, Tone::Quiet);
-    }
+    view.legend(page, &[text]);
 }
 
 fn latencies<'a>(page: &mut Page, view: &mut View<'a>, rows: &[Numbered<'a>]) {

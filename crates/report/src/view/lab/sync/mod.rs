@@ -11,11 +11,11 @@ use iostrata_core::lab::machine_of;
 use iostrata_core::sync::{Second, SyncCall, SyncResult, SyncRow, Write};
 
 use super::rows::{self, Compared, Tables};
-use super::view::{self, RANGES, distinct};
+use super::view::{self, distinct};
 use super::{Extent, Frame, Named, notes};
 use crate::fields::{Group, lab};
 use crate::format::{join, number};
-use crate::view::page::{GLUE, Page, SEPARATOR, Tone};
+use crate::view::page::{GLUE, Page, SEPARATOR};
 use crate::view::table::{Column, Table};
 
 type View<'a> = view::View<'a, SyncRow>;
@@ -58,21 +58,16 @@ fn legend(page: &mut Page, view: &View<'_>) {
     if view.shown().is_empty() {
         return;
     }
-    page.blank();
     let text = "latency: from the end of one sync to the end of the next, including the write, in µs; \
          a percentile is shown if at least ten syncs lie beyond it; append: the file grows; \
          overwrite: its blocks were written before; preallocated: its blocks were allocated but \
          never written; × 8: eight concurrent writers, each with its own file";
-    page.styled(0, text, Tone::Quiet);
+    let of_requests = "per sync: write requests to the device, by cause, flushes of its cache, and \
+         bytes written";
     let seen = |row: &Numbered<'_>| row.row.per_sync.requests.flushes.is_some();
-    if view.shown().iter().any(seen) {
-        let text = "per sync: write requests to the device, by cause, flushes of its cache, and \
-             bytes written";
-        page.styled(0, text, Tone::Quiet);
-    }
-    if view.has_ranges() {
-        page.styled(0, RANGES, Tone::Quiet);
-    }
+    let texts = [text, of_requests];
+    let told = if view.shown().iter().any(seen) { 2 } else { 1 };
+    view.legend(page, &texts[..told]);
 }
 
 /// The disks under the measured file systems, and the settings that determine the work left for a
