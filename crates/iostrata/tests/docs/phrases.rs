@@ -91,10 +91,12 @@ fn messages() -> Vec<Text> {
             messages.push(text(format!("{}:{line}", name(source)), &literal));
         }
     }
-    let table = root().join("crates/report/src/words/gaps.txt");
-    let words = std::fs::read_to_string(&table).unwrap();
-    for (line, words) in words.lines().enumerate() {
-        messages.push(text(format!("{}:{}", name(&table), line + 1), words));
+    for table in ["gaps.txt", "metrics.txt"] {
+        let table = root().join("crates/report/src/words").join(table);
+        let words = std::fs::read_to_string(&table).unwrap();
+        for (line, words) in words.lines().enumerate() {
+            messages.push(text(format!("{}:{}", name(&table), line + 1), words));
+        }
     }
     messages
 }

@@ -1,7 +1,6 @@
 //! What `core` has as values, in words: a file for each family.
 
 mod gaps;
-mod laws;
 #[cfg(test)]
 mod tests;
 
@@ -13,8 +12,7 @@ use std::sync::LazyLock;
 use iostrata_core::gap::{self, Gap, Wording};
 
 pub(crate) use gaps::counted_as;
-pub use gaps::{missing, reason};
-pub use laws::broken;
+pub use gaps::{broken, missing, reason};
 
 /// Text for people. It may become part of a longer one, and only renderers open it: no code looks
 /// into a sentence.

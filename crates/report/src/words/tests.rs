@@ -38,21 +38,52 @@ fn lines(words: impl Iterator<Item = Words>) -> String {
     lines.join("\n")
 }
 
-/// Variants without data, which `gaps.txt` has the words of.
-fn without_data<T: DeserializeOwned>(section: &'static str) -> Vec<(&'static str, String)> {
+/// Variants which `gaps.txt` has the words of: all but those whose words are code.
+fn in_table<T: DeserializeOwned>(
+    section: &'static str,
+    in_code: &[&str],
+) -> Vec<(&'static str, String)> {
     let mut names = variants::<T>();
-    names.retain(|name| serde_json::from_value::<T>(json!(name)).is_ok());
+    names.retain(|name| !in_code.contains(&name.as_str()));
     names.into_iter().map(|name| (section, name)).collect()
 }
 
 #[test]
-fn each_code_without_data_has_one_line() {
-    let mut codes = without_data::<Missing>("missing");
-    codes.extend(without_data::<Countable>("countable"));
-    codes.extend(without_data::<Listed>("listed"));
-    codes.extend(without_data::<Reason>("reason"));
-    codes.extend(without_data::<gap::Exit>("exit"));
-    codes.extend(without_data::<gap::NotFollowed>("not_followed"));
+fn each_code_has_one_line() {
+    let in_code = [
+        "stratum",
+        "contradicted",
+        "count",
+        "listed",
+        "loops",
+        "on_machine",
+        "on_target",
+        "targets",
+    ];
+    let mut codes = in_table::<Missing>("missing", &in_code);
+    codes.extend(in_table::<Countable>("countable", &[]));
+    codes.extend(in_table::<Listed>("listed", &[]));
+    let in_code = [
+        "broken_law",
+        "differs",
+        "dontcache_refused",
+        "exit_unreported",
+        "incomplete_side",
+        "not_followed",
+        "not_saved",
+        "not_used_before",
+        "not_verified",
+        "one_run_each",
+        "other_privileges",
+        "threads_summed",
+    ];
+    codes.extend(in_table::<Reason>("reason", &in_code));
+    codes.extend(in_table::<gap::Exit>("exit", &[]));
+    codes.extend(in_table::<gap::NotFollowed>("not_followed", &[]));
+    codes.extend(in_table::<gap::TargetPart>("target_part", &["mounts"]));
+    codes.extend(in_table::<gap::Difference>("difference", &["mode"]));
+    codes.extend(in_table::<Law>("law", &[]));
+    codes.extend(in_table::<Law>("broken_law", &[]));
     codes.sort_unstable();
     let of_table = gaps::FIXED.keys();
     let mut lines: Vec<_> = of_table
