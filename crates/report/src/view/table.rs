@@ -235,11 +235,8 @@ impl<'r, R> Rows<'r, R> {
 
     /// The rank of the last column.
     pub(crate) fn rank(mut self, rank: u8) -> Self {
-        self.columns
-            .last_mut()
-            .into_iter()
-            .for_each(|last| last.rank = rank);
-        self
+        let last = self.columns.pop().map(|last| last.rank(rank));
+        self.and(last)
     }
 
     pub(crate) fn columns(self) -> Vec<Column> {

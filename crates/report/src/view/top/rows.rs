@@ -1,10 +1,8 @@
 //! The rows that were asked for.
 
 use iostrata_core::bytes::grouped;
-use iostrata_core::top::{
-    By, CallFigures, Calls, File, FileRequests, Interval, Pages, Process, ProcessIo, Work,
-    container_of,
-};
+use iostrata_core::evidence::CallStats;
+use iostrata_core::top::{By, CallFigures, File, Interval, Process, ProcessIo, Work, container_of};
 
 use super::{Level, count_rate, devices, size_rate};
 use crate::format::{ending, milliseconds, number};
@@ -85,15 +83,19 @@ fn name_of(row: &Process) -> Cell {
 }
 
 fn with_io<'r>(rows: Rows<'r, Process>, interval: &Interval) -> Rows<'r, Process> {
-    let size = |row: &Process, bytes: fn(&ProcessIo) -> u64| {
-        Cell::seen(row.io.as_ref(), |io| size_rate(interval, bytes(io)))
-    };
-    let calls = |io: &ProcessIo| count_rate(interval, io.syscr.saturating_add(io.syscw));
-    rows.number("calls/s", |row| Cell::seen(row.io.as_ref(), calls))
-        .number("read/s", |row| size(row, |io| io.rchar_bytes))
-        .number("written/s", |row| size(row, |io| io.wchar_bytes))
-        .number("from disk/s", |row| size(row, |io| io.read_bytes))
-        .number("dirtied/s", |row| size(row, |io| io.write_bytes))
+    let io = |row: &Process| row.io;
+    let size = |count_bytes| size_rate(interval, count_bytes);
+    let calls = |io: ProcessIo| count_rate(interval, io.syscr.saturating_add(io.syscw));
+    rows.number("calls/s", of(io, calls))
+        .number("read/s", of(io, |io| size(io.rchar_bytes)))
+        .number("written/s", of(io, |io| size(io.wchar_bytes)))
+        .number("from disk/s", of(io, |io| size(io.read_bytes)))
+        .number("dirtied/s", of(io, |io| size(io.write_bytes)))
+}
+
+/// What a column says of a part of a row, where it was seen.
+fn of<R, P>(part: impl Fn(&R) -> Option<P>, text: impl Fn(P) -> String) -> impl Fn(&R) -> Cell {
+    move |row| Cell::seen(part(row), &text)
 }
 
 fn files(interval: &Interval) -> Table {
@@ -173,52 +175,32 @@ fn short(id: &str) -> &str {
 
 /// From what calls asked for to what the disk did; what says least gives way first.
 fn with_work<'r, R>(rows: Rows<'r, R>, interval: &Interval, work: fn(&R) -> &Work) -> Rows<'r, R> {
-    let calls =
-        |row: &R, text: &dyn Fn(&Calls) -> String| Cell::seen(work(row).calls.as_ref(), text);
-    let cache =
-        |row: &R, text: &dyn Fn(&Pages) -> String| Cell::seen(work(row).cache.as_ref(), text);
-    let device = |row: &R, bytes: fn(&FileRequests) -> u64| {
-        let device = work(row).device.as_ref();
-        Cell::seen(device, |device| size_rate(interval, bytes(device)))
-    };
+    let calls = |row: &R| work(row).calls;
+    let cache = |row: &R| work(row).cache;
+    let device = |row: &R| work(row).device;
     let count = |count| count_rate(interval, count);
     let size = |count_bytes| size_rate(interval, count_bytes);
     let percent = |time_s| number(interval.share(time_s) * 100.0);
-    rows.number("calls/s", |row| calls(row, &|calls| count(calls.count())))
+    let mean_ms = |syncs: CallStats| match syncs.count {
+        0 => "-".to_owned(),
+        count => milliseconds(syncs.time_s / count as f64),
+    };
+    rows.number("calls/s", of(calls, |calls| count(calls.count())))
         .rank(4)
-        .number("in calls %", |row| {
-            calls(row, &|calls| percent(calls.time_s()))
-        })
+        .number("in calls %", of(calls, |calls| percent(calls.time_s())))
         .rank(8)
-        .number("read/s", |row| {
-            calls(row, &|calls| size(calls.reads.stats.bytes))
-        })
-        .number("written/s", |row| {
-            calls(row, &|calls| size(calls.writes.stats.bytes))
-        })
-        .number("syncs/s", |row| {
-            calls(row, &|calls| count(calls.syncs.stats.count))
-        })
+        .number("read/s", of(calls, |it| size(it.reads.stats.bytes)))
+        .number("written/s", of(calls, |it| size(it.writes.stats.bytes)))
+        .number("syncs/s", of(calls, |it| count(it.syncs.stats.count)))
         .rank(1)
-        .number("ms/sync", |row| {
-            calls(row, &|calls| match calls.syncs.stats.count {
-                0 => "-".to_owned(),
-                count => milliseconds(calls.syncs.stats.time_s / count as f64),
-            })
-        })
+        .number("ms/sync", of(calls, |calls| mean_ms(calls.syncs.stats)))
         .rank(5)
-        .number("missed/s", |row| {
-            cache(row, &|cache| count(cache.missed_pages))
-        })
+        .number("missed/s", of(cache, |cache| count(cache.missed_pages)))
         .rank(6)
-        .number("dirtied/s", |row| {
-            cache(row, &|cache| size(cache.dirtied_bytes))
-        })
+        .number("dirtied/s", of(cache, |it| size(it.dirtied_bytes)))
         .rank(7)
-        .number("from disk/s", |row| {
-            device(row, |device| device.reads.bytes)
-        })
-        .number("to disk/s", |row| device(row, |device| device.data.bytes))
+        .number("from disk/s", of(device, |it| size(it.reads.bytes)))
+        .number("to disk/s", of(device, |device| size(device.data.bytes)))
 }
 
 pub(super) fn calls(interval: &Interval) -> Table {
