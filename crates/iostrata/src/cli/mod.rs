@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Color as Ansi, Style, Styles};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
@@ -131,14 +132,18 @@ pub(crate) enum Command {
     Man(ManPages),
 }
 
-/// One of the values, each by its name and with its meaning.
-fn named<T: Copy + Send + Sync + 'static, const N: usize>(
-    all: [(&'static str, T, &'static str); N],
+/// One of the values, each by its name and with its meaning, unless that is empty.
+fn named<T: Copy + Send + Sync + 'static>(
+    all: impl IntoIterator<Item = (&'static str, T, &'static str)>,
 ) -> impl TypedValueParser<Value = T> {
-    let values = all.map(|(name, _, meaning)| PossibleValue::new(name).help(meaning));
+    let all: Vec<_> = all.into_iter().collect();
+    let values = all.iter().map(|(name, _, meaning)| match *meaning {
+        "" => PossibleValue::new(*name),
+        meaning => PossibleValue::new(*name).help(meaning),
+    });
     PossibleValuesParser::new(values).try_map(move |given| {
-        let known = all.into_iter().find(|(name, ..)| *name == given);
-        known.map(|(_, value, _)| value).ok_or("no such value")
+        let known = all.iter().find(|(name, ..)| *name == given);
+        known.map(|(_, value, _)| *value).ok_or("no such value")
     })
 }
 
@@ -151,22 +156,16 @@ impl Command {
     /// Whether it only reads and writes files, so that a signal may end it at any moment: it
     /// has no processes, mounts or programs to look after.
     pub(crate) fn only_moves_data(&self) -> bool {
-        match self {
-            Self::Lab(_)
-            | Self::Trace(_)
-            | Self::Top(_)
-            | Self::Serve(_)
-            | Self::Cache(_)
-            | Self::Rebuild(_)
-            | Self::Crash(_) => false,
+        matches!(
+            self,
             Self::Doctor(_)
-            | Self::Report(_)
-            | Self::Compare(_)
-            | Self::Merge(_)
-            | Self::Explain(_)
-            | Self::Completions(_)
-            | Self::Man(_) => true,
-        }
+                | Self::Report(_)
+                | Self::Compare(_)
+                | Self::Merge(_)
+                | Self::Explain(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
     }
 }
 
@@ -257,16 +256,15 @@ Examples:
 #[command(after_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct Completions {
     /// Shell to generate completions for
-    #[arg(value_name = "SHELL", value_enum)]
+    #[arg(value_name = "SHELL", value_parser = named(SHELLS))]
     pub(crate) shell: Shell,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-}
+const SHELLS: [(&str, Shell, &str); 3] = [
+    ("bash", Shell::Bash, ""),
+    ("zsh", Shell::Zsh, ""),
+    ("fish", Shell::Fish, ""),
+];
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

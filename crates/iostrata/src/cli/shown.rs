@@ -1,11 +1,12 @@
 //! Which parts of a trace are drawn.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use iostrata_core::suggest;
 use iostrata_core::trace::{Selection, Sort};
 use iostrata_report::terminal::trace::{By, Style};
 use iostrata_tracer::ebpf::call_names;
+
+use super::named;
 
 /// The options, for messages that refuse them.
 pub(crate) const SHOWN: &str =
@@ -27,11 +28,11 @@ pub(crate) struct Shown {
     calls: bool,
 
     /// Show totals by process or thread, or group files by directory or extension
-    #[arg(long, visible_alias = "group-by", value_enum, value_name = "WHAT")]
-    by: Option<What>,
+    #[arg(long, visible_alias = "group-by", value_name = "WHAT", value_parser = named(BY))]
+    by: Option<By>,
 
     /// Sort tables by this column; tables without it are sorted by time
-    #[arg(long, value_name = "COLUMN", value_parser = sort(), default_value = "time")]
+    #[arg(long, value_name = "COLUMN", value_parser = named(Sort::ALL.map(|(name, sort)| (name, sort, ""))), default_value = "time")]
     sort: Sort,
 
     /// Show this many rows of each table
@@ -47,13 +48,12 @@ pub(crate) struct Shown {
     call: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum What {
-    Process,
-    Thread,
-    Directory,
-    Extension,
-}
+const BY: [(&str, By, &str); 4] = [
+    ("process", By::Process, ""),
+    ("thread", By::Thread, ""),
+    ("directory", By::Directory, ""),
+    ("extension", By::Extension, ""),
+];
 
 impl Shown {
     /// Whether anything is asked for.
@@ -70,12 +70,7 @@ impl Shown {
             findings: self.findings,
             files: self.files,
             calls: self.calls,
-            by: self.by.map(|what| match what {
-                What::Process => By::Process,
-                What::Thread => By::Thread,
-                What::Directory => By::Directory,
-                What::Extension => By::Extension,
-            }),
+            by: self.by,
             selection: self.selection(),
         }
     }
@@ -88,13 +83,6 @@ impl Shown {
             top: self.top.and_then(|top| usize::try_from(top).ok()),
         }
     }
-}
-
-fn sort() -> impl TypedValueParser<Value = Sort> {
-    PossibleValuesParser::new(Sort::ALL.map(|(name, _)| name)).map(|name| {
-        let known = Sort::ALL.into_iter().find(|(known, _)| *known == name);
-        known.map_or_else(Sort::default, |(_, sort)| sort)
-    })
 }
 
 fn pattern(text: &str) -> Result<glob::Pattern, String> {

@@ -11,7 +11,7 @@ use iostrata_core::trace::budget::{self, Budget, BudgetError};
 use iostrata_core::{bytes, rules};
 use iostrata_tracer::ebpf::call_names;
 
-use super::{Attach, Html, Markdown, Shown, Viewers};
+use super::{Attach, Html, Markdown, Shown, Viewers, named};
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -212,8 +212,8 @@ impl Runs {
 #[derive(Debug, Args)]
 pub(crate) struct Checks {
     /// Exit with code 1 if there is a finding of this severity or worse
-    #[arg(long, value_enum, value_name = "SEVERITY")]
-    fail_on: Option<FailOn>,
+    #[arg(long, value_name = "SEVERITY", value_parser = named(SEVERITIES))]
+    pub(crate) fail_on: Option<Severity>,
 
     /// Ignore these rules, separated by commas
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = rules(),
@@ -226,23 +226,11 @@ pub(crate) struct Checks {
     pub(crate) budget: Vec<Budget>,
 }
 
-impl Checks {
-    /// The least severity that fails the run.
-    pub(crate) fn fail_on(&self) -> Option<Severity> {
-        self.fail_on.map(|least| match least {
-            FailOn::High => Severity::High,
-            FailOn::Medium => Severity::Medium,
-            FailOn::Low => Severity::Low,
-        })
-    }
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum FailOn {
-    High,
-    Medium,
-    Low,
-}
+const SEVERITIES: [(&str, Severity, &str); 3] = [
+    ("high", Severity::High, ""),
+    ("medium", Severity::Medium, ""),
+    ("low", Severity::Low, ""),
+];
 
 fn rules() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(rules::ALL.iter().map(|rule| rule.id))

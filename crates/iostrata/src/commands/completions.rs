@@ -4,34 +4,25 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory as _;
 use clap::builder::PossibleValue;
-use clap_complete::{Shell as Generator, generate};
+use clap_complete::{Shell, generate};
 
-use crate::cli::{Arguments, Completions, Shell};
+use crate::cli::{Arguments, Completions};
 use crate::error::Failure;
 use crate::ui;
 
 pub(crate) fn run(options: &Completions) -> Result<(), Failure> {
-    let generator = match options.shell {
-        Shell::Bash => Generator::Bash,
-        Shell::Zsh => Generator::Zsh,
-        Shell::Fish => Generator::Fish,
-    };
     let mut script = Vec::new();
-    generate(
-        generator,
-        &mut Arguments::command(),
-        "iostrata",
-        &mut script,
-    );
+    let mut command = Arguments::command();
+    generate(options.shell, &mut command, "iostrata", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     match options.shell {
         Shell::Bash => script = script.replacen(BASH_FUNCTION, BASH_COMMAND, 1),
-        Shell::Zsh => {}
         Shell::Fish => {
             script = with_unused_letters(&script);
             script += &fish_names();
             script += FISH_COMMAND;
         }
+        _ => {}
     }
     ui::print(&script)
 }

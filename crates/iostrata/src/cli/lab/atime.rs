@@ -5,7 +5,7 @@ use iostrata_core::atime::{Loop, Mount, Operation};
 use iostrata_lab::atime;
 use iostrata_lab::session::Effort;
 
-use super::{names, one_of};
+use super::named;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of atime")]
@@ -13,33 +13,23 @@ pub(crate) struct AtimeOptions {
     /// Operations on a file, separated by commas; without the loops unless --loop is also given
     /// [default: all]
     #[arg(long, value_name = "OPERATION", value_delimiter = ',',
-        value_parser = one_of(Operation::ALL, Operation::as_str, None))]
+        value_parser = named(Operation::ALL.map(|one| (one.as_str(), one, ""))))]
     pub(crate) operation: Vec<Operation>,
 
     /// Files read in a timed loop; without the operations unless --operation is also given
     /// [default: both]
     #[arg(long = "loop", value_name = "LOOP", value_delimiter = ',',
-        value_parser = one_of(Loop::ALL, Loop::as_str, Some(meaning)))]
+        value_parser = named(Loop::ALL.map(|one| (one.as_str(), one, meaning(one)))))]
     pub(crate) files: Vec<Loop>,
 
     /// Mount options of the file systems created for the run, separated by commas; other file
     /// systems keep theirs [default: all]
     #[arg(long, value_name = "OPTION", value_delimiter = ',',
-        value_parser = one_of(Mount::ALL, Mount::as_str, None))]
+        value_parser = named(Mount::ALL.map(|one| (one.as_str(), one, ""))))]
     pub(crate) mount: Vec<Mount>,
 }
 
 impl AtimeOptions {
-    /// The options that were given and that no other experiment has.
-    pub(super) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("--operation", !self.operation.is_empty()),
-            ("--loop", !self.files.is_empty()),
-            ("--mount", !self.mount.is_empty()),
-        ];
-        names(&given)
-    }
-
     pub(super) fn plan(&self, effort: Effort) -> atime::Plan {
         let selection = atime::Selection {
             operations: self.operation.clone(),

@@ -6,14 +6,14 @@ use iostrata_lab::buffering;
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
 
-use super::{Lab, names, one_of};
+use super::{Lab, named};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of buffering")]
 pub(crate) struct BufferingOptions {
     /// Write strategies, separated by commas [default: all]
     #[arg(long, value_name = "MODE", value_delimiter = ',',
-        value_parser = one_of(Mode::ALL, Mode::as_str, Some(meaning)))]
+        value_parser = named(Mode::ALL.map(|one| (one.as_str(), one, meaning(one)))))]
     pub(crate) mode: Vec<Mode>,
 
     /// Records per run [default: depends on the size]
@@ -22,15 +22,6 @@ pub(crate) struct BufferingOptions {
 }
 
 impl BufferingOptions {
-    /// The options that were given and that no other experiment has.
-    pub(super) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("--mode", !self.mode.is_empty()),
-            ("--count", self.count.is_some()),
-        ];
-        names(&given)
-    }
-
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<buffering::Plan, LabError> {
         let selection = buffering::Selection {
             modes: self.mode.clone(),

@@ -7,19 +7,19 @@ use iostrata_lab::copy::{self, Buffer};
 use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
 
-use super::{Lab, names, one_of};
+use super::{Lab, named};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of copy")]
 pub(crate) struct CopyOptions {
     /// Copy methods, separated by commas [default: all]
     #[arg(long, value_name = "METHOD", value_delimiter = ',',
-        value_parser = one_of(CopyMethod::ALL, CopyMethod::as_str, Some(method_meaning)))]
+        value_parser = named(CopyMethod::ALL.map(|one| (one.as_str(), one, method_meaning(one)))))]
     pub(crate) method: Vec<CopyMethod>,
 
     /// Cache state of the source; one or both [default: warm, and cold for some]
     #[arg(long, value_name = "STATE", value_delimiter = ',',
-        value_parser = one_of(Source::ALL, Source::as_str, Some(source_meaning)))]
+        value_parser = named(Source::ALL.map(|one| (one.as_str(), one, source_meaning(one)))))]
     pub(crate) source: Vec<Source>,
 
     /// Buffer sizes of the methods that use one: bytes, 64KiB, or whole for the whole file
@@ -30,7 +30,7 @@ pub(crate) struct CopyOptions {
 
     /// Destination of the copy [default: fresh]
     #[arg(long, value_name = "WHAT",
-        value_parser = one_of(Destination::ALL, Destination::as_str, Some(destination_meaning)))]
+        value_parser = named(Destination::ALL.map(|one| (one.as_str(), one, destination_meaning(one)))))]
     pub(crate) target: Option<Destination>,
 
     /// End every copy with a timed fsync [default: for some]
@@ -39,18 +39,6 @@ pub(crate) struct CopyOptions {
 }
 
 impl CopyOptions {
-    /// The options that were given and that no other experiment has.
-    pub(super) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("--method", !self.method.is_empty()),
-            ("--source", !self.source.is_empty()),
-            ("--buffer", !self.buffer.is_empty()),
-            ("--target", self.target.is_some()),
-            ("--durable", self.durable),
-        ];
-        names(&given)
-    }
-
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<copy::Plan, LabError> {
         let selection = copy::Selection {
             methods: self.method.clone(),

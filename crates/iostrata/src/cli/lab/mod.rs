@@ -9,15 +9,16 @@ mod sync;
 use std::iter;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::builder::TypedValueParser;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use iostrata_core::bytes;
 use iostrata_lab::error::LabError;
 use iostrata_lab::experiment::Experiment;
 use iostrata_lab::scratch::{ImageKind, TMPFS};
 use iostrata_lab::session::Effort;
 
-use super::{Html, Markdown};
+use super::{Html, Markdown, named};
 use atime::AtimeOptions;
 use buffering::BufferingOptions;
 use copy::CopyOptions;
@@ -67,6 +68,10 @@ impl ExperimentName {
     reason = "each is an option on the command line"
 )]
 pub(crate) struct Lab {
+    // The first: what comes after it takes its values out of what was typed.
+    #[command(flatten)]
+    given: Given,
+
     /// Experiments [default: those whose options are given, otherwise all]
     #[arg(value_enum, value_name = "EXPERIMENT")]
     pub(crate) names: Vec<ExperimentName>,
@@ -134,14 +139,10 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// The options given that only this experiment has.
-    pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&'static str> {
-        match name {
-            ExperimentName::Buffering => self.buffering.given(),
-            ExperimentName::PageCache => self.page_cache.given(),
-            ExperimentName::Sync => self.sync.given(),
-            ExperimentName::Atime => self.atime.given(),
-            ExperimentName::Copy => self.copy.given(),
-        }
+    pub(crate) fn options_of(&self, name: ExperimentName) -> Vec<&str> {
+        let heading = format!("Options of {}", name.as_str());
+        let given = self.given.0.iter().filter(|(own, _)| *own == heading);
+        given.map(|(_, option)| option.as_str()).collect()
     }
 
     /// An experiment with its cases chosen; invalid combinations are refused before anything is
@@ -158,6 +159,38 @@ impl Lab {
             ExperimentName::Atime => Box::new(self.atime.plan(effort)),
             ExperimentName::Copy => Box::new(self.copy.plan(self, effort)?),
         })
+    }
+}
+
+/// The options that were given and that stand under a heading, with that.
+#[derive(Debug)]
+struct Given(Vec<(String, String)>);
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let command = Lab::augment_args(Command::new("lab"));
+        let given = command.get_arguments().filter_map(|argument| {
+            let heading = argument.get_help_heading()?.to_owned();
+            let source = matches.value_source(argument.get_id().as_str())?;
+            let option = format!("--{}", argument.get_long()?);
+            (source == ValueSource::CommandLine).then_some((heading, option))
+        });
+        Ok(Self(given.collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
     }
 }
 
@@ -181,18 +214,11 @@ pub(crate) enum TargetName {
 }
 
 fn file_systems() -> impl TypedValueParser<Value = TargetName> {
-    let host = PossibleValue::new("host").help("the file system of --dir");
-    let images = ImageKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(content(kind)));
-    let tmpfs = PossibleValue::new(TMPFS).help("in memory, mounted for the run (root)");
-    let values = iter::once(host).chain(images).chain([tmpfs]);
-    PossibleValuesParser::new(values).try_map(|name| match name.as_str() {
-        "host" => Ok(TargetName::Host),
-        TMPFS => Ok(TargetName::Tmpfs),
-        image => {
-            let image = ImageKind::from_name(image).map(TargetName::Image);
-            image.ok_or("no such file system")
-        }
-    })
+    let host = ("host", TargetName::Host, "the file system of --dir");
+    let images = ImageKind::ALL.map(|kind| (kind.name(), TargetName::Image(kind), content(kind)));
+    let in_memory = "in memory, mounted for the run (root)";
+    let tmpfs = (TMPFS, TargetName::Tmpfs, in_memory);
+    named(iter::once(host).chain(images).chain([tmpfs]))
 }
 
 fn content(kind: ImageKind) -> &'static str {
@@ -204,32 +230,4 @@ fn content(kind: ImageKind) -> &'static str {
         ImageKind::Xfs => "with a log",
         ImageKind::Btrfs => "copy on write",
     }
-}
-
-/// One of `all`, by the name that it has in JSON and in tables, each with its meaning.
-fn one_of<T, const N: usize>(
-    all: [T; N],
-    name: fn(T) -> &'static str,
-    meaning: Option<fn(T) -> &'static str>,
-) -> impl TypedValueParser<Value = T>
-where
-    T: Copy + Send + Sync + 'static,
-{
-    let values = all.map(|one| {
-        let value = PossibleValue::new(name(one));
-        match meaning {
-            Some(meaning) => value.help(meaning(one)),
-            None => value,
-        }
-    });
-    PossibleValuesParser::new(values).try_map(move |given| {
-        let known = all.into_iter().find(|one| name(*one) == given);
-        known.ok_or("no such value")
-    })
-}
-
-/// The names of what was given.
-fn names(given: &[(&'static str, bool)]) -> Vec<&'static str> {
-    let given = given.iter().filter(|(_, given)| *given);
-    given.map(|(name, _)| *name).collect()
 }

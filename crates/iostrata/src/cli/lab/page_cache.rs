@@ -8,24 +8,24 @@ use iostrata_lab::error::LabError;
 use iostrata_lab::page_cache;
 use iostrata_lab::session::Effort;
 
-use super::{Lab, names, one_of};
+use super::{Lab, named};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of page-cache")]
 pub(crate) struct PageCacheOptions {
     /// Cache states before reading, separated by commas [default: all]
     #[arg(long, value_name = "STATE", value_delimiter = ',',
-        value_parser = one_of(State::ASKED, State::as_str, Some(state_meaning)))]
+        value_parser = named(State::ASKED.map(|one| (one.as_str(), one, state_meaning(one)))))]
     pub(crate) state: Vec<State>,
 
     /// Readers, separated by commas [default: all]
     #[arg(long, value_name = "READER", value_delimiter = ',',
-        value_parser = one_of(Reader::ALL, Reader::as_str, Some(reader_meaning)))]
+        value_parser = named(Reader::ALL.map(|one| (one.as_str(), one, reader_meaning(one)))))]
     pub(crate) reader: Vec<Reader>,
 
     /// Parsers for the bytes read, separated by commas [default: all on 145 KiB]
     #[arg(long, value_name = "PARSER", value_delimiter = ',',
-        value_parser = one_of(Parse::ALL, Parse::as_str, Some(parser_meaning)))]
+        value_parser = named(Parse::ALL.map(|one| (one.as_str(), one, parser_meaning(one)))))]
     pub(crate) parse: Vec<Parse>,
 
     /// Pause between reads, and show each read
@@ -34,17 +34,6 @@ pub(crate) struct PageCacheOptions {
 }
 
 impl PageCacheOptions {
-    /// The options that were given and that no other experiment has.
-    pub(super) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("--state", !self.state.is_empty()),
-            ("--reader", !self.reader.is_empty()),
-            ("--parse", !self.parse.is_empty()),
-            ("--sleep", self.sleep.is_some()),
-        ];
-        names(&given)
-    }
-
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<page_cache::Plan, LabError> {
         let selection = page_cache::Selection {
             states: self.state.clone(),

@@ -6,19 +6,19 @@ use iostrata_lab::error::LabError;
 use iostrata_lab::session::Effort;
 use iostrata_lab::sync;
 
-use super::{Lab, names, one_of};
+use super::{Lab, named};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of sync")]
 pub(crate) struct SyncOptions {
     /// Sync calls, separated by commas [default: all; fsync if --write or --writers is given]
     #[arg(long, value_name = "CALL", value_delimiter = ',',
-        value_parser = one_of(SyncCall::ALL, SyncCall::as_str, Some(call_meaning)))]
+        value_parser = named(SyncCall::ALL.map(|one| (one.as_str(), one, call_meaning(one)))))]
     pub(crate) call: Vec<SyncCall>,
 
     /// Write pattern [default: each; append if --call or --writers is given]
     #[arg(long, value_name = "WRITE", value_delimiter = ',',
-        value_parser = one_of(Write::ALL, Write::as_str, Some(write_meaning)))]
+        value_parser = named(Write::ALL.map(|one| (one.as_str(), one, write_meaning(one)))))]
     pub(crate) write: Vec<Write>,
 
     /// Concurrent writer threads, each with its own file [default: 1, and 2,4,8 for fsync append]
@@ -35,17 +35,6 @@ const DEVICE_HELP: &str = "Device to project the rate to: hdd-7200, sata-ssd, sa
     [default: all of the names]";
 
 impl SyncOptions {
-    /// The options that were given and that no other experiment has.
-    pub(super) fn given(&self) -> Vec<&'static str> {
-        let given = [
-            ("--call", !self.call.is_empty()),
-            ("--write", !self.write.is_empty()),
-            ("--writers", !self.writers.is_empty()),
-            ("--device", !self.device.is_empty()),
-        ];
-        names(&given)
-    }
-
     pub(super) fn plan(&self, lab: &Lab, effort: Effort) -> Result<sync::Plan, LabError> {
         let selection = sync::Selection {
             calls: self.call.clone(),

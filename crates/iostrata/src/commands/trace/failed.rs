@@ -101,7 +101,7 @@ pub(super) fn judge(
 
 /// Whether findings fail the run.
 fn found(result: &TraceResult, checks: &Checks) -> bool {
-    let Some(least) = checks.fail_on() else {
+    let Some(least) = checks.fail_on else {
         return false;
     };
     let found = result.findings.iter();
