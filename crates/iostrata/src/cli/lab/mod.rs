@@ -1,10 +1,6 @@
 //! `iostrata lab`: which experiments, and the options that several of them have.
 
-mod atime;
-mod buffering;
-mod copy;
-mod page_cache;
-mod sync;
+mod options;
 
 use std::iter;
 use std::path::PathBuf;
@@ -19,11 +15,7 @@ use iostrata_lab::scratch::{ImageKind, TMPFS};
 use iostrata_lab::session::Effort;
 
 use super::{Html, Markdown, named};
-use atime::AtimeOptions;
-use buffering::BufferingOptions;
-use copy::CopyOptions;
-use page_cache::PageCacheOptions;
-use sync::SyncOptions;
+use options::{AtimeOptions, BufferingOptions, CopyOptions, PageCacheOptions, SyncOptions};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExperimentName {
