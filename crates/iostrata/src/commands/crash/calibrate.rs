@@ -16,7 +16,7 @@ use iostrata_lab::interrupt::Interrupted;
 use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
-use super::block::{Ground, block_failure, budget, delay, kind};
+use super::block::{Ground, budget, delay, kind};
 use crate::cli::{Crash, FILESYSTEMS};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -109,7 +109,7 @@ impl Calibration {
                     }
                     Err(error) => {
                         bar.finished();
-                        return Err(block_failure(error));
+                        return Err(error.into());
                     }
                 }
             }

@@ -8,9 +8,9 @@ use iostrata_core::crash::{Coverage, FormatRow};
 use iostrata_core::record::Tree;
 use iostrata_lab::crash::SharedLog;
 
+use super::cannot;
 use super::look::{Judge, locked};
 use super::named::{Held, Named, There, write_list};
-use super::{cannot, failure};
 use crate::cli::Crash;
 use crate::error::Failure;
 
@@ -111,7 +111,7 @@ fn found(
             "the path of iostrata itself, or of TMPDIR, is not UTF-8".to_owned(),
         ));
     };
-    std::fs::create_dir(scratch).map_err(|error| cannot("make a directory", &error))?;
+    std::fs::create_dir(scratch).map_err(cannot("make a directory"))?;
     let said = contents(options, (row, for_contents), &trees, scratch, log)?;
     let ends = [
         (said.first(), "before the program runs"),
@@ -131,7 +131,7 @@ fn found(
             all.push((held, locked(log).history.printed(*told).size_bytes()));
         }
     }
-    write_list(&list, &all).map_err(|error| cannot("write what files hold", &error))?;
+    write_list(&list, &all).map_err(cannot("write what files hold"))?;
     Ok(Ok(command))
 }
 
@@ -183,9 +183,7 @@ fn contents(
             states: said.len() as u64,
             ..Coverage::default()
         };
-        let some = judge
-            .check(some, &coverage)
-            .map_err(|stopped| failure(stopped.by))?;
+        let some = judge.check(some, &coverage).map_err(|stopped| stopped.by)?;
         said.extend(some.into_iter().map(Option::unwrap_or_default));
     }
     judge.finish();

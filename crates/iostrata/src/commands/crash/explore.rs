@@ -14,8 +14,8 @@ use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
 
 use super::block::Runs;
+use super::keep;
 use super::look::{Judge, locked};
-use super::{failure, keep};
 use crate::cli::Crash;
 use crate::error::Failure;
 use crate::ui;
@@ -212,7 +212,7 @@ fn search_all(
                 searched.interrupted = Some(by);
                 break;
             }
-            Err(error) => return Err(failure(error)),
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(searched)
@@ -251,7 +251,7 @@ fn fixed(
             searched.interrupted = Some(by);
             Ok(Err(ENDED))
         }
-        Err(error) => Err(failure(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -301,11 +301,8 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
         "before the program runs",
         "after the program has ended without a crash",
     ];
-    for (message, when) in said
-        .map_err(|stopped| failure(stopped.by))?
-        .into_iter()
-        .zip(when)
-    {
+    let said = said.map_err(|stopped| stopped.by)?;
+    for (message, when) in said.into_iter().zip(when) {
         if let Some(message) = message {
             return Err(Failure::Usage(refuses(&message, when)));
         }

@@ -8,7 +8,7 @@ use iostrata_core::record::Tree;
 use iostrata_lab::crash::{Log, LogError};
 use iostrata_report::terminal;
 
-use super::{cannot, failure};
+use super::cannot;
 use crate::error::Failure;
 use crate::ui;
 
@@ -18,9 +18,8 @@ const STORY: &str = "story.txt";
 /// A directory for them; new or empty.
 pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
     let made = iostrata_lab::place::directory(path);
-    made.map_err(|error| cannot(&format!("use {} for --keep", path.display()), &error))?;
-    let mut entries =
-        fs::read_dir(path).map_err(|error| cannot(&format!("read {}", path.display()), &error))?;
+    made.map_err(cannot(format!("use {} for --keep", path.display())))?;
+    let mut entries = fs::read_dir(path).map_err(cannot(format!("read {}", path.display())))?;
     if entries.next().is_some() {
         return Err(Failure::Usage(format!(
             "--keep {}: it is not empty; name an empty or new directory",
@@ -28,7 +27,7 @@ pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
         )));
     }
     path.canonicalize()
-        .map_err(|error| cannot(&format!("find {}", path.display()), &error))
+        .map_err(cannot(format!("find {}", path.display())))
 }
 
 /// Keeps the state of each finding in a directory with its number, and says in the finding where.
@@ -41,7 +40,7 @@ pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Res
         state(log, &tree, printed, &place)?;
         let story = terminal::story(&told.finding);
         let written = fs::write(place.join(STORY), story);
-        written.map_err(|error| cannot("write story.txt", &error))?;
+        written.map_err(cannot("write story.txt"))?;
         told.finding.proof = Some(place.join("tree").to_string_lossy().into_owned());
     }
     Ok(())
@@ -66,10 +65,10 @@ pub(super) fn stories(findings: &[Finding]) {
 pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Result<(), Failure> {
     let into = place.join("tree");
     let made = fs::create_dir(place).and_then(|()| fs::create_dir(&into));
-    made.map_err(|error| cannot(&format!("make {}", into.display()), &error))?;
-    log.build(tree, &into).map_err(failure)?;
-    let printed = log.printed(told).map_err(failure)?;
-    fs::write(place.join("printed"), printed).map_err(|error| cannot("write printed", &error))
+    made.map_err(cannot(format!("make {}", into.display())))?;
+    log.build(tree, &into)?;
+    let printed = log.printed(told)?;
+    fs::write(place.join("printed"), printed).map_err(cannot("write printed"))
 }
 
 /// Why an exploration for one state ends.
@@ -100,7 +99,7 @@ pub(super) fn numbered(
         match ended {
             Ok(()) => before += coverage.states,
             Err(Ended::Found(found)) => return Ok((*model, found.0, found.1)),
-            Err(Ended::Not(error)) => return Err(failure(error)),
+            Err(Ended::Not(error)) => return Err(error.into()),
         }
     }
     Err(Failure::Usage(format!(

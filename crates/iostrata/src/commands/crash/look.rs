@@ -11,8 +11,8 @@ use iostrata_core::record::Contents;
 use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Launcher, Progress as _, Step};
 
+use super::cannot;
 use super::checks::Checks;
-use super::{cannot, failure};
 use crate::STARTER;
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -44,9 +44,7 @@ pub(super) fn rules(checks: &Checks, log: &SharedLog) -> Result<Option<Builtin<H
     let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
     let known = checks.formats.iter().filter(|row| row.checked);
     let known: Vec<FormatRow> = known.cloned().collect();
-    Builtin::new(&history, hashed, known)
-        .map(Some)
-        .map_err(failure)
+    Ok(Some(Builtin::new(&history, hashed, known)?))
 }
 
 /// How a command is run, and what it is kept in.
@@ -58,7 +56,7 @@ pub(super) fn checker(
 ) -> Result<(Checker, Sandbox), Failure> {
     let launcher = Launcher::this_program(STARTER);
     let sandbox = sandbox(scratch, &launcher);
-    let sandbox = sandbox.map_err(|error| cannot("make a directory", &error))?;
+    let sandbox = sandbox.map_err(cannot("make a directory"))?;
     let asked = options.check_user.is_some() || options.check_suid;
     if asked && sandbox != Sandbox::Room {
         let option = if options.check_suid {
@@ -116,7 +114,7 @@ impl Judge {
             };
             let with = (bytes, &interrupt);
             let workers = Workers::start(options.jobs(), &checker, scratch, log, with);
-            let workers = workers.map_err(|error| cannot("start the checkers", &error))?;
+            let workers = workers.map_err(cannot("start the checkers"))?;
             Ok((workers, kept_in))
         };
         Ok(Self {

@@ -66,7 +66,7 @@ pub(crate) fn merge(
         ..explored.result
     };
     let explored = Explored { result, ..explored };
-    deliver(destination, None, &explored)
+    deliver(destination, None, None, &explored)
 }
 
 /// The options of a run that has all parts.

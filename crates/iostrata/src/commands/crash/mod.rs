@@ -11,6 +11,7 @@ mod named;
 mod place;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -68,8 +69,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
         let explored = explore::of_runs(options, scratch.path(), runs)?;
         drop((scratch, guard));
-        let page = page.map(|page| (page, options.json.as_deref()));
-        return deliver(destination, page, &explored);
+        return deliver(destination, page, options.json.as_deref(), &explored);
     }
     let log = recorded(options, scratch.path(), &interrupt)?;
     if let Some(number) = options.state {
@@ -101,23 +101,18 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         explore::join(&mut explored, runs);
     }
     drop((scratch, guard));
-    deliver(
-        destination,
-        page.map(|page| (page, options.json.as_deref())),
-        &explored,
-    )
+    deliver(destination, page, options.json.as_deref(), &explored)
 }
 
-/// Prints and saves the result, and its page with the file that it was saved to; gives the exit code.
+/// Prints and saves the result, and its page with the file `saved_to`; gives the exit code.
 fn deliver(
     destination: Option<Destination>,
-    page: Option<(Page, Option<&Path>)>,
+    page: Option<Page>,
+    saved_to: Option<&Path>,
     explored: &Explored,
 ) -> Result<ExitCode, Failure> {
     let result = &explored.result;
-    let is_page = page
-        .as_ref()
-        .is_some_and(|(page, _)| page.is_standard_output());
+    let is_page = page.as_ref().is_some_and(Page::is_standard_output);
     let delivered = super::deliver(destination, result, || {
         if is_page {
             return Ok(String::new());
@@ -125,7 +120,7 @@ fn deliver(
         let canvas = Canvas::Output;
         Ok(terminal::crash(result, canvas.width(), canvas.colour()))
     });
-    if let Some((page, saved_to)) = page {
+    if let Some(page) = page {
         page.save_one(Drawn::Crash(result), saved_to)?;
     }
     delivered?;
@@ -174,33 +169,29 @@ fn began_with(options: &Crash, path: &Path) -> Option<There> {
 
 /// What only one of the modes can do.
 fn block_options(options: &Crash) -> Result<(), Failure> {
-    let of_block = [
-        ("--fs", options.fs.is_some()),
-        ("--pressure", options.pressure.is_some()),
-        ("--delay", options.delay.is_some()),
-        ("--images", options.images.is_some()),
-    ];
-    let of_syscall = [
-        ("--from", options.from.is_some()),
-        ("--record", options.record.is_some()),
-        ("--partition", options.partition.is_some()),
-        ("--state", options.state.is_some()),
-    ];
-    let of_calibrate = [
-        ("--litmus", !options.litmus.is_empty()),
-        ("--repeats", options.repeats.is_some()),
-    ];
+    const BLOCK: &str = "--mode block or both";
+    const SYSCALL: &str = "--mode syscall";
     // clap drops a `requires` whose target something else excludes, as `--dir` does `--calibrate`.
-    let wrong = of_calibrate.iter().find(|(_, is_there)| *is_there);
-    if let Some((option, _)) = wrong {
-        return Err(Failure::Usage(format!("{option} needs --calibrate")));
-    }
-    let (wrong, mode) = match options.mode {
-        CrashMode::Syscall => (&of_block[..], "--mode block or both"),
-        CrashMode::Block | CrashMode::Both => (&of_syscall[..], "--mode syscall"),
+    const CALIBRATE: &str = "--calibrate";
+    let needed = match options.mode {
+        CrashMode::Syscall => [CALIBRATE, BLOCK],
+        CrashMode::Block | CrashMode::Both => [CALIBRATE, SYSCALL],
     };
-    match wrong.iter().find(|(_, is_there)| *is_there) {
-        Some((option, _)) => Err(Failure::Usage(format!("{option} needs {mode}"))),
+    let given = [
+        (!options.litmus.is_empty(), "--litmus", CALIBRATE),
+        (options.repeats.is_some(), "--repeats", CALIBRATE),
+        (options.fs.is_some(), "--fs", BLOCK),
+        (options.pressure.is_some(), "--pressure", BLOCK),
+        (options.delay.is_some(), "--delay", BLOCK),
+        (options.images.is_some(), "--images", BLOCK),
+        (options.from.is_some(), "--from", SYSCALL),
+        (options.record.is_some(), "--record", SYSCALL),
+        (options.partition.is_some(), "--partition", SYSCALL),
+        (options.state.is_some(), "--state", SYSCALL),
+    ];
+    let is_wrong = |(is_given, _, needs): &(bool, _, &str)| *is_given && needed.contains(needs);
+    match given.into_iter().find(is_wrong) {
+        Some((_, option, needs)) => Err(Failure::Usage(format!("{option} needs {needs}"))),
         None => Ok(()),
     }
 }
@@ -224,10 +215,10 @@ fn recorded(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Sh
 }
 
 fn log_of(recorded: Recorded, interrupt: Interrupt) -> Result<SharedLog, Failure> {
-    let mut log = Log::read(&recorded.log, recorded.stacks, interrupt).map_err(failure)?;
+    let mut log = Log::read(&recorded.log, recorded.stacks, interrupt)?;
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
-        log.keep_printed(printed).map_err(failure)?;
+        log.keep_printed(printed)?;
     }
     Ok(Arc::new(Mutex::new(log)))
 }
@@ -254,7 +245,7 @@ fn rebuilt(
     let history = log.history.clone();
     let (model, tree, told) = keep::numbered(&history, &settings.models, budget, number, &log)?;
     let name = format!("crash-state-{number}");
-    let here = || std::env::current_dir().map_err(|error| cannot("find this directory", &error));
+    let here = || std::env::current_dir().map_err(cannot("find this directory"));
     let place = match keep {
         Some(into) => into.join(number.to_string()),
         None => here()?.join(name),
@@ -297,13 +288,16 @@ pub(crate) fn check() -> ExitCode {
     }
 }
 
-fn cannot(what: &str, error: &io::Error) -> Failure {
-    Failure::Cannot(format!("cannot {what}: {error}"))
+/// The failure of an operation, in words that follow `cannot`.
+fn cannot(what: impl Display) -> impl FnOnce(io::Error) -> Failure {
+    move |error| Failure::Cannot(format!("cannot {what}: {error}"))
 }
 
-fn failure(error: LogError) -> Failure {
-    match error {
-        LogError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
-        other => Failure::Cannot(other.to_string()),
+impl From<LogError> for Failure {
+    fn from(error: LogError) -> Self {
+        match error {
+            LogError::Interrupted(by) => by.into(),
+            other => Self::Cannot(other.to_string()),
+        }
     }
 }

@@ -67,7 +67,7 @@ fn stacks(directory: &Path) -> Result<Stacks, Failure> {
     let text = match std::fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Stacks::default()),
-        Err(error) => return Err(cannot("read where the calls came from", &error)),
+        Err(error) => return Err(cannot("read where the calls came from")(error)),
     };
     let all: Vec<CallStack> = serde_json::from_slice(&text).map_err(|error| {
         Failure::Input(format!(
@@ -140,10 +140,7 @@ fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Path
     })?;
     if let Some(init) = &options.init {
         let status = initialised(init, &work, interrupt);
-        succeeded(
-            "--init",
-            status.map_err(|error| cannot("run --init", &error))??,
-        )?;
+        succeeded("--init", status.map_err(cannot("run --init"))??)?;
     }
     Ok(work)
 }
@@ -177,13 +174,10 @@ pub(super) fn run(
     press: Press<'_>,
     interrupt: &Interrupt,
 ) -> Result<Recorded, Failure> {
-    let into = into
-        .canonicalize()
-        .map_err(|error| cannot("find the recording", &error))?;
+    let into = into.canonicalize().map_err(cannot("find the recording"))?;
     let log = into.join(LOG);
     interrupt.check()?;
-    let mut child =
-        start(options, work, &log, press).map_err(|error| cannot("run the program", &error))?;
+    let mut child = start(options, work, &log, press).map_err(cannot("run the program"))?;
     let pipe = child.stdout.take();
     let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
     let passes_on = press.shows
@@ -203,13 +197,13 @@ pub(super) fn run(
         thread::sleep(Duration::from_millis(20));
     }
     let status = child.wait();
-    let status = status.map_err(|error| cannot("wait for the program", &error))?;
+    let status = status.map_err(cannot("wait for the program"))?;
     let read = reader
         .join()
         .map_err(|_panic| io::Error::other("its reader failed"));
     let printed = read
         .flatten()
-        .map_err(|error| cannot("read what the program prints", &error))?;
+        .map_err(cannot("read what the program prints"))?;
     match ended {
         Some(by) if by.signal != SIGINT && by.signal != SIGQUIT => {
             return Err(Failure::Interrupted { by, rows: 0 });
@@ -227,10 +221,10 @@ pub(super) fn run(
     if log.exists() {
         if options.record.is_some() {
             std::fs::write(into.join(PRINTED), &printed)
-                .map_err(|error| cannot("keep what the program printed", &error))?;
+                .map_err(cannot("keep what the program printed"))?;
             if let Some(code) = status.code() {
                 std::fs::write(into.join(EXIT_CODE), format!("{code}\n"))
-                    .map_err(|error| cannot("keep the program's exit code", &error))?;
+                    .map_err(cannot("keep the program's exit code"))?;
             }
         }
         return Ok(Recorded {

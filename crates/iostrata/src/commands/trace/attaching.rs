@@ -66,11 +66,11 @@ pub(super) fn target(options: &Trace) -> Result<Option<Attachment>, Failure> {
         target.ask(AskedBy::Name, name.clone(), None);
     }
     if !options.has_no_groups() {
-        let hierarchy = Hierarchy::read().map_err(|error| itself(&error))?;
+        let hierarchy = Hierarchy::read().map_err(itself)?;
         target.ask_groups(options, &hierarchy)?;
     }
     if target.names.len().max(target.groups.len()) > Wanted::MOST {
-        return Err(itself(&format!(
+        return Err(itself(format!(
             "at most {} names and cgroups can be observed at a time; name fewer, or a cgroup above them",
             Wanted::MOST
         )));
@@ -110,11 +110,11 @@ impl Attachment {
 
     fn ask_groups(&mut self, options: &Attach, hierarchy: &Hierarchy) -> Result<(), Failure> {
         for unit in &options.unit {
-            let group = hierarchy.unit(unit).map_err(|error| itself(&error))?;
+            let group = hierarchy.unit(unit).map_err(itself)?;
             self.ask(AskedBy::Unit, unit.clone(), Some(group));
         }
         for path in &options.cgroup {
-            let group = hierarchy.group(path).map_err(|error| itself(&error))?;
+            let group = hierarchy.group(path).map_err(itself)?;
             self.ask(
                 AskedBy::Cgroup,
                 path.to_string_lossy().into_owned(),
@@ -123,7 +123,7 @@ impl Attachment {
         }
         for container in &options.container {
             let group = hierarchy.container(container);
-            let group = group.map_err(|error| itself(&error))?;
+            let group = group.map_err(itself)?;
             self.ask(AskedBy::Container, container.clone(), Some(group));
         }
         Ok(())
@@ -192,7 +192,7 @@ impl Attachment {
                 counted(refused as u64, "process")
             ),
         };
-        Err(itself(&message))
+        Err(itself(message))
     }
 
     /// ptrace does not follow processes that start later.

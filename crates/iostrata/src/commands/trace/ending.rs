@@ -261,7 +261,7 @@ pub(super) fn wait_until_enough<E>(
 
 /// An existing process other than iostrata itself.
 pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
-    let refuse = |message: String| Err(itself(&message));
+    let refuse = |message: String| Err(itself(message));
     if pid == std::process::id() {
         return refuse("cannot observe iostrata itself; name another process with -p".to_owned());
     }
@@ -288,7 +288,7 @@ pub(super) fn check_adoptable(pid: u32) -> Result<(), Failure> {
 fn check_permitted(pid: u32) -> Result<(), Failure> {
     use io::ErrorKind::PermissionDenied;
     match caller::may_trace(pid) {
-        Err(error) if error.kind() == PermissionDenied => Err(itself(&format!(
+        Err(error) if error.kind() == PermissionDenied => Err(itself(format!(
             "this user may not observe process {pid}: the kernel does not permit tracing it \
              ({error}); observe a process of your own, or run as root, in a container with \
              CAP_SYS_PTRACE"

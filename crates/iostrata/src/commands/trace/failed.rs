@@ -37,7 +37,7 @@ pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
     let Some(first) = failed.first() else {
         return Ok(());
     };
-    Err(itself(&format!(
+    Err(itself(format!(
         "the result is incomplete: {} is missing ({}); the program was not affected. Run it \
          again, and please report this",
         words::missing(&first.what),
@@ -47,7 +47,7 @@ pub(super) fn told(failed: &[Gap]) -> Result<(), Failure> {
 
 /// After a panic that left nothing to save.
 pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
-    itself(&format!(
+    itself(format!(
         "there is no result ({}); the program was not affected. Run it again, and please report \
          this with the lines above",
         failure::words(panic)
@@ -56,7 +56,7 @@ pub(super) fn nothing_saved(panic: &(dyn Any + Send)) -> Failure {
 
 /// The tracing process was killed, and the program with it.
 pub(super) fn killed_behind(signal: i32) -> Failure {
-    itself(&format!(
+    itself(format!(
         "there is no result: signal {signal} ended iostrata's tracer process, and the kernel \
          ended the program with it, because the program cannot make system calls without its \
          tracer. Run it again; with --every-call it would have kept running"
@@ -92,7 +92,7 @@ pub(super) fn judge(
         Ok(ExitCode::FAILURE)
     } else if unknown {
         Err(itself(
-            &"a budget could not be judged; the table above shows the reason",
+            "a budget could not be judged; the table above shows the reason",
         ))
     } else {
         Ok(program)

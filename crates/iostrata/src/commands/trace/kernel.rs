@@ -35,12 +35,12 @@ pub(super) fn start(
     held: Held,
 ) -> Result<Run, Failure> {
     let prepared = streams.around(|| Blocked::prepare(&options.command, held.before()));
-    let blocked = prepared.map_err(|error| itself(&error))??;
-    let ending = Ending::of_program(blocked.pid()).map_err(|error| itself(&error))?;
+    let blocked = prepared.map_err(itself)??;
+    let ending = Ending::of_program(blocked.pid()).map_err(itself)?;
     let observed = observer.start(blocked.pid(), Stream::default());
     // The terminal's signal has ended the program too, which is no reason of its own.
     let held = ending::unless_arrived(held)?;
-    observed.map_err(|error| itself(&error))?;
+    observed.map_err(itself)?;
     let started_ns = now_ns();
     let mut child = blocked.go()?;
     // From now on signals go to the program.
@@ -117,11 +117,11 @@ pub(super) fn adopt(
     observer: &mut EbpfObserver,
     held: Held,
 ) -> Result<Run, Failure> {
-    let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
+    let ending = Ending::of_adopted().map_err(itself)?;
     let (whom, wanted) = (target.words(), target.wanted());
     observer
         .attach(&whom, &wanted, &mut || target.find())
-        .map_err(|error| itself(&error))?;
+        .map_err(itself)?;
     drop(held);
     let started_ns = now_ns();
     let mut failed = Vec::new();

@@ -80,7 +80,7 @@ pub(crate) fn run(options: &Trace) -> Result<ExitCode, Failure> {
     let traced = catch_unwind(AssertUnwindSafe(|| trace(options)));
     let traced = traced.unwrap_or_else(|panic| Err(failed::nothing_saved(&*panic)));
     traced.map_err(|failure| match failure {
-        Failure::Cannot(message) => itself(&message),
+        Failure::Cannot(message) => itself(message),
         other => other,
     })
 }
@@ -98,7 +98,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     runs::check(options)?;
     // Other programs may want it.
     let mut target = attaching::target(options)?;
-    let held = Held::begin().map_err(|error| itself(&error))?;
+    let held = Held::begin().map_err(itself)?;
     let watcher = choose(options);
     // Loading ends early then, and its outcome says nothing.
     let held = ending::unless_arrived(held)?;
@@ -199,7 +199,7 @@ fn check_proc() -> Result<(), Failure> {
         return Ok(());
     }
     Err(itself(
-        &"/proc is not that of this PID namespace, and what it says of a process would be another's; \
+        "/proc is not that of this PID namespace, and what it says of a process would be another's; \
           mount it (mount -t proc proc /proc, or unshare --mount-proc)",
     ))
 }
@@ -261,7 +261,7 @@ fn choose(options: &Trace) -> Result<Watcher, Failure> {
     }
     match EbpfObserver::with_limits(recording::limits(options)) {
         Ok(observer) => Ok(Watcher::Kernel(Box::new(observer))),
-        Err(error) if options.backend.is_some() => Err(itself(&error)),
+        Err(error) if options.backend.is_some() => Err(itself(error)),
         Err(error) => {
             let why = Reason::Error(error.to_string());
             let gap = Gap::new(Missing::CacheAndDevice, why);
@@ -281,7 +281,7 @@ fn check_filter(watcher: &Watcher) -> Result<(), Failure> {
     let instead = instead
         .as_ref()
         .map(|gap| format!("; eBPF instead: {}", words::reason(&gap.why)));
-    Err(itself(&format!(
+    Err(itself(format!(
         "a seccomp filter kills every process that calls {call}, which ptrace needs; give a \
          systemd unit SystemCallFilter=@debug kcmp seccomp, or a container --security-opt \
          seccomp=unconfined{}",
@@ -332,7 +332,7 @@ fn streams(options: &Trace, before: Option<&Before>) -> Result<Streams, Failure>
         None if options.runs.purpose == Some(Purpose::Learn) => Streams::discarded(),
         None => Ok(Streams::default()),
     }
-    .map_err(|error| itself(&error))
+    .map_err(itself)
 }
 
 fn observe(
@@ -380,7 +380,7 @@ fn number_of(status: ExitStatus) -> u8 {
 }
 
 /// iostrata's own failure, before or after the program's.
-fn itself(error: &dyn std::fmt::Display) -> Failure {
+fn itself(error: impl std::fmt::Display) -> Failure {
     Failure::Program {
         message: error.to_string(),
         code: 125,

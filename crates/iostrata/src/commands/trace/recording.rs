@@ -44,7 +44,7 @@ pub(super) fn begin(options: &Trace, held: Held) -> Result<(Option<Recording>, H
         return Ok((None, held));
     };
     let words = options.command.iter();
-    let directory = std::env::current_dir().map_err(|error| itself(&error))?;
+    let directory = std::env::current_dir().map_err(itself)?;
     let begin = Begin {
         command: words.map(|word| word.as_bytes().to_vec()).collect(),
         directory: directory.into_os_string().into_vec(),
@@ -59,13 +59,13 @@ pub(super) fn begin(options: &Trace, held: Held) -> Result<(Option<Recording>, H
         Ok(recording) => recording.with_stacks(options.stacks.is_some()),
         Err(error) => {
             unless_arrived(held)?;
-            return Err(itself(&error));
+            return Err(itself(error));
         }
     };
     let Some(press) = &options.press else {
         return Ok((Some(recording), held));
     };
-    let presser = Presser::open(press).map_err(|error| itself(&error))?;
+    let presser = Presser::open(press).map_err(itself)?;
     Ok((Some(recording.pressed_by(presser)), held))
 }
 
@@ -81,7 +81,7 @@ pub(super) fn stacks(options: &Trace, seen: Option<&Seen>) -> Result<(), Failure
     let written = serde_json::to_vec(&all)
         .map_err(std::io::Error::from)
         .and_then(|text| std::fs::write(path, text));
-    written.map_err(|error| itself(&error))
+    written.map_err(itself)
 }
 
 /// Removes the log of a program that did not run: it is empty, and the next run may use its
@@ -108,7 +108,7 @@ pub(super) fn told(
     let recorded = recorded.map_err(|error| {
         let missing = Gap::new(Missing::OperationLog, Reason::Error(error.clone()));
         result.missing.push(missing);
-        itself(&error)
+        itself(error)
     })?;
     let incomplete_because = match recorded.completeness {
         Completeness::Complete => Vec::new(),

@@ -37,14 +37,14 @@ pub(super) fn start(
         Some(recording) => Session::record(&options.command, stops, recording),
         None => Session::start(&options.command, stops),
     });
-    let session = session.map_err(|error| itself(&error))?;
+    let session = session.map_err(itself)?;
     let session = session.map_err(failure_of)?;
     let ending = match Ending::of_program(session.pid()) {
         Ok(ending) => ending,
         Err(error) => {
             // The program needs this process.
             drop(session.wait());
-            return Err(itself(&error));
+            return Err(itself(error));
         }
     };
     // From now on signals go to the program.
@@ -95,7 +95,7 @@ pub(super) fn adopt(
     limit: Option<Duration>,
     held: Held,
 ) -> Result<Run, Failure> {
-    let ending = Ending::of_adopted().map_err(|error| itself(&error))?;
+    let ending = Ending::of_adopted().map_err(itself)?;
     let session = Session::adopt(&target.find()).map_err(failure_of)?;
     drop(held);
     // Before that, some of its threads may have made unobserved calls.
@@ -161,6 +161,6 @@ fn run_of(outcome: Outcome, ending: Ending, started_ns: u64, stopped_ns: u64) ->
 fn failure_of(error: TraceError) -> Failure {
     match error {
         TraceError::Start(error) => error.into(),
-        other => itself(&other),
+        other => itself(other),
     }
 }

@@ -64,8 +64,7 @@ impl Ground {
         }
         let server = Server::start(&Launcher::this_program(DEVICE));
         Ok(Self {
-            server: server
-                .map_err(|error| cannot("start the process that serves devices", &error))?,
+            server: server.map_err(cannot("start the process that serves devices"))?,
             mounts: isolate()?,
         })
     }
@@ -104,7 +103,7 @@ impl Runs {
                 Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
                     prepare(options, work, interrupt)
                 });
-            let foundation = foundation.map_err(block_failure)?;
+            let foundation = foundation?;
             let of = |(number, pressure): (usize, &Pressure)| {
                 let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
                 Run {
@@ -171,10 +170,12 @@ impl Runs {
     }
 }
 
-pub(super) fn block_failure(error: BlockError) -> Failure {
-    match error {
-        BlockError::Interrupted(by) => Failure::Interrupted { by, rows: 0 },
-        other => Failure::Cannot(other.to_string()),
+impl From<BlockError> for Failure {
+    fn from(error: BlockError) -> Self {
+        match error {
+            BlockError::Interrupted(by) => by.into(),
+            other => Self::Cannot(other.to_string()),
+        }
     }
 }
 

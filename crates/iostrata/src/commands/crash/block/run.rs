@@ -13,8 +13,7 @@ use iostrata_core::crash::{
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
-    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
-    record,
+    Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
 };
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
@@ -23,8 +22,8 @@ use iostrata_lab::interrupt::Interrupted;
 use super::super::checks::Checks;
 use super::super::look::{Hashed, checker, locked, rules};
 use super::super::place::{self, Press};
-use super::super::{self as crash, cannot, failure, keep};
-use super::{block_failure, budget, delay};
+use super::super::{self as crash, cannot, keep};
+use super::{budget, delay};
 use crate::cli::Crash;
 use crate::error::Failure;
 use crate::progress::Bar;
@@ -175,7 +174,7 @@ impl<'a> Run<'a> {
         with: With<'_>,
         ended: impl FnOnce(),
     ) -> Result<(Recording, SharedLog, Option<Interrupted>), Failure> {
-        fs::create_dir(&self.directory).map_err(|error| cannot("make a directory", &error))?;
+        fs::create_dir(&self.directory).map_err(cannot("make a directory"))?;
         let setting = Setting {
             pressure: self.on.pressure,
             delay: delay(self.options),
@@ -190,8 +189,7 @@ impl<'a> Run<'a> {
                 has_stacks: self.on.pressure == Pressure::Fsync,
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
-            let program = program.map_err(Refused)?;
-            recorded = Some(program);
+            recorded = Some(program?);
             ended();
             Ok::<(), Refused>(())
         });
@@ -268,12 +266,11 @@ impl<'a> Run<'a> {
         for (number, (failure, image)) in examples.enumerate() {
             let (filesystem, pressure) = (self.on.filesystem.as_str(), self.on.pressure.as_str());
             let place = into.join(format!("{filesystem}-{pressure}-{}", number + 1));
-            fs::create_dir(&place).map_err(|error| cannot("make a directory", &error))?;
-            let printed = locked(log).printed(failure.told).map_err(crash::failure)?;
+            fs::create_dir(&place).map_err(cannot("make a directory"))?;
+            let printed = locked(log).printed(failure.told)?;
             let written = fs::write(place.join("printed"), printed);
-            written.map_err(|error| cannot("write printed", &error))?;
-            let kept = iostrata_lab::crash::block::keep(self.site, recording, image, &place);
-            let kept = kept.map_err(block_failure)?;
+            written.map_err(cannot("write printed"))?;
+            let kept = iostrata_lab::crash::block::keep(self.site, recording, image, &place)?;
             failure.proof = Some(kept.to_string_lossy().into_owned());
         }
         Ok(())
@@ -298,7 +295,7 @@ fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Re
             versions.any(|version| match log.digest(&version) {
                 Ok(digest) => digest == *bytes,
                 Err(error) => {
-                    ended = Err(crash::failure(error));
+                    ended = Err(error.into());
                     false
                 }
             })
@@ -387,7 +384,7 @@ impl Look {
             kept_in = Some(sandbox);
             let limits = (locked(log).tree_bytes(), run.site.interrupt);
             let checking = Checking::start(run.options.jobs(), &checker, &run.directory, limits);
-            checking.map_err(block_failure)
+            Ok::<_, Failure>(checking?)
         };
         Ok(Self {
             rules: rules(&checks, log)?.map(Mutex::new),
@@ -408,17 +405,16 @@ impl Look {
         let Some(checking) = &self.command else {
             return Ok(None);
         };
-        let printed = locked(&self.log).printed(told).map_err(failure);
-        let said = checking.check(recovered.work, printed.map_err(Refused)?);
-        Ok(said?)
+        let printed = locked(&self.log).printed(told)?;
+        Ok(checking.check(recovered.work, printed)?)
     }
 }
 
 /// A failure of this command that goes through what the lab does.
 struct Refused(Failure);
 
-impl From<BlockError> for Refused {
-    fn from(error: BlockError) -> Self {
-        Self(block_failure(error))
+impl<E: Into<Failure>> From<E> for Refused {
+    fn from(error: E) -> Self {
+        Self(error.into())
     }
 }

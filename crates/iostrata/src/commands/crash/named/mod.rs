@@ -146,8 +146,7 @@ impl Named {
     }
 
     fn call(&self, was_there: bool) -> Result<String, Failure> {
-        let itself =
-            std::env::current_exe().map_err(|error| super::cannot("find itself", &error))?;
+        let itself = std::env::current_exe().map_err(super::cannot("find itself"))?;
         let name = KINDS.iter().find(|(_, kind)| *kind == self.kind);
         let name = name.map_or("", |(name, _)| name);
         let was = if was_there { "there" } else { "absent" };

@@ -61,8 +61,7 @@ pub(super) fn check(options: &Trace) -> Result<(), Failure> {
 }
 
 pub(super) fn before(options: &Trace, held: &Held) -> Result<Before, Failure> {
-    let (streams, missing) =
-        Streams::of_several(options.runs.show_output).map_err(|error| itself(&error))?;
+    let (streams, missing) = Streams::of_several(options.runs.show_output).map_err(itself)?;
     let mut series = Series {
         options,
         held,
@@ -174,7 +173,7 @@ impl Series<'_> {
         let prepared = self
             .streams
             .around(|| prepare(&self.options.command, self.held));
-        let ready = prepared.map_err(|error| itself(&error))??;
+        let ready = prepared.map_err(itself)??;
         let ended = time(ready, self.held)?;
         self.ended_well(label, ended)
     }
@@ -185,7 +184,7 @@ impl Series<'_> {
         let label = "the run that tells which files it uses";
         go_on(self.held, label)?;
         let output = rustix::fs::memfd_create(c"result", rustix::fs::MemfdFlags::CLOEXEC);
-        let mut output = File::from(output.map_err(|error| itself(&error))?);
+        let mut output = File::from(output.map_err(itself)?);
         let mut command: Vec<OsString> = ["/proc/self/exe", "trace", "--purpose", "learn"]
             .map(Into::into)
             .to_vec();
@@ -200,14 +199,12 @@ impl Series<'_> {
         let prepared = self
             .streams
             .printing_to(&output, || prepare(&command, self.held));
-        let ready = prepared.map_err(|error| itself(&error))??;
+        let ready = prepared.map_err(itself)??;
         let ended = time(ready, self.held)?;
         self.ended_well(label, ended)?;
         let mut text = String::new();
-        output.rewind().map_err(|error| itself(&error))?;
-        output
-            .read_to_string(&mut text)
-            .map_err(|error| itself(&error))?;
+        output.rewind().map_err(itself)?;
+        output.read_to_string(&mut text).map_err(itself)?;
         TraceResult::from_json(text.as_bytes())
             .map_err(|error| Failure::Cannot(format!("cannot read the result back: {error}")))
     }
