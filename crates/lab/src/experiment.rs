@@ -93,6 +93,24 @@ pub fn run(
     Ok(measured)
 }
 
+/// Refuses a size of 0, of which `nothing` says what it means.
+pub(crate) fn refuse_no_bytes(sizes_bytes: &[u64], nothing: &str) -> Result<(), LabError> {
+    if !sizes_bytes.contains(&0) {
+        return Ok(());
+    }
+    let why = format!("--size 0 {nothing}; give 1 byte or more");
+    Err(LabError::Usage(why))
+}
+
+/// Refuses sizes that no file can have.
+pub(crate) fn refuse_too_large(sizes_bytes: &[u64]) -> Result<(), LabError> {
+    if sizes_bytes.iter().all(|size| i64::try_from(*size).is_ok()) {
+        return Ok(());
+    }
+    let why = "a file cannot be as large as --size; give a smaller one";
+    Err(LabError::usage(why))
+}
+
 /// The user's choice, or the default if there is none.
 pub(crate) fn chosen_or<'a, T>(chosen: &'a [T], usual: &'a [T]) -> &'a [T] {
     if chosen.is_empty() { usual } else { chosen }

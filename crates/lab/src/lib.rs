@@ -27,7 +27,7 @@ pub mod target;
 mod tool;
 
 use crate::atime::ReadLoopTask;
-use crate::buffering::{NullTask, ReadTask, StepsTask, WriteTask};
+use crate::buffering::{ReadTask, StepsTask, WriteTask};
 use crate::copy::{CopyJob, YardstickTask};
 use crate::engine::{ExecJob, Kind};
 use crate::page_cache::ReadFileTask;
@@ -35,9 +35,8 @@ use crate::replay::ReplayTask;
 use crate::sync::{DirectTask, SyncTask};
 
 /// All jobs of a workload process.
-const TASKS: [Kind; 12] = [
+const TASKS: [Kind; 11] = [
     Kind::of::<WriteTask>(),
-    Kind::of::<NullTask>(),
     Kind::of::<StepsTask>(),
     Kind::of::<ReadTask>(),
     Kind::of::<ReadFileTask>(),

@@ -1,6 +1,6 @@
 //! Cases that a target or this kernel refuses, found before anything is timed.
 
-use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
+use iostrata_core::gap::{Gap, Reason, TargetPart};
 
 use crate::target::Target;
 
@@ -46,18 +46,9 @@ impl<C> Refused<C> {
 
     /// The cases left out on this target.
     pub(crate) fn gaps(&self, target: &Target, cases: &[C]) -> Vec<Gap> {
-        let asked = self
-            .parts
-            .iter()
-            .filter(|part| cases.iter().any(&part.is_in));
-        asked
-            .map(|part| {
-                let what = Missing::OnTarget {
-                    what: part.what.clone(),
-                    target: target.name.clone(),
-                };
-                Gap::new(what, part.why.clone())
-            })
-            .collect()
+        let mut parts: Vec<&Part<C>> = self.parts.iter().collect();
+        parts.retain(|part| cases.iter().any(&part.is_in));
+        let gap = |part: &Part<C>| Gap::new(target.part(part.what.clone()), part.why.clone());
+        parts.into_iter().map(gap).collect()
     }
 }

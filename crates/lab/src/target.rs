@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iostrata_core::environment;
-use iostrata_core::gap::Reason;
+use iostrata_core::gap::{Missing, Reason, TargetPart};
 use iostrata_core::lab::MeasuredTarget;
 use rustix::fs::{Access, access, statvfs};
 
@@ -38,6 +38,12 @@ impl Target {
             image: self.image,
             storage: self.storage.clone(),
         }
+    }
+
+    /// A part of the result that is missing for it.
+    pub(crate) fn part(&self, what: TargetPart) -> Missing {
+        let target = self.name.clone();
+        Missing::OnTarget { what, target }
     }
 
     /// Whether the file system is in memory, so that no device is expected.

@@ -34,9 +34,10 @@ pub(super) fn probes(
     let failed = |error| LabError::io("try relatime's rule of a day", error);
     let mut probes = Vec::new();
     for probe in Probe::BY_IMAGE {
-        let path = image.point.join(name(probe));
+        let (name, age_s) = file(probe);
+        let path = image.point.join(name);
         let before = Times::of(&path).map_err(failed)?;
-        if before.accessed.tv_sec != image.accessed_s(probe)
+        if before.accessed.tv_sec != image.now_s - age_s
             || before.changed.tv_sec != image.changed_s
             || before.modified.tv_sec != image.changed_s
         {
@@ -55,11 +56,12 @@ pub(super) fn probes(
     Ok(probes)
 }
 
-fn name(probe: Probe) -> &'static str {
+/// The name of its file, and the age of the access time when the image was created, seconds.
+fn file(probe: Probe) -> (&'static str, i64) {
     if probe == Probe::DayOld {
-        "day_old"
+        ("day_old", 25 * HOUR_S)
     } else {
-        "not_day_old"
+        ("not_day_old", 23 * HOUR_S)
     }
 }
 
@@ -110,38 +112,26 @@ impl Aged {
         let failed = |error| LabError::io("make an image with old times", error);
         fs::create_dir(contents).map_err(failed)?;
         for probe in Probe::BY_IMAGE {
-            fs::write(contents.join(name(probe)), "text\n").map_err(failed)?;
+            fs::write(contents.join(file(probe).0), "text\n").map_err(failed)?;
         }
         let arguments: Vec<OsString> = vec!["-q".into(), "-F".into(), "-d".into(), contents.into()];
         run("mkfs.ext4", &arguments, device, stop)?;
         let now_s = now_s();
         let changed_s = now_s - 72 * HOUR_S;
         for probe in Probe::BY_IMAGE {
+            let (name, age_s) = file(probe);
             let fields = [
-                ("atime", now_s - age_s(probe)),
+                ("atime", now_s - age_s),
                 ("mtime", changed_s),
                 ("ctime", changed_s),
             ];
             for (field, second) in fields {
-                let request = format!("set_inode_field {} {field} @{second}", name(probe));
+                let request = format!("set_inode_field {name} {field} @{second}");
                 let arguments: [OsString; 3] = ["-w".into(), "-R".into(), request.into()];
                 run("debugfs", &arguments, device, stop)?;
             }
         }
         Ok((now_s, changed_s))
-    }
-
-    fn accessed_s(&self, probe: Probe) -> i64 {
-        self.now_s - age_s(probe)
-    }
-}
-
-/// Age of the access time when the image was created.
-fn age_s(probe: Probe) -> i64 {
-    if probe == Probe::DayOld {
-        25 * HOUR_S
-    } else {
-        23 * HOUR_S
     }
 }
 

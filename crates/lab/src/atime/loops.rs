@@ -213,9 +213,7 @@ impl Files {
                 continue;
             }
             let most = items.iter().map(|item| item.size.0).max();
-            session
-                .ledger
-                .step(&format!("creating files on {}", item.target.name));
+            session.step(&format!("creating files on {}", item.target.name));
             files.0.push(directory.clone());
             fill(&directory, most.unwrap_or(0), &contents)
                 .map_err(|error| LabError::at("make files in", &directory, error))?;

@@ -77,9 +77,7 @@ fn of_target(
     }
     for mount in options(plan, target)? {
         let name = &target.name;
-        session
-            .ledger
-            .step(&format!("operations under {} on {name}", mount.as_str()));
+        session.step(&format!("operations under {} on {name}", mount.as_str()));
         if target.image {
             remount(target, mount)?;
         }
@@ -104,10 +102,7 @@ fn of_target(
 }
 
 fn name_of(operation: Operation, target: &Target) -> Missing {
-    Missing::OnTarget {
-        what: TargetPart::Case(operation.as_str().to_owned()),
-        target: target.name.clone(),
-    }
+    target.part(TargetPart::Case(operation.as_str().to_owned()))
 }
 
 /// Reads under relatime after the times were changed.

@@ -110,13 +110,9 @@ fn not_timed(plan: &Plan, targets: &[Target], alone: &Target) -> Option<Gap> {
 fn other_options(plan: &Plan, target: &Target, mounts: &[Mount]) -> Option<Gap> {
     let others = plan.mounts.iter().filter(|mount| !mounts.contains(mount));
     let names: Vec<String> = others.map(|mount| mount.as_str().to_owned()).collect();
-    (!names.is_empty()).then(|| {
-        let what = Missing::OnTarget {
-            what: TargetPart::Mounts(names),
-            target: target.name.clone(),
-        };
-        Gap::new(what, Reason::RemountsOwnOnly)
-    })
+    let is_none = names.is_empty();
+    let what = target.part(TargetPart::Mounts(names));
+    (!is_none).then(|| Gap::new(what, Reason::RemountsOwnOnly))
 }
 
 /// When none of the options is available.

@@ -67,7 +67,7 @@ impl Task for ReadLoopTask {
             let path = task.directory.join(file_name(number));
             // A read moves an access time that is older than the contents.
             set(&path, modified_s - HOUR_S, modified_s)
-                .map_err(|error| failure("set the times of", &path, &error))?;
+                .map_err(Failure::at("set the times of", &path))?;
             let path = CString::new(path.into_os_string().into_vec())
                 .map_err(|error| Failure::job(format!("a path cannot be used: {error}")))?;
             task.paths.push(path);
@@ -84,16 +84,15 @@ impl Task for ReadLoopTask {
 
     /// Opens, reads and closes, and then syncs the file system; both are timed.
     fn go(&mut self) -> Result<LoopReport, Failure> {
-        let directory = File::open(&self.directory)
-            .map_err(|error| failure("open", &self.directory, &error))?;
+        let directory =
+            File::open(&self.directory).map_err(Failure::at("open", &self.directory))?;
         let watch = Stopwatch::start()?;
         for (path, _) in self.paths.iter().cycle().zip(0..self.reads) {
             read_whole(path)?;
         }
         let reading = watch.stop()?;
         let watch = Stopwatch::start()?;
-        syncfs(&directory)
-            .map_err(|errno| failure("sync the file system of", &self.directory, &errno.into()))?;
+        syncfs(&directory).map_err(Failure::at("sync the file system of", &self.directory))?;
         let sync = watch.stop()?;
         Ok(LoopReport { reading, sync })
     }
@@ -113,16 +112,10 @@ fn read_whole(path: &CString) -> Result<(), Failure> {
             "{} has only {count} of {FILE_BYTES} bytes",
             path.to_string_lossy()
         ))),
-        Err(errno) => Err(failure(
-            "read",
-            Path::new(&*path.to_string_lossy()),
-            &errno.into(),
+        Err(errno) => Err(Failure::at("read", Path::new(&*path.to_string_lossy()))(
+            errno,
         )),
     }
-}
-
-fn failure(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::from_io(&format!("{doing} {}", path.display()), error)
 }
 
 pub(super) fn file_name(number: u64) -> String {

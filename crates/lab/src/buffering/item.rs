@@ -97,7 +97,7 @@ impl Item<'_> {
     fn job(&self, file: &RunFile) -> WriteJob {
         WriteJob {
             case: self.case,
-            path: file.path().into(),
+            path: Some(file.path().into()),
         }
     }
 }

@@ -18,5 +18,5 @@ pub use expected::{Calls, expected_calls};
 pub use settings::{Plan, Selection};
 pub use steps::{ReadJob, ReadReport, StepReport, StepsJob};
 pub(crate) use steps::{ReadTask, StepsTask};
-pub use workload::{NullJob, WriteJob};
-pub(crate) use workload::{NullTask, WriteTask};
+pub use workload::WriteJob;
+pub(crate) use workload::WriteTask;

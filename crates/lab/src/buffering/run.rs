@@ -7,7 +7,7 @@ use super::item::Item;
 use super::runtimes::{self, LANGUAGES};
 use super::settings::{self, Plan};
 use super::timeline::timeline;
-use super::workload::NullJob;
+use super::workload::WriteJob;
 use crate::caveats;
 use crate::error::LabError;
 use crate::experiment::Experiment;
@@ -60,12 +60,15 @@ impl Plan {
     /// Nanoseconds per record of the loop itself, with the smallest records.
     fn own_cost_ns(&self, session: &mut Session<'_>) -> Result<Option<f64>, LabError> {
         let sizes = self.cases.iter().map(|case| case.size_bytes);
-        let job = NullJob {
+        let count = settings::null_records(session.run.effort);
+        let case = Case {
+            mode: Mode::Buffered,
             size_bytes: sizes.min().unwrap_or(1),
-            count: settings::null_records(session.run.effort),
+            count,
         };
+        let job = WriteJob { case, path: None };
         let loop_s = session.loop_s(|session| session.work(&job))?;
-        Ok(loop_s.map(|seconds| seconds * 1e9 / job.count as f64))
+        Ok(loop_s.map(|seconds| seconds * 1e9 / count as f64))
     }
 
     /// The cases that have timelines.

@@ -4,7 +4,7 @@ use iostrata_core::buffering::{Case, Mode};
 use iostrata_core::distinct;
 
 use crate::error::LabError;
-use crate::experiment::{chosen_or, with_structures};
+use crate::experiment::{chosen_or, refuse_no_bytes, with_structures};
 use crate::session::Effort;
 
 /// The article's record sizes, bytes.
@@ -46,11 +46,7 @@ impl Selection {
         }
         let mut cases = Vec::new();
         for &size_bytes in chosen_or(&self.sizes_bytes, &SIZES) {
-            if size_bytes == 0 {
-                return Err(LabError::usage(
-                    "--size 0 writes nothing; give 1 byte or more",
-                ));
-            }
+            refuse_no_bytes(&[size_bytes], "writes nothing")?;
             let count = self
                 .count
                 .unwrap_or_else(|| records(self.effort, size_bytes));

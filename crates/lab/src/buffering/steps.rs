@@ -78,10 +78,6 @@ impl StepsTask {
             State::Close(writer)
         }
     }
-
-    fn failure(&self, action: &str, error: &std::io::Error) -> Failure {
-        Failure::from_io(&format!("{action} {}", self.path.display()), error)
-    }
 }
 
 impl Job for StepsJob {
@@ -107,7 +103,7 @@ impl Task for StepsTask {
         let (action, written_bytes) = match std::mem::replace(&mut self.state, State::Closed) {
             State::Open => {
                 let writer = Writer::create(&self.path, self.mode)
-                    .map_err(|error| self.failure("open", &error))?;
+                    .map_err(Failure::at("open", &self.path))?;
                 self.state = self.after(0, writer);
                 ("open".to_owned(), 0)
             }
@@ -115,30 +111,25 @@ impl Task for StepsTask {
                 let action = format!("write {number}");
                 writer
                     .write(self.records.next())
-                    .map_err(|error| self.failure(&action, &error))?;
+                    .map_err(Failure::at(&action, &self.path))?;
                 let written = writer.offset();
                 self.state = self.after(number, writer);
                 (action, written)
             }
             State::Finish(mut writer) => {
-                writer
-                    .finish()
-                    .map_err(|error| self.failure("fsync", &error))?;
+                writer.finish().map_err(Failure::at("fsync", &self.path))?;
                 let written = writer.offset();
                 self.state = State::Close(writer);
                 ("fsync".to_owned(), written)
             }
             State::Close(mut writer) => {
                 // Twice is harmless: after `Finish` the buffer is empty.
-                writer
-                    .flush()
-                    .map_err(|error| self.failure("close", &error))?;
+                writer.flush().map_err(Failure::at("close", &self.path))?;
                 ("close".to_owned(), writer.offset())
             }
             State::Closed => {
                 return Err(Failure::job(
-                    "the file is closed: there are no further \
-                                                      steps",
+                    "the file is closed: there are no further steps",
                 ));
             }
         };
@@ -193,7 +184,7 @@ impl Task for ReadTask {
         let mut found = Vec::new();
         File::open(&self.path)
             .and_then(|mut file| file.read_to_end(&mut found))
-            .map_err(|error| Failure::from_io(&format!("read {}", self.path.display()), &error))?;
+            .map_err(Failure::at("read", &self.path))?;
         Ok(ReadReport {
             right_bytes: self.right_bytes(&found),
             length_bytes: found.len() as u64,

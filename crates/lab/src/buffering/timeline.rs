@@ -2,7 +2,7 @@
 
 use iostrata_core::FileId;
 use iostrata_core::buffering::{Mode, Step, Timeline, Written, durable_bytes};
-use iostrata_core::gap::{Gap, Missing, Reason, TargetPart};
+use iostrata_core::gap::{Gap, Reason, TargetPart};
 use iostrata_core::observe::{Observation, Stream};
 use iostrata_core::trace::{Direction, direction};
 
@@ -19,12 +19,9 @@ pub(super) fn timeline(
     target: &Target,
     mode: Mode,
 ) -> Result<(Timeline, Option<Gap>), LabError> {
-    session.ledger.step(&format!(
-        "stepping through {} on {}",
-        mode.as_str(),
-        target.name
-    ));
-    let file = RunFile::new(&target.dir, &format!("timeline-{}", mode.as_str()));
+    let name = mode.as_str();
+    session.step(&format!("stepping through {name} on {}", target.name));
+    let file = RunFile::new(&target.dir, &format!("timeline-{name}"));
     let job = StepsJob {
         mode,
         size_bytes: TIMELINE_SIZE_BYTES,
@@ -63,13 +60,8 @@ pub(super) fn timeline(
         size_bytes: TIMELINE_SIZE_BYTES,
         steps: steps.collect(),
     };
-    let gap = durability.err().map(|why| {
-        let what = Missing::OnTarget {
-            what: TargetPart::DurableBytes,
-            target: target.name.clone(),
-        };
-        Gap::new(what, why)
-    });
+    let unknown = target.part(TargetPart::DurableBytes);
+    let gap = durability.err().map(|why| Gap::new(unknown, why));
     Ok((timeline, gap))
 }
 

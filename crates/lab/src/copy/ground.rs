@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use iostrata_core::copy::{Case, CopyMethod, Measure, Source};
-use iostrata_core::gap::{Gap, Missing, TargetPart};
+use iostrata_core::gap::{Gap, TargetPart};
 
 use super::item::{Item, YardstickItem};
 use super::probe::Abilities;
@@ -40,18 +40,13 @@ impl<'a> Ground<'a> {
             let cases: Vec<Case> = refused.possible(wanted).copied().collect();
             ground.missing.extend(refused.gaps(target, wanted));
             if let Some(why) = &no_device {
-                let what = Missing::OnTarget {
-                    what: TargetPart::DeviceLimit,
-                    target: target.name.clone(),
-                };
+                let what = target.part(TargetPart::DeviceLimit);
                 ground.missing.push(Gap::new(what, why.clone()));
             }
             ground.left_out += wanted.len() - cases.len();
             let mut sources = Vec::new();
             for size_bytes in sizes(&cases) {
-                session
-                    .ledger
-                    .step(&format!("writing the source on {}", target.name));
+                session.step(&format!("writing the source on {}", target.name));
                 sources.push(SourceFile::make(target, size_bytes, session.stop)?);
             }
             ground.places.push(Place {

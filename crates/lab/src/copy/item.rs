@@ -15,7 +15,7 @@ use iostrata_core::observe::Stream;
 use iostrata_core::timing::Sample;
 
 use super::methods::CopyJob;
-use super::source::{SourceFile, make_existing};
+use super::source::{OTHER_SEED, SourceFile, fill};
 use super::yardsticks::YardstickJob;
 use crate::engine::{KernelFile, Residency, residency};
 use crate::error::LabError;
@@ -126,7 +126,7 @@ impl Item<'_> {
     fn destination(&self, session: &Session<'_>) -> Result<RunFile, LabError> {
         let copy = RunFile::new(&self.target.dir, "copy");
         if self.case.destination == Destination::Existing {
-            make_existing(copy.path(), self.case.size_bytes, session.stop)?;
+            fill(copy.path(), self.case.size_bytes, OTHER_SEED, session.stop)?;
         }
         Ok(copy)
     }

@@ -5,7 +5,7 @@ use iostrata_core::distinct;
 
 use crate::engine::StoppingRule;
 use crate::error::LabError;
-use crate::experiment::{chosen_or, with_structures};
+use crate::experiment::{chosen_or, refuse_no_bytes, refuse_too_large, with_structures};
 use crate::session::Effort;
 use crate::target::Target;
 
@@ -111,16 +111,8 @@ impl Selection {
             Effort::Normal | Effort::Thorough => [ARTICLES_BYTES],
         };
         for &size_bytes in chosen_or(&self.sizes_bytes, &usual) {
-            if size_bytes == 0 {
-                return Err(LabError::usage(
-                    "--size 0 copies nothing; give 1 byte or more",
-                ));
-            }
-            if i64::try_from(size_bytes).is_err() {
-                return Err(LabError::usage(
-                    "a file cannot be as large as --size; give a smaller one",
-                ));
-            }
+            refuse_no_bytes(&[size_bytes], "copies nothing")?;
+            refuse_too_large(&[size_bytes])?;
             self.check_buffers()?;
             self.add_host(size_bytes, &mut host);
             let sharing = SHARING.into_iter().filter(|method| self.has(*method));

@@ -1,24 +1,24 @@
 //! The file to copy: created, hashed, and brought into the state of a case.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::path::Path;
 
 use iostrata_core::copy::Source;
 
-use crate::engine::{EngineError, Residency, XorShift, evict, warm};
+use crate::engine::{EngineError, Residency, evict, warm, write_random};
 use crate::error::LabError;
 use crate::session::RunFile;
 use crate::target::Target;
 
-/// Bytes generated or read at a time.
+/// Bytes read at a time.
 const STEP_BYTES: usize = 1 << 20;
 
 /// Contents of sources.
 const SOURCE_SEED: u64 = 0xc0_97_5e_ed;
 
 /// Contents of files that are overwritten, so that no copy is right by chance.
-const OTHER_SEED: u64 = 0x0d_d0_5e_ed;
+pub(super) const OTHER_SEED: u64 = 0x0d_d0_5e_ed;
 
 /// A source on a target, removed with the run.
 pub(super) struct SourceFile {
@@ -77,29 +77,17 @@ impl SourceFile {
     }
 }
 
-/// Writes a file to be overwritten: same size, durable, with other contents.
-pub(super) fn make_existing(
+/// Writes a file that does not compress, durably.
+pub(super) fn fill(
     path: &Path,
     size_bytes: u64,
+    seed: u64,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), LabError> {
-    fill(path, size_bytes, OTHER_SEED, stop)
-}
-
-fn fill(path: &Path, size_bytes: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<(), LabError> {
     let failed = |error| LabError::at("write", path, error);
     let mut file = File::create_new(path).map_err(failed)?;
-    let mut random = XorShift::new(seed);
-    let mut bytes = vec![0; STEP_BYTES];
-    let mut left = size_bytes;
-    while left > 0 {
-        if stop() {
-            return Err(EngineError::Interrupted.into());
-        }
-        let step = usize::try_from(left).unwrap_or(STEP_BYTES).min(STEP_BYTES);
-        random.fill(&mut bytes[..step]);
-        file.write_all(&bytes[..step]).map_err(failed)?;
-        left -= step as u64;
+    if !write_random(&mut file, size_bytes, seed, stop).map_err(failed)? {
+        return Err(EngineError::Interrupted.into());
     }
     file.sync_all().map_err(failed)
 }
@@ -161,7 +149,7 @@ mod tests {
         let warm = source.prepare(Source::Warm, &place).unwrap().unwrap();
         assert!(warm.is_warm());
         let other = dir.path().join("other");
-        make_existing(&other, 300_000, &never).unwrap();
+        fill(&other, 300_000, OTHER_SEED, &never).unwrap();
         assert!(!source.is_copied_to(&other, &never).unwrap());
     }
 

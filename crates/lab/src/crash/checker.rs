@@ -126,7 +126,7 @@ impl Checker {
                 "the checker filled the {room} MiB that it has"
             )));
         }
-        let message = message(&stage.said())?;
+        let message = message(&stage.path.join(SAID))?;
         // A shell gives the signal of its command so.
         let by_shell = status.code().and_then(|code| code.checked_sub(128));
         let signal = status.signal().or(by_shell.filter(|signal| *signal > 0));
@@ -207,41 +207,30 @@ impl Stage {
         self.path.join(PRINTED)
     }
 
-    fn said(&self) -> PathBuf {
-        self.path.join(SAID)
-    }
-
-    fn temporary(&self) -> PathBuf {
-        self.path.join(TEMPORARY)
-    }
-
-    fn home(&self) -> PathBuf {
-        self.path.join(HOME)
-    }
-
     /// Empty again.
     pub fn renew(&self) -> io::Result<()> {
         if let Some(bytes) = self.bytes {
             unmount(&self.path, UnmountFlags::DETACH)?;
             mount_memory(&self.path, bytes, self.gains)?;
         }
-        for directory in [self.tree(), self.temporary()] {
+        let temporary = self.path.join(TEMPORARY);
+        for directory in [&self.tree(), &temporary] {
             if directory.exists() {
-                remove(&directory)?;
+                remove(directory)?;
             }
             fs::create_dir(directory)?;
         }
-        fs::create_dir(self.home())?;
-        File::create(self.said())?;
+        fs::create_dir(self.path.join(HOME))?;
+        File::create(self.path.join(SAID))?;
         // As /tmp, which it is too.
-        fs::set_permissions(self.temporary(), Permissions::from_mode(0o1777))
+        fs::set_permissions(temporary, Permissions::from_mode(0o1777))
     }
 
     /// Gives what is in it to the users of the room.
     fn own(&self, owners: Owners) -> io::Result<()> {
         fs::set_permissions(&self.path, Permissions::from_mode(0o755))?;
         self.ids.own(&self.tree(), owners == Owners::Kept)?;
-        for mine in [self.printed(), self.said(), self.temporary()] {
+        for mine in [PRINTED, SAID, TEMPORARY].map(|name| self.path.join(name)) {
             if mine.exists() {
                 self.ids.own(&mine, false)?;
             }
@@ -261,7 +250,7 @@ impl Drop for Stage {
     fn drop(&mut self) {
         if self.bytes.is_none() {
             remove(&self.tree()).ok();
-            remove(&self.temporary()).ok();
+            remove(&self.path.join(TEMPORARY)).ok();
         }
     }
 }

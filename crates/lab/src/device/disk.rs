@@ -32,28 +32,14 @@ const FALLOC_FL_ZERO_RANGE: i32 = 0x10;
 
 #[derive(Debug)]
 pub(super) struct Disk {
-    image: DiskImage,
-    log: Mutex<Writer>,
+    pub(super) image: DiskImage,
+    pub(super) log: Mutex<Writer>,
     /// Before each request is done, until the user asks for an end.
-    delay: Duration,
-    hurries: Arc<AtomicBool>,
+    pub(super) delay: Duration,
+    pub(super) hurries: Arc<AtomicBool>,
 }
 
 impl Disk {
-    pub(super) fn new(
-        image: DiskImage,
-        log: Writer,
-        delay: Duration,
-        hurries: Arc<AtomicBool>,
-    ) -> Self {
-        Self {
-            image,
-            log: Mutex::new(log),
-            delay,
-            hurries,
-        }
-    }
-
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let is_file = inode == FILE;
         let size = if is_file { self.image.size_bytes() } else { 0 };

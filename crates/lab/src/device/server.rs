@@ -7,8 +7,8 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -145,14 +145,12 @@ fn next_device(
         hurries.store(true, Ordering::Relaxed);
         return Ok(Some(Vec::new()));
     };
-    let delay = Duration::from_nanos(u64::from_le_bytes(message));
-    let image = DiskImage::from_file(File::from(image))?;
-    let disk = Disk::new(
-        image,
-        Writer::new(File::from(log)),
-        delay,
-        Arc::clone(hurries),
-    );
+    let disk = Disk {
+        image: DiskImage::from_file(File::from(image))?,
+        log: Mutex::new(Writer::new(File::from(log))),
+        delay: Duration::from_nanos(u64::from_le_bytes(message)),
+        hurries: Arc::clone(hurries),
+    };
     let session = thread::Builder::new().name("device".to_owned());
     let session = session.spawn(move || serve(disk, fuse));
     Ok(Some(session.into_iter().collect()))

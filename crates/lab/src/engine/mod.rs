@@ -21,4 +21,4 @@ pub use process::run_to_end;
 pub use progress::{Ledger, Progress, Silent, Step};
 pub(crate) use residency::{Residency, evict, residency, warm};
 pub use timing::{Measured, Round, StoppingRule, measure};
-pub(crate) use xorshift::{XorShift, random_bytes};
+pub(crate) use xorshift::{XorShift, random_bytes, write_random};

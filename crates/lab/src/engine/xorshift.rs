@@ -1,6 +1,11 @@
 //! Reproducible pseudo-random numbers: orders of runs and file contents.
 
+use std::io::{self, Write};
+
 use super::Failure;
+
+/// Bytes that are written between two checks for an interruption.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// A record of `size_bytes` and `further_bytes` after it, if there is memory for them.
 pub(crate) fn random_bytes(
@@ -17,6 +22,28 @@ pub(crate) fn random_bytes(
     bytes.resize(length, 0);
     XorShift::new(seed).fill(&mut bytes);
     Ok(bytes)
+}
+
+/// Writes so many random bytes; `false` when `stop` returned true.
+pub(crate) fn write_random(
+    to: &mut impl Write,
+    size_bytes: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> io::Result<bool> {
+    let mut random = XorShift::new(seed);
+    let mut bytes = vec![0; PIECE_BYTES];
+    let mut left = size_bytes;
+    while left > 0 {
+        if stop() {
+            return Ok(false);
+        }
+        let piece = usize::try_from(left).map_or(PIECE_BYTES, |left| left.min(PIECE_BYTES));
+        random.fill(&mut bytes[..piece]);
+        to.write_all(&bytes[..piece])?;
+        left -= piece as u64;
+    }
+    Ok(true)
 }
 
 /// `xorshift64*` (Vigna, "An experimental exploration of Marsaglia's xorshift generators,

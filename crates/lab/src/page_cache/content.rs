@@ -8,7 +8,7 @@ use iostrata_core::bytes;
 use iostrata_core::page_cache::Parse;
 
 use super::parser::{Friend, Person};
-use crate::engine::XorShift;
+use crate::engine::{XorShift, write_random};
 use crate::error::LabError;
 use crate::session::RunFile;
 
@@ -58,7 +58,7 @@ impl Content {
         };
         let mut writer = BufWriter::with_capacity(1 << 20, File::create_new(path).map_err(error)?);
         let made = match self {
-            Self::Random => random(&mut writer, size_bytes, stop),
+            Self::Random => write_random(&mut writer, size_bytes, size_bytes, stop),
             Self::Json => json(&mut writer, size_bytes, stop),
         };
         if !made.map_err(error)? {
@@ -73,22 +73,6 @@ impl Content {
 }
 
 /// Returns `false` when `stop` returned true.
-fn random(to: &mut impl io::Write, size_bytes: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
-    let mut numbers = XorShift::new(size_bytes);
-    let mut piece = vec![0; usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX)];
-    let mut left = size_bytes;
-    while left > 0 {
-        if stop() {
-            return Ok(false);
-        }
-        let now = usize::try_from(left.min(PIECE_BYTES)).unwrap_or(usize::MAX);
-        numbers.fill(&mut piece[..now]);
-        to.write_all(&piece[..now])?;
-        left -= now as u64;
-    }
-    Ok(true)
-}
-
 fn json(to: &mut impl io::Write, size_bytes: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let mut numbers = XorShift::new(size_bytes);
     let (mut written, mut pieces) = (1, 0);

@@ -97,10 +97,8 @@ impl ReadFileTask {
         let fetched_before = storage_read_bytes();
         let watch = Stopwatch::start()?;
         let started_ns = monotonic_ns();
-        let got = self.read_once().map_err(|error| {
-            let doing = format!("read {}", self.path.display());
-            Failure::from_io(&doing, &error)
-        })?;
+        let got = self.read_once();
+        let got = got.map_err(Failure::at("read", &self.path))?;
         let work = watch.stop()?;
         let fetched = storage_read_bytes().zip(fetched_before);
         let elapsed_s = |from: u64, to: u64| seconds(to.saturating_sub(from));

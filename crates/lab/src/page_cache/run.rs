@@ -84,9 +84,7 @@ impl Plan {
         for target in session.targets {
             for (size_bytes, content) in files(&self.cases) {
                 let size = bytes::exact(size_bytes);
-                session
-                    .ledger
-                    .step(&format!("making {size} on {}", target.name));
+                session.step(&format!("making {size} on {}", target.name));
                 let file = session
                     .until_stopped(|session| content.make(&target.dir, size_bytes, session.stop))?;
                 made.extend(file.flatten().map(|file| Made {

@@ -8,7 +8,7 @@ use super::content::{Content, SMALLEST_JSON_BYTES};
 use iostrata_core::distinct;
 
 use crate::error::LabError;
-use crate::experiment::{chosen_or, with_structures};
+use crate::experiment::{chosen_or, refuse_no_bytes, refuse_too_large, with_structures};
 use crate::session::Effort;
 
 const KIB: u64 = 1 << 10;
@@ -51,20 +51,8 @@ pub struct Plan {
 impl Selection {
     /// The possible cases; impossible combinations are left out unless the user chose nothing else.
     pub fn plan(&self) -> Result<Plan, LabError> {
-        if self.sizes_bytes.contains(&0) {
-            return Err(LabError::usage(
-                "--size 0 has nothing to read; give 1 byte or more",
-            ));
-        }
-        if self
-            .sizes_bytes
-            .iter()
-            .any(|size| i64::try_from(*size).is_err())
-        {
-            return Err(LabError::usage(
-                "a file cannot be as large as --size; give a smaller one",
-            ));
-        }
+        refuse_no_bytes(&self.sizes_bytes, "has nothing to read")?;
+        refuse_too_large(&self.sizes_bytes)?;
         let wanted = if self.is_default() {
             usual_cases(self.effort)
         } else {

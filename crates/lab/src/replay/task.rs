@@ -83,15 +83,11 @@ pub(crate) struct ReplayTask {
 
 impl ReplayTask {
     fn run(&mut self, way: Way, pieces: u64, deadline_ns: u64) -> Result<(Done, Sample), Failure> {
-        let failure = |error: &io::Error| {
-            let doing = if matches!(way, Way::Transferred { write: false, .. }) {
-                "read"
-            } else {
-                "write"
-            };
-            Failure::from_io(&format!("{doing} {}", self.path.display()), error)
+        let doing = match way {
+            Way::Transferred { write: false, .. } => "read",
+            _ => "write",
         };
-        reset(&mut self.file, way).map_err(|error| failure(&error))?;
+        reset(&mut self.file, way).map_err(Failure::at(doing, &self.path))?;
         let watch = Stopwatch::start()?;
         let done = perform(
             &self.file,
@@ -101,7 +97,7 @@ impl ReplayTask {
             self.filled_bytes,
             deadline_ns,
         )
-        .map_err(|error| failure(&error))?;
+        .map_err(Failure::at(doing, &self.path))?;
         Ok((done, watch.stop()?.sample))
     }
 }
@@ -125,7 +121,7 @@ impl Task for ReplayTask {
         XorShift::new(CONTENT_SEED).fill(&mut piece);
         let file = create(&job.file, matches!(plan.now, Way::Transferred { .. }))
             .and_then(|file| fill(file, &plan, &piece))
-            .map_err(|error| Failure::from_io(&format!("make {}", path.display()), &error))?;
+            .map_err(Failure::at("make", &path))?;
         if let Way::Transferred { write: false, .. } = plan.now {
             check_warm(&file)?;
         }

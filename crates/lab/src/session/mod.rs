@@ -100,6 +100,11 @@ impl Session<'_> {
         self.missing.extend(missing);
     }
 
+    /// Announces a step.
+    pub(crate) fn step(&mut self, label: &str) {
+        self.ledger.step(label);
+    }
+
     /// Parts that need an observer.
     pub(crate) fn unseen(&self, what: Missing) -> Gap {
         Gap::new(what, self.run.unobserved_because.clone())

@@ -63,8 +63,7 @@ impl Task for DirectTask {
         let mut page = AlignedBuffer::touched(PAGE)
             .map_err(|error| Failure::from_io("take memory for a page", &error))?;
         XorShift::new(job.writes).fill(&mut page);
-        create(&path, &page)
-            .map_err(|error| Failure::from_io(&format!("write {}", path.display()), &error))?;
+        create(&path, &page).map_err(Failure::at("write", &path))?;
         Ok(Self {
             path,
             writes: job.writes,
@@ -74,25 +73,22 @@ impl Task for DirectTask {
 
     /// Writes, with and without a sync, interleaved.
     fn go(&mut self) -> Result<DirectReport, Failure> {
-        let failure = |error: &io::Error| {
-            Failure::from_io(&format!("write directly to {}", self.path.display()), error)
-        };
+        let failed = || Failure::at("write directly to", &self.path);
         let mut options = OpenOptions::new();
         let file = options
             .write(true)
             .custom_flags(OFlag::O_DIRECT.bits())
             .open(&self.path)
-            .map_err(|error| failure(&error))?;
+            .map_err(failed())?;
         let (mut alone, mut synced) = (Vec::new(), Vec::new());
         for number in 0..2 * self.writes {
             let offset = number % PAGES * PAGE as u64;
             let begun = monotonic_ns();
-            file.write_all_at(&self.page, offset)
-                .map_err(|error| failure(&error))?;
+            file.write_all_at(&self.page, offset).map_err(failed())?;
             let times = if number % 2 == 0 {
                 &mut alone
             } else {
-                file.sync_data().map_err(|error| failure(&error))?;
+                file.sync_data().map_err(failed())?;
                 &mut synced
             };
             times.push(seconds(monotonic_ns() - begun));
@@ -121,9 +117,7 @@ pub(super) fn calibrate(
     session: &mut Session<'_>,
     target: &Target,
 ) -> Result<Calibration, Trouble> {
-    session
-        .ledger
-        .step(&format!("timing direct writes on {}", target.name));
+    session.step(&format!("timing direct writes on {}", target.name));
     let file = RunFile::new(&target.dir, "direct");
     let writes = settings::direct_writes(session.run.effort);
     let job = DirectJob {

@@ -117,12 +117,8 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
             .filter(on_target)
             .find_map(SyncRow::disturbance);
         if let (false, Some(why)) = (projected, disturbed) {
-            gaps.push(Gap::new(
-                Missing::Projections {
-                    target: target.name.clone(),
-                },
-                why,
-            ));
+            let target = target.name.clone();
+            gaps.push(Gap::new(Missing::Projections { target }, why));
         }
     }
     gaps
@@ -131,10 +127,7 @@ fn unprojected(result: &SyncResult) -> Vec<Gap> {
 fn calibrations(session: &mut Session<'_>) -> Result<Vec<Calibration>, LabError> {
     let mut calibrations = Vec::new();
     for target in session.targets {
-        let what = Missing::OnTarget {
-            what: TargetPart::DirectLatency,
-            target: target.name.clone(),
-        };
+        let what = target.part(TargetPart::DirectLatency);
         match session.unless_failed(|session| or_gap(calibrate(session, target), what))? {
             Some(Ok(calibration)) => calibrations.push(calibration),
             Some(Err(gap)) => session.missing.push(gap),

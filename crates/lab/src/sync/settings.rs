@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use super::observed::Stretches;
 use super::writer::Limit;
 use crate::error::LabError;
-use crate::experiment::{chosen_or, with_structures};
+use crate::experiment::{chosen_or, refuse_no_bytes, with_structures};
 use crate::session::{Effort, RunFile};
 use crate::target::Target;
 
@@ -85,11 +85,7 @@ impl Selection {
     }
 
     fn refuse_nonsense(&self) -> Result<(), LabError> {
-        if self.sizes_bytes.contains(&0) {
-            return Err(LabError::usage(
-                "--size 0 writes nothing; give 1 byte or more",
-            ));
-        }
+        refuse_no_bytes(&self.sizes_bytes, "writes nothing")?;
         // The files have room for some syncs of each writer.
         let most = |size: &u64| {
             let bytes = size.checked_mul(FEWEST_SYNCS * MOST_WRITERS);

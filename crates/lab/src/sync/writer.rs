@@ -69,9 +69,6 @@ impl Writer {
     /// Creates `path`, which must not exist, in the starting state of the case, and makes that
     /// state durable.
     pub(super) fn create(path: &Path, case: &Case, file_bytes: u64) -> Result<Self, Failure> {
-        let failure = |doing: &str, error: &io::Error| {
-            Failure::from_io(&format!("{doing} {}", path.display()), error)
-        };
         let record = random_bytes(case.size_bytes, 0, CONTENT_SEED)?;
         // rustix's `OFlags::DSYNC` is `O_SYNC` in its raw Linux back end (1.1.6).
         let flags = match case.call {
@@ -85,17 +82,15 @@ impl Writer {
             .create_new(true)
             .custom_flags(flags.bits())
             .open(path)
-            .map_err(|error| failure("create", &error))?;
+            .map_err(Failure::at("create", path))?;
         let end = end_of(case, file_bytes);
         match case.write {
             Write::Append => {}
-            Write::Overwrite => {
-                fill(path, &record, end).map_err(|error| failure("write", &error))?;
-            }
+            Write::Overwrite => fill(path, &record, end).map_err(Failure::at("write", path))?,
             Write::Preallocated => fallocate(&file, FallocateFlags::empty(), 0, end)
-                .map_err(|errno| failure("preallocate", &errno.into()))?,
+                .map_err(Failure::at("preallocate", path))?,
         }
-        file.sync_all().map_err(|error| failure("sync", &error))?;
+        file.sync_all().map_err(Failure::at("sync", path))?;
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -112,15 +107,13 @@ impl Writer {
     /// Blocks that were allocated and never written are a hole for `SEEK_DATA`, and count in
     /// `st_blocks` (lseek(2)).
     pub(super) fn not_as_asked(&self, write: Write) -> Result<Option<String>, Failure> {
-        let failure = |error: &io::Error| {
-            Failure::from_io(&format!("look at {}", self.path.display()), error)
-        };
-        let found = self.file.metadata().map_err(|error| failure(&error))?;
+        let failed = || Failure::at::<io::Error>("look at", &self.path);
+        let found = self.file.metadata().map_err(failed())?;
         let allocated = found.blocks() * 512;
         let data = match seek(&self.file, SeekFrom::Data(0)) {
             Ok(start) => Some(start),
             Err(Errno::NXIO) => None,
-            Err(errno) => return Err(failure(&errno.into())),
+            Err(errno) => return Err(failed()(errno.into())),
         };
         Ok(match write {
             Write::Append => (found.len() > 0).then(|| "the new file was not empty".to_owned()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::places::launcher;
 use crate::wait::until;
 use iostrata_core::buffering::{Case, Mode};
-use iostrata_lab::buffering::{NullJob, WriteJob};
+use iostrata_lab::buffering::WriteJob;
 use iostrata_lab::engine::{EngineError, ExecJob, FailureKind, Job, Launcher, Workload};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -30,16 +30,18 @@ fn write_job(path: &Path, count: u64) -> WriteJob {
     };
     WriteJob {
         case,
-        path: path.into(),
+        path: Some(path.into()),
     }
 }
 
 /// Hours of work, without a disk.
-fn endless() -> NullJob {
-    NullJob {
+fn endless() -> WriteJob {
+    let case = Case {
+        mode: Mode::Buffered,
         size_bytes: 1,
         count: u64::MAX,
-    }
+    };
+    WriteJob { case, path: None }
 }
 
 fn pid<J: Job>(workload: &Workload<J>) -> Pid {

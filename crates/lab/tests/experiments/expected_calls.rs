@@ -28,7 +28,7 @@ fn traced(case: Case, dir: &Path) -> BTreeMap<String, (u64, u64)> {
     ];
     let job = WriteJob {
         case,
-        path: path.clone().into(),
+        path: Some(path.clone().into()),
     };
     let mut workload = Launcher::program("strace", arguments)
         .start(&job, &|| false)
@@ -113,7 +113,7 @@ fn the_open_flags_are_those_of_the_mode() {
         };
         let job = WriteJob {
             case,
-            path: path.clone().into(),
+            path: Some(path.clone().into()),
         };
         let workload = Launcher::program("strace", arguments)
             .start(&job, &|| false)

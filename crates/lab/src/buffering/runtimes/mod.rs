@@ -36,9 +36,7 @@ pub(super) fn fill(
         return Ok(());
     }
     for language in &LANGUAGES {
-        session
-            .ledger
-            .step(&format!("looking at the buffers of {}", language.name));
+        session.step(&format!("looking at the buffers of {}", language.name));
         let rows = if session.run.effort == Effort::Quick && language.is_slow() {
             Err(Trouble::Unusable(Reason::QuickSkips))
         } else {

@@ -18,7 +18,7 @@ pub(super) fn copy(case: &Case, from: &Path, to: &Path) -> Result<(), Failure> {
     if !output.status.success() {
         return Err(failed(&output));
     }
-    sync_path(to, case).map_err(|error| Failure::from_io(&format!("sync {}", to.display()), &error))
+    sync_path(to, case).map_err(Failure::at("sync", to))
 }
 
 /// Starts `cp` and lets it end without a copy.

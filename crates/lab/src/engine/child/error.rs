@@ -2,6 +2,7 @@
 
 use std::collections::TryReserveError;
 use std::io;
+use std::path::Path;
 
 use nix::sys::signal::Signal;
 use rustix::io::Errno;
@@ -59,6 +60,11 @@ impl Failure {
             errno,
             message: format!("cannot {doing}: {error}{remedy}"),
         }
+    }
+
+    /// A failure of `doing` to the file at a path: takes the error.
+    pub(crate) fn at<E: Into<io::Error>>(doing: &str, path: &Path) -> impl FnOnce(E) -> Self {
+        move |error| Self::from_io(&format!("{doing} {}", path.display()), &error.into())
     }
 
     /// A record that does not fit into memory.

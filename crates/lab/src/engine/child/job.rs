@@ -167,7 +167,7 @@ mod tests {
         };
         let job = WriteJob {
             case,
-            path: path.into(),
+            path: Some(path.into()),
         };
         serde_json::json!({"name": WriteJob::NAME, "job": job}).to_string()
     }
