@@ -1,7 +1,6 @@
 //! A file that replaces another atomically, or not at all.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -15,13 +14,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use iostrata_lab::place::{self, Found, Place};
+use iostrata_lab::scratch::{RANDOM_NAME_BYTES, is_random_name, random_name};
 
 /// Prefix of a hidden name; the final name and a dot precede it.
 const MARK: &str = ".iostrata-";
-const RANDOM_BYTES: usize = 6;
 
 /// A unique number, the directory, and the name in it.
 type HiddenNames = Vec<(u64, OwnedFd, OsString)>;
@@ -201,8 +199,7 @@ impl Replacement {
 
 /// Makes the name durable too. A directory without read permission cannot be opened for that.
 pub(crate) fn sync_names(directory: BorrowedFd<'_>) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(directory) = openat(directory, ".", flags, Mode::empty()) {
+    if let Ok(directory) = place::open_to_list(directory, ".") {
         _ = fsync(directory);
     }
 }
@@ -243,21 +240,14 @@ fn keep_mode(file: &File, old: &Stat) -> io::Result<()> {
 
 /// A name beside `name` that no other process uses.
 pub(crate) fn hidden(name: &OsStr) -> io::Result<OsString> {
-    let mut random = [0_u8; RANDOM_BYTES];
-    getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut hex = String::new();
-    for byte in random {
-        // Writing to a string cannot fail.
-        _ = write!(hex, "{byte:02x}");
-    }
     let mut hidden = prefix(name);
-    hidden.push(hex);
+    hidden.push(random_name()?);
     Ok(hidden)
 }
 
 /// A name has at most 255 bytes, and so has the hidden one.
 fn prefix(name: &OsStr) -> OsString {
-    let longest = 255 - 1 - MARK.len() - 2 * RANDOM_BYTES;
+    let longest = 255 - 1 - MARK.len() - RANDOM_NAME_BYTES;
     let kept = name.as_bytes().get(..longest).unwrap_or(name.as_bytes());
     let mut prefix = OsString::from(".");
     prefix.push(OsStr::from_bytes(kept));
@@ -268,18 +258,13 @@ fn prefix(name: &OsStr) -> OsString {
 /// Removes leftovers of killed runs for this name: files and directories of this user that no
 /// process has locked. What cannot be removed stays.
 fn remove_stale(directory: BorrowedFd<'_>, name: &OsStr) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let entries = openat(directory, ".", flags, Mode::empty()).and_then(Dir::new);
+    let entries = place::open_to_list(directory, ".").and_then(Dir::new);
     let Ok(entries) = entries else { return };
     let prefix = prefix(name);
     for entry in entries.map_while(Result::ok) {
         let found = entry.file_name().to_bytes();
         let random = found.strip_prefix(prefix.as_bytes());
-        let is_ours = random.is_some_and(|random| {
-            let hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-            random.len() == 2 * RANDOM_BYTES && random.iter().all(hex)
-        });
-        if is_ours {
+        if random.is_some_and(is_random_name) {
             _ = remove_one_stale(directory, OsStr::from_bytes(found));
         }
     }

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, Stat, fchmod, fstat, mkdirat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -25,7 +25,7 @@ const MOST: usize = 20;
 const LARGEST_BYTES: usize = 32 << 20;
 
 /// Path below the state directory.
-const WHERE: [&str; 2] = ["iostrata", "results"];
+const WHERE: &str = "iostrata/results";
 
 /// Root's own state directory. If HOME is that of another user, as some `sudo` configurations set it, that user does
 /// not want files of root there.
@@ -88,7 +88,7 @@ fn write(kind: Kind, json: &[u8]) -> io::Result<()> {
 
 /// Kept results, the last one first; none if their directory does not exist.
 pub(crate) fn all() -> io::Result<Vec<Kept>> {
-    let directory = WHERE.iter().fold(base()?, |path, name| path.join(name));
+    let directory = base()?.join(WHERE);
     let opened = match open_directory(&directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         opened => opened?,
@@ -149,9 +149,7 @@ fn is_own(path: &Path) -> bool {
 
 /// Creates the missing directories of results, for this user alone.
 fn make(base: &Path) -> io::Result<PathBuf> {
-    let directory = WHERE
-        .iter()
-        .fold(base.to_owned(), |path, name| path.join(name));
+    let directory = base.join(WHERE);
     let mut outer: Vec<&Path> = directory.ancestors().collect();
     outer.reverse();
     for path in outer {
@@ -181,13 +179,7 @@ fn named(path: &Path) -> io::Result<Place> {
 
 fn open_directory(path: &Path) -> io::Result<std::os::fd::OwnedFd> {
     let place = named(path)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(
-        place.directory(),
-        place.name(),
-        flags,
-        Mode::empty(),
-    )?)
+    Ok(place::open_to_list(place.directory(), place.name())?)
 }
 
 /// A directory that others may write to, or own, is refused.
@@ -225,8 +217,7 @@ fn prune(directory: BorrowedFd<'_>, most: usize) -> io::Result<()> {
 
 fn names(directory: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     // A symbolic link in place of a directory cannot be read as one.
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let entries = Dir::new(openat(directory, ".", flags, Mode::empty())?)?;
+    let entries = Dir::new(place::open_to_list(directory, ".")?)?;
     entries
         .map(|entry| Ok(OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned()))
         .collect()
@@ -244,12 +235,11 @@ fn parsed(name: &OsStr) -> Option<(Kind, u64)> {
     if parts.next().is_some() || !is_number(number) || !is_number(process) {
         return None;
     }
-    let kind = match kind {
-        "lab" => Kind::Lab,
-        "trace" => Kind::Trace,
-        _ => return None,
-    };
-    Some((kind, number.parse().ok()?))
+    let mut kinds = [Kind::Lab, Kind::Trace].into_iter();
+    Some((
+        kinds.find(|one| one.as_str() == kind)?,
+        number.parse().ok()?,
+    ))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
@@ -21,6 +21,7 @@ use rustix::fs::{
     mkdirat, openat, readlinkat, statat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 use rustix::process::geteuid;
 
 /// As many as the kernel follows (`MAXSYMLINKS`, include/linux/namei.h).
@@ -191,7 +192,7 @@ pub fn special(place: &Place) -> io::Result<Option<File>> {
 /// A directory of this user or root, made where there is none; whether it was.
 pub fn directory(path: &Path) -> io::Result<(File, bool)> {
     let place = match find(path)? {
-        Found::Directory(at) => return Ok((own(openat(at, ".", LIST, Mode::empty())?)?, false)),
+        Found::Directory(at) => return Ok((own(open_to_list(at, ".")?)?, false)),
         Found::Descriptor(_) => return Err(Errno::NOTDIR.into()),
         Found::Name(place) => place,
     };
@@ -200,8 +201,7 @@ pub fn directory(path: &Path) -> io::Result<(File, bool)> {
         Err(Errno::EXIST) => false,
         Err(errno) => return Err(errno.into()),
     };
-    let flags = LIST | OFlags::NOFOLLOW;
-    let opened = openat(place.directory(), place.name(), flags, Mode::empty())?;
+    let opened = open_to_list(place.directory(), place.name())?;
     Ok((own(opened)?, is_new))
 }
 
@@ -213,9 +213,11 @@ pub fn new_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-const LIST: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::CLOEXEC);
+/// Opens a directory that is not a link.
+pub fn open_to_list(at: impl AsFd, name: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(at, name, flags, Mode::empty())
+}
 
 fn make(place: &Place) -> Result<(), Errno> {
     mkdirat(place.directory(), place.name(), Mode::from_raw_mode(0o777))

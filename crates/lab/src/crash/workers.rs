@@ -20,13 +20,16 @@ pub type SharedLog = Arc<Mutex<Log>>;
 
 /// Threads that answer jobs with a checker, each in a stage of its own.
 #[derive(Debug)]
-pub(super) struct Pool<J> {
+pub(super) struct Pool<J, R> {
     /// `None` at the end.
-    jobs: Option<Sender<J>>,
+    jobs: Option<Sender<Asked<J, R>>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-impl<J: Send + 'static> Pool<J> {
+/// A job with its number, and where the answer goes.
+type Asked<J, R> = (usize, J, Sender<(usize, R)>);
+
+impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
     /// So many, below a directory that the caller removes; no tree has more bytes. `look` gets the stage, or why there
     /// is none.
     pub(super) fn start(
@@ -34,7 +37,7 @@ impl<J: Send + 'static> Pool<J> {
         checker: &Checker,
         directory: &Path,
         tree_bytes: u64,
-        look: impl Fn(io::Result<&Stage>, J) + Clone + Send + 'static,
+        look: impl Fn(io::Result<&Stage>, &Checker, J) -> R + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, jobs) = mpsc::channel();
         let jobs = Arc::new(Mutex::new(jobs));
@@ -49,23 +52,26 @@ impl<J: Send + 'static> Pool<J> {
             let thread = thread::Builder::new().name("checker".to_owned());
             pool.threads.push(thread.spawn(move || {
                 let stage = Stage::enter(path, &checker, tree_bytes, number);
-                while let Some(job) = next(&jobs) {
-                    let stage = stage.as_ref();
-                    look(
-                        stage.map_err(|error| io::Error::new(error.kind(), error.to_string())),
-                        job,
-                    );
+                let why = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
+                while let Some((number, job, answer)) = next(&jobs) {
+                    let said = look(stage.as_ref().map_err(why), &checker, job);
+                    // The caller may have stopped waiting.
+                    answer.send((number, said)).ok();
                 }
             })?);
         }
         Ok(pool)
     }
 
-    /// Without a receiver no answer comes, which the caller notices.
-    pub(super) fn send(&self, job: J) {
-        if let Some(jobs) = &self.jobs {
-            jobs.send(job).ok();
+    /// Gives jobs to the threads. An answer has the number of its job; where a thread failed, answers are missing.
+    pub(super) fn ask(&self, all: impl IntoIterator<Item = J>) -> Receiver<(usize, R)> {
+        let (answer, answers) = mpsc::channel();
+        for (number, job) in all.into_iter().enumerate() {
+            if let Some(jobs) = &self.jobs {
+                jobs.send((number, job, answer.clone())).ok();
+            }
         }
+        answers
     }
 }
 
@@ -74,7 +80,7 @@ fn next<J>(jobs: &Mutex<Receiver<J>>) -> Option<J> {
     jobs.recv().ok()
 }
 
-impl<J> Drop for Pool<J> {
+impl<J, R> Drop for Pool<J, R> {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
@@ -84,15 +90,8 @@ impl<J> Drop for Pool<J> {
     }
 }
 
-/// A tree to look at, and where the answer goes.
-struct Job {
-    number: usize,
-    seen: Seen,
-    answer: Sender<(usize, Result<Option<String>, LogError>)>,
-}
-
 /// Threads that run a checker.
-pub struct Workers(Pool<Job>);
+pub struct Workers(Pool<Seen, Result<Option<String>, LogError>>);
 
 impl Workers {
     /// So many, below a directory that the caller removes; no tree has more bytes.
@@ -103,17 +102,15 @@ impl Workers {
         log: &SharedLog,
         (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> io::Result<Self> {
-        let (own, log, interrupt) = (checker.clone(), Arc::clone(log), interrupt.clone());
+        let (log, interrupt) = (Arc::clone(log), interrupt.clone());
         let pool = Pool::start(
             count,
             checker,
             scratch,
             tree_bytes,
-            move |stage, job: Job| {
-                let stage = stage.map_err(LogError::Stage);
-                let said = stage.and_then(|stage| look(stage, &own, &log, &interrupt, &job.seen));
-                // The caller may have stopped waiting.
-                job.answer.send((job.number, said)).ok();
+            move |stage, own, seen| {
+                let stage = stage.map_err(LogError::Stage)?;
+                look(stage, own, &log, &interrupt, &seen)
             },
         );
         Ok(Self(pool?))
@@ -121,18 +118,9 @@ impl Workers {
 
     /// Looks at all of these; gives what is broken in each.
     pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, Stopped<LogError>> {
-        let (answer, answers) = mpsc::channel();
-        for (number, seen) in all.iter().enumerate() {
-            self.0.send(Job {
-                number,
-                seen: seen.clone(),
-                answer: answer.clone(),
-            });
-        }
-        drop(answer);
         let mut said = Vec::new();
         let mut by = None;
-        for (number, one) in answers {
+        for (number, one) in self.0.ask(all.iter().cloned()) {
             match one {
                 Ok(one) => said.push((number, one)),
                 Err(error) => by = by.or(Some(error)),

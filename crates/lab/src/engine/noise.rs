@@ -26,37 +26,20 @@ pub struct Reading {
 ///
 /// The machine's time is counted in ticks of 10 ms and our own in microseconds, so one short
 /// interval says little; the sum over all runs of a case is meaningful.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Meter {
-    steal_s: Sum,
-    other_s: Sum,
+    /// One for each interval; `None` where it is unknown.
+    steal_s: Vec<Option<f64>>,
+    other_s: Vec<Option<f64>>,
 }
 
-/// A sum that is unknown when one of its parts is, or when none was added.
-#[derive(Debug, Clone, Copy, Default)]
-enum Sum {
-    #[default]
-    Empty,
-    Known(f64),
-    Unknown,
-}
-
-impl Sum {
-    fn add(&mut self, value: Option<f64>) {
-        *self = match (*self, value) {
-            (Self::Unknown, _) | (_, None) => Self::Unknown,
-            (Self::Empty, Some(value)) => Self::Known(value),
-            (Self::Known(sum), Some(value)) => Self::Known(sum + value),
-        };
-    }
-
-    /// A sum below 0 is a rounding error: ticks against microseconds.
-    fn value(self) -> Option<f64> {
-        match self {
-            Self::Known(sum) => Some(sum.max(0.0)),
-            Self::Empty | Self::Unknown => None,
-        }
-    }
+/// The sum; unknown when one of its parts is, or without any. A sum below 0 is a rounding error: ticks against
+/// microseconds.
+fn sum_s(parts_s: &[Option<f64>]) -> Option<f64> {
+    let known: Option<f64> = parts_s.iter().copied().sum();
+    known
+        .filter(|_| !parts_s.is_empty())
+        .map(|sum| sum.max(0.0))
 }
 
 impl Reading {
@@ -80,20 +63,17 @@ impl Meter {
             Some(pick(to).saturating_sub(pick(from)) as f64 / ticks_per_s)
         };
         let own_s = before.own_s.zip(after.own_s).map(|(from, to)| to - from);
-        self.steal_s.add(seconds(|ticks| ticks.steal));
-        self.other_s.add(
-            seconds(|ticks| ticks.busy)
-                .zip(own_s)
-                .map(|(busy, own)| busy - own),
-        );
+        self.steal_s.push(seconds(|ticks| ticks.steal));
+        let busy_s = seconds(|ticks| ticks.busy).zip(own_s);
+        self.other_s.push(busy_s.map(|(busy, own)| busy - own));
     }
 
     /// The disturbance of the intervals. Kernel threads that write back for the case count as
     /// others: their work is not charged to any process.
     pub fn interference(&self) -> Interference {
         Interference {
-            steal_s: self.steal_s.value(),
-            other_cpu_s: self.other_s.value(),
+            steal_s: sum_s(&self.steal_s),
+            other_cpu_s: sum_s(&self.other_s),
             other_requests: None,
         }
     }

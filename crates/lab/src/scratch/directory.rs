@@ -1,6 +1,7 @@
 //! The directory that contains everything written.
 
 use std::ffi::CStr;
+use std::fs;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -8,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{fmt::Write as _, fs};
 
 use rustix::fs::{
     Access, AtFlags, CWD, FlockOperation, Mode, OFlags, StatVfsMountFlags, accessat, flock, fstat,
@@ -20,12 +20,15 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::error::{Leftover, ScratchError};
 use super::guard::Guard;
-use super::removal::{open_directory, remove_own, remove_stale, remove_tree};
+use super::removal::{remove_own, remove_stale, remove_tree};
 use crate::interrupt::Interrupt;
+use crate::place::open_to_list;
 
-/// All scratch directories have this name and [`RANDOM_BYTES`] in lower-case hexadecimal.
+/// All scratch directories have this name and a [random](random_name) one.
 pub(super) const PREFIX: &str = ".iostrata-";
-pub(super) const RANDOM_BYTES: usize = 6;
+
+/// Bytes of a random name.
+pub const RANDOM_NAME_BYTES: usize = 12;
 
 /// Locked with flock(2) while the run lives; the kernel unlocks it when the run dies.
 pub(super) const LOCK: &CStr = c"lock";
@@ -98,6 +101,7 @@ impl Scratch {
             .map_err(|error| ScratchError::io("use", dir, error))?;
         for _ in 0..ATTEMPTS {
             let name = random_name().map_err(|errno| ScratchError::io("name", dir, errno))?;
+            let name = format!("{PREFIX}{name}");
             if let Some(guard) = &mut guard {
                 guard.tell(&name);
             }
@@ -232,7 +236,7 @@ fn make(
     reserve: &mut Vec<OwnedFd>,
 ) -> Result<(OwnedFd, File), Errno> {
     mkdirat(parent, name, Mode::RWXU)?;
-    let locked = open_directory(parent, name).and_then(|directory| {
+    let locked = open_to_list(parent, name).and_then(|directory| {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let lock = openat(&directory, LOCK, flags, Mode::RUSR | Mode::WUSR)?;
@@ -251,15 +255,17 @@ fn make(
     locked
 }
 
-fn random_name() -> Result<String, Errno> {
-    let mut random = [0; RANDOM_BYTES];
+/// A part of a name that nothing else has, in lower-case hexadecimal.
+pub fn random_name() -> Result<String, Errno> {
+    let mut random = [0; RANDOM_NAME_BYTES / 2];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut name = PREFIX.to_owned();
-    for byte in random {
-        // Writing to a string cannot fail.
-        _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
+    let hex = |name: String, byte: &u8| name + &format!("{byte:02x}");
+    Ok(random.iter().fold(String::new(), hex))
+}
+
+pub fn is_random_name(name: &[u8]) -> bool {
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    name.len() == RANDOM_NAME_BYTES && name.iter().all(is_hex)
 }
 
 /// Whether files may be created in a directory with `needed_bytes` free.

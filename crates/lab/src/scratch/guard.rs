@@ -20,6 +20,7 @@ use rustix::io::Errno;
 
 use super::removal::{is_scratch_name, remove_if_stale};
 use crate::engine::Launcher;
+use crate::place::open_to_list;
 
 /// Follows the names of directories when the lab has ended by itself.
 const DONE: &str = ".";
@@ -102,8 +103,7 @@ pub fn guard_main() {
     }
     let names = names.into_iter().filter_map(|name| CString::new(name).ok());
     let mut names: Vec<CString> = names.filter(|name| is_scratch_name(name)).collect();
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-    let Ok(parent) = openat(CWD, ".", flags, Mode::empty()) else {
+    let Ok(parent) = open_to_list(CWD, ".") else {
         return;
     };
     for attempt in 1..=attempts {

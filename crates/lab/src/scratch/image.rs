@@ -61,15 +61,9 @@ impl Image {
     ) -> Result<Self, ScratchError> {
         let path = scratch.make_directory(kind.name())?;
         let backing_cached = !device.direct_io() || is_in_memory(scratch)?;
-        let flags = MountFlags::empty();
-        mount(
-            device.path(),
-            &path,
-            kind.filesystem(),
-            flags,
-            kind.mount_data(),
-        )
-        .map_err(|errno| mount_error(errno, kind, device.path()))?;
+        let (from, filesystem, data) = (device.path(), kind.filesystem(), kind.mount_data());
+        mount(from, &path, filesystem, MountFlags::empty(), data)
+            .map_err(|errno| mount_error(errno, kind, from))?;
         let image = Self {
             kind,
             mount: Mounted::at(path),

@@ -68,20 +68,12 @@ impl ImageKind {
     }
 
     pub(super) fn mkfs(self) -> Mkfs {
-        const EXT4: [&str; 7] = [
-            "-q",
-            "-F",
-            "-b",
-            "4096",
-            // Otherwise a kernel thread writes inode tables and journal during the measurement.
-            "-E",
-            "lazy_itable_init=0,lazy_journal_init=0",
-            "-O",
-        ];
+        // Without -E a kernel thread writes inode tables and journal during the measurement.
+        const EXT4: &str = "-q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 -O";
         let ext4 = |features| Mkfs {
             program: "mkfs.ext4",
             package: "e2fsprogs",
-            arguments: EXT4.into_iter().chain([features]).collect(),
+            arguments: EXT4.split(' ').chain([features]).collect(),
         };
         match self {
             Self::Ext4 | Self::Ext4DataJournal => ext4("has_journal,^fast_commit"),

@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/usr/sbin", "/sbin"];
 
 /// Finds the mkfs program for `kind`, in PATH first, by running it with its version option.
-pub(crate) fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
+pub fn find(kind: ImageKind) -> Result<PathBuf, ScratchError> {
     let mkfs = kind.mkfs();
     let elsewhere = SYSTEM_DIRECTORIES.map(|directory| Path::new(directory).join(mkfs.program));
     for program in iter::once(PathBuf::from(mkfs.program)).chain(elsewhere) {

@@ -24,12 +24,13 @@ use std::path::{Path, PathBuf};
 use iostrata_tracer::kernel::{PrivateMounts, private_mounts};
 use rustix::mount::{MountFlags, mount};
 
-pub use directory::Scratch;
 pub(crate) use directory::check_room;
+pub use directory::{RANDOM_NAME_BYTES, Scratch, is_random_name, random_name};
 pub use error::{Leftover, ScratchError};
 pub use guard::{Guard, guard_main};
 pub use image::Image;
 pub use kind::ImageKind;
+pub use mkfs::find as find_mkfs;
 pub(crate) use mounted::{Mounted, mount_id, mount_line};
 pub(crate) use removal::remove_tree;
 
@@ -49,11 +50,6 @@ pub fn isolate() -> Result<PrivateMounts, ScratchError> {
     private_mounts().map_err(|error| ScratchError::NeedsRoot {
         cause: format!("no mount namespace: {error}"),
     })
-}
-
-/// Whether the mkfs program for `kind` is installed.
-pub fn find_mkfs(kind: ImageKind) -> Result<(), ScratchError> {
-    mkfs::find(kind).map(drop)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use rustix::fs::{
@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::process::geteuid;
 
-use super::directory::{LOCK, LOCK_MAGIC, PREFIX, RANDOM_BYTES};
+use super::directory::{LOCK, LOCK_MAGIC, PREFIX, is_random_name};
+use crate::place::open_to_list;
 
 /// Removes the scratch directories in `parent` whose run is gone. Whatever cannot be removed stays:
 /// this run does not fail because of it.
@@ -32,16 +33,13 @@ pub(super) fn remove_stale(parent: BorrowedFd<'_>) {
 }
 
 pub(super) fn is_scratch_name(name: &CStr) -> bool {
-    let Some(random) = name.to_bytes().strip_prefix(PREFIX.as_bytes()) else {
-        return false;
-    };
-    let lower_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    random.len() == 2 * RANDOM_BYTES && random.iter().all(lower_hex)
+    let random = name.to_bytes().strip_prefix(PREFIX.as_bytes());
+    random.is_some_and(is_random_name)
 }
 
 /// Removes one, unless its run is alive or it is not ours.
 pub(super) fn remove_if_stale(parent: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    let directory = open_directory(parent, name)?;
+    let directory = open_to_list(parent, name)?;
     if fstat(&directory)?.st_uid != geteuid().as_raw() {
         return Err(Errno::PERM);
     }
@@ -70,16 +68,10 @@ fn is_our_lock(lock: &mut File) -> bool {
     read.is_ok() && LOCK_MAGIC.as_bytes().starts_with(&start)
 }
 
-/// Opens a directory that is not a link.
-pub(super) fn open_directory(parent: BorrowedFd<'_>, name: impl Arg) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(parent, name, flags, Mode::empty())
-}
-
 /// Removes the directory `name` and its contents, and stops with `XDEV` before a mount in it. The
 /// lock file is removed last: as long as anything remains, the directory is recognisable as ours.
 pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg + Copy) -> Result<(), Errno> {
-    let directory = open_directory(parent, name)?;
+    let directory = open_to_list(parent, name)?;
     remove_own(parent, name, &directory, None)
 }
 
@@ -138,7 +130,7 @@ fn empty(
             if removed(directory, name)? {
                 continue;
             }
-            let child = open_directory(directory.as_fd(), name.as_c_str())?;
+            let child = open_to_list(directory, name.as_c_str())?;
             if fstat(&child)?.st_dev != device {
                 return Err(Errno::XDEV);
             }
@@ -194,6 +186,7 @@ fn move_up(from: &OwnedFd, name: &CString, to: &OwnedFd, moved: &mut u64) -> Res
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::fd::AsFd as _;
 
     use rustix::fs::CWD;
 
@@ -206,8 +199,8 @@ mod tests {
         let scratch = Scratch::create(dir.path(), 0).unwrap();
         let path = scratch.path().to_owned();
         fs::write(path.join("file"), "text").unwrap();
-        let directory = open_directory(CWD, &path).unwrap();
-        let parent = open_directory(CWD, dir.path()).unwrap();
+        let directory = open_to_list(CWD, &path).unwrap();
+        let parent = open_to_list(CWD, dir.path()).unwrap();
         let name = path.file_name().unwrap();
         let late = remove_own(parent.as_fd(), name, &directory, Some(Instant::now()));
         assert_eq!(late, Err(Errno::TIME));

@@ -56,40 +56,26 @@ fn verify_ext4(image: &Image, mount: &Mount) -> Result<(), ScratchError> {
     let task = format!("/sys/fs/ext4/{}/journal_task", image.device().name());
     let task = fs::read_to_string(&task)
         .map_err(|error| ScratchError::io("read", task.as_ref(), error))?;
-    let journal = task.trim() != "<none>";
-    expect(kind, "a journal", journal, kind != ImageKind::Ext4NoJournal)?;
-
     let mut features = [0; 4];
     pread(image.device().as_fd(), &mut features, FEATURE_COMPAT_OFFSET)
         .map_err(|errno| unreadable(image, errno))?;
-    let fast_commit = u32::from_le_bytes(features) & FEATURE_COMPAT_FAST_COMMIT != 0;
-    expect(
-        kind,
-        "fast commits",
-        fast_commit,
-        kind == ImageKind::Ext4FastCommit,
-    )?;
-
+    let features = u32::from_le_bytes(features);
     // data=ordered, the default, is not listed (_ext4_show_options, fs/ext4/super.c).
-    let data_journal = mount
-        .options
-        .split(',')
-        .any(|option| option == "data=journal");
-    expect(
-        kind,
-        "data=journal",
-        data_journal,
-        kind == ImageKind::Ext4DataJournal,
-    )
+    let mut options = mount.options.split(',');
+    let data_journal = options.any(|option| option == "data=journal");
+    let fast_commit = features & FEATURE_COMPAT_FAST_COMMIT != 0;
+    let journal = task.trim() != "<none>";
+    expect(kind, "a journal", journal, kind != ImageKind::Ext4NoJournal)?;
+    let wanted = kind == ImageKind::Ext4FastCommit;
+    expect(kind, "fast commits", fast_commit, wanted)?;
+    let wanted = kind == ImageKind::Ext4DataJournal;
+    expect(kind, "data=journal", data_journal, wanted)
 }
 
 fn expect(kind: ImageKind, what: &str, found: bool, wanted: bool) -> Result<(), ScratchError> {
     let has = if found { "has" } else { "lacks" };
-    refuse_if(
-        found != wanted,
-        kind,
-        format!("the file system {has} {what}"),
-    )
+    let what = format!("the file system {has} {what}");
+    refuse_if(found != wanted, kind, what)
 }
 
 fn refuse_if(wrong: bool, kind: ImageKind, found: String) -> Result<(), ScratchError> {

@@ -4,7 +4,7 @@ use iostrata_core::lab::Interference;
 use iostrata_core::timing::{Sample, Timing};
 
 use super::Session;
-use crate::engine::{Ledger, Measured, Meter, Reading, Round, StoppingRule, measure};
+use crate::engine::{Ledger, Meter, Reading, Round, StoppingRule, measure};
 use crate::error::LabError;
 
 /// The result of the timing pass for one item.
@@ -40,25 +40,17 @@ pub(crate) fn time(
         }
         Ok::<_, LabError>(sample)
     };
-    let Measured {
-        samples,
-        warm_ups,
-        enough,
-        interrupted,
-    } = measure(labels.len(), &stopping, one, stop)?;
+    let measured = measure(labels.len(), &stopping, one, stop)?;
     session.ledger.remaining(steps_after);
-    session.warm_up_runs += warm_ups;
-    session.interrupted |= interrupted;
-    let items = samples
-        .iter()
-        .zip(enough)
-        .zip(&meters)
-        .map(|((samples, enough), meter)| Timed {
-            timing: Timing::from_samples(samples),
-            interference: meter.interference(),
-            enough,
-            stopping,
-        });
+    session.warm_up_runs += measured.warm_ups;
+    session.interrupted |= measured.interrupted;
+    let runs = measured.samples.iter().zip(measured.enough).zip(&meters);
+    let items = runs.map(|((samples, enough), meter)| Timed {
+        timing: Timing::from_samples(samples),
+        interference: meter.interference(),
+        enough,
+        stopping,
+    });
     Ok(items.collect())
 }
 

@@ -27,21 +27,16 @@ impl session::Item for Item<'_> {
 
     /// `fsync append 1 KiB × 4 on ext4`.
     fn label(&self) -> String {
-        let Case {
-            call,
-            write,
-            size_bytes,
-            writers,
-        } = self.case;
-        let times = match writers {
+        let case = self.case;
+        let times = match case.writers {
             1 => String::new(),
             several => format!(" × {several}"),
         };
         format!(
             "{} {} {}{times} on {}",
-            call.as_str(),
-            write.as_str(),
-            bytes::exact(size_bytes),
+            case.call.as_str(),
+            case.write.as_str(),
+            bytes::exact(case.size_bytes),
             self.target.name
         )
     }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use iostrata_report::export::{self, Format, Table, lab, trace};
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, fchmod, flock, fstat,
-    mkdirat, openat, renameat_with, statat,
+    AtFlags, Dir, FileType, FlockOperation, Mode, RenameFlags, fchmod, flock, fstat, mkdirat,
+    renameat_with, statat,
 };
 use rustix::io::Errno;
 
@@ -138,7 +138,7 @@ impl Directory {
         let of_directory = |errno: Errno| (None, errno.into());
         let at = self.place.directory();
         mkdirat(at, name, Mode::from_raw_mode(0o777)).map_err(of_directory)?;
-        let directory = open_directory(at, name).map_err(of_directory)?;
+        let directory = place::open_to_list(at, name).map_err(of_directory)?;
         // Tells those that look for what killed runs left that this one lives.
         _ = flock(&directory, FlockOperation::NonBlockingLockExclusive);
         for (table, contents) in &self.written {
@@ -167,14 +167,9 @@ fn without_name(path: &Path) -> Failure {
     ))
 }
 
-fn open_directory(at: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(at, name, flags, Mode::empty())
-}
-
 /// Leftovers are removed by the next export to the same place.
 fn remove(at: BorrowedFd<'_>, name: &OsStr) {
-    if let Ok(directory) = open_directory(at, name) {
+    if let Ok(directory) = place::open_to_list(at, name) {
         _ = remove_flat(at, name, directory.as_fd());
     }
 }
@@ -193,7 +188,7 @@ impl From<Errno> for Other {
 /// A directory that contains only tables of this format, including the table of every export, or
 /// nothing.
 fn check_that_it_is_an_export(path: &Path, place: &Place, format: Format) -> Result<(), Other> {
-    let directory = open_directory(place.directory(), place.name())?;
+    let directory = place::open_to_list(place.directory(), place.name())?;
     let tables: HashSet<OsString> = names()
         .into_iter()
         .map(|table| file_name(table, format))

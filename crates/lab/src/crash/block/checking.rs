@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Sender};
 
 use super::BlockError;
 use crate::crash::checker::{CheckError, Checker, Owners, Stage, remove};
@@ -21,13 +20,12 @@ const ROOM: &str = "make a room for the checker";
 struct Job {
     tree: PathBuf,
     printed: Vec<u8>,
-    answer: Sender<Result<Option<String>, BlockError>>,
 }
 
 /// Checkers, and where the copies are that they are given.
 #[derive(Debug)]
 pub struct Checking {
-    pool: Pool<Job>,
+    pool: Pool<Job, Result<Option<String>, BlockError>>,
     directory: PathBuf,
     interrupt: Interrupt,
     copies: AtomicU64,
@@ -42,24 +40,21 @@ impl Checking {
         directory: &Path,
         (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> Result<Self, BlockError> {
-        let (own, interrupt) = (checker.clone(), interrupt.clone());
         let asked = interrupt.clone();
         let pool = Pool::start(
             count,
             checker,
             directory,
             tree_bytes,
-            move |stage, job: Job| {
-                let stage = stage.map_err(BlockError::io(ROOM));
-                let said = stage.and_then(|stage| look(stage, &own, &job, &interrupt));
-                // The caller may have stopped waiting.
-                job.answer.send(said).ok();
+            move |stage, own, job| {
+                let stage = stage.map_err(BlockError::io(ROOM))?;
+                look(stage, own, &job, &asked)
             },
         );
         Ok(Self {
             pool: pool.map_err(BlockError::io("start a checker"))?,
             directory: directory.to_owned(),
-            interrupt: asked,
+            interrupt: interrupt.clone(),
             copies: AtomicU64::new(0),
         })
     }
@@ -70,17 +65,11 @@ impl Checking {
         let number = self.copies.fetch_add(1, Ordering::Relaxed);
         let copy = self.directory.join(format!("copy-{number}"));
         copy_directory(tree, &copy, &self.interrupt)?;
-        let (answer, answers) = mpsc::channel();
-        self.pool.send(Job {
-            tree: copy.clone(),
-            printed,
-            answer,
-        });
-        let ended = || io::Error::other("its thread failed");
-        let said = answers
-            .recv()
-            .unwrap_or_else(|_| Err(BlockError::io("run the checker")(ended())));
+        let tree = copy.clone();
+        let answer = self.pool.ask([Job { tree, printed }]).recv();
+        let ended = |_| BlockError::io("run the checker")(io::Error::other("its thread failed"));
         remove(&copy).map_err(BlockError::io("remove a copy"))?;
+        let (_, said) = answer.map_err(ended)?;
         said
     }
 }

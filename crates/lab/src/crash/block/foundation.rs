@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 
 use iostrata_tracer::kernel::{LoopDevice, PrivateMounts};
 use iostrata_tracer::machine::available_memory_bytes;
-use rustix::fs::{Mode, OFlags, open, syncfs};
+use rustix::fs::{CWD, syncfs};
 use rustix::mount::{MountFlags, mount};
 
 use super::BlockError;
 use crate::crash::copied::copy_directory;
 use crate::device::DiskImage;
 use crate::interrupt::Interrupt;
+use crate::place::open_to_list;
 use crate::scratch::{ImageKind, Mounted, mkfs};
 
 const MIB: u64 = 1 << 20;
@@ -124,8 +125,7 @@ pub(super) fn mount_at(
 
 /// Writes everything of the file system at a path to its device, and waits.
 pub(super) fn sync(at: &Path) -> Result<(), BlockError> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = open(at, flags, Mode::empty()).map_err(BlockError::io("sync"))?;
+    let directory = open_to_list(CWD, at).map_err(BlockError::io("sync"))?;
     syncfs(directory.as_fd()).map_err(BlockError::io("sync the file system under test"))
 }
 
