@@ -22,11 +22,10 @@ impl Desktop {
     pub(crate) fn find() -> Result<Self, Failure> {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         if !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
-            return Err(Failure::Cannot(
+            return Err(Failure::cannot(
                 "cannot open the page: there is no desktop here: neither DISPLAY nor \
                  WAYLAND_DISPLAY is set; leave --open out and open the file in a browser \
-                 elsewhere"
-                    .to_owned(),
+                 elsewhere",
             ));
         }
         let directories = env::var_os("PATH").unwrap_or_default();

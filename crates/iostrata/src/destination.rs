@@ -76,18 +76,24 @@ impl To {
 }
 
 impl Destination {
-    pub(crate) fn open(path: PathBuf) -> Result<Self, Failure> {
+    /// That of `--json`, if it was given.
+    pub(crate) fn open(path: Option<&Path>) -> Result<Option<Self>, Failure> {
         Self::open_for("--json", path)
     }
 
-    /// Opens the file of an option, or standard output for `-`.
-    pub(crate) fn open_for(option: &'static str, path: PathBuf) -> Result<Self, Failure> {
-        let to = To::open(&path).map_err(|error| {
+    /// Opens the file of an option, if that was given, or standard output for `-`.
+    pub(crate) fn open_for(option: &str, path: Option<&Path>) -> Result<Option<Self>, Failure> {
+        path.map(|path| Self::open_at(option, path)).transpose()
+    }
+
+    pub(crate) fn open_at(option: &str, path: &Path) -> Result<Self, Failure> {
+        let to = To::open(path).map_err(|error| {
             Failure::Cannot(format!(
                 "cannot write the result to {}: {error}; name a writable file with {option}",
                 path.display()
             ))
         })?;
+        let path = path.to_owned();
         Ok(Self { path, to })
     }
 
@@ -141,7 +147,7 @@ mod tests {
     fn a_file_has_no_name_before_there_is_a_result() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("result.json");
-        let destination = Destination::open(path.clone()).unwrap();
+        let destination = Destination::open_at("--json", &path).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         destination.save("{}\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"{}\n");
@@ -152,9 +158,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("result.json");
         fs::write(&path, "an older and longer result").unwrap();
-        drop(Destination::open(path.clone()).unwrap());
+        drop(Destination::open_at("--json", &path).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"an older and longer result");
-        Destination::open(path.clone())
+        Destination::open_at("--json", &path)
             .unwrap()
             .save("{}\n")
             .unwrap();
@@ -165,7 +171,7 @@ mod tests {
     fn a_pipe_takes_a_result() {
         let (mut reader, writer) = io::pipe().unwrap();
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
-        Destination::open(path.into())
+        Destination::open_at("--json", path.as_ref())
             .unwrap()
             .save("{}\n")
             .unwrap();

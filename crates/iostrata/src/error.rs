@@ -1,5 +1,6 @@
 //! From a failure to its message and exit code.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use iostrata_core::observe::ObserveError;
@@ -34,6 +35,14 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    pub(crate) fn cannot(message: impl Display) -> Self {
+        Self::Cannot(message.to_string())
+    }
+
     /// Catching signals needs a thread, a descriptor, and `/proc` to say which were ignored.
     pub(crate) fn no_signals(error: &std::io::Error) -> Self {
         let remedy = match error.kind() {

@@ -27,7 +27,7 @@ pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use report::{LogLimits, Report};
 pub(crate) use shown::{SHOWN, Shown};
 pub(crate) use top::{Serve, Top};
-pub(crate) use trace::{Checks, Purpose, Runs, Savings, Trace, TraceBackend};
+pub(crate) use trace::{Checks, Purpose, Savings, Trace, TraceBackend};
 
 /// Shows where a program's file I/O goes, layer by layer: application buffer, system
 /// call, page cache, file system and journal, device; and what each layer costs.

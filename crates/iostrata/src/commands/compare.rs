@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Compare) -> Result<ExitCode, Failure> {
         comparison.fail_on(limit);
     }
     let page = Page::open(&options.html)?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     let instead = page.as_ref().is_some_and(Page::is_standard_output);
     super::deliver(destination, &comparison, || {
         Ok(if instead {
@@ -75,11 +75,10 @@ fn ending(comparison: &Comparison, allow_inconclusive: bool) -> Result<ExitCode,
     if !fail_on.exceeded.is_empty() {
         Ok(ExitCode::from(EXCEEDED))
     } else if !has_times && !has_counts {
-        Err(Failure::Cannot(
+        Err(Failure::cannot(
             "nothing could be judged, so --fail-on has nothing to hold its limit against: there \
              are fewer than two runs of each case, or calls were not seen; run lab with all its \
-             runs, or trace as root"
-                .to_owned(),
+             runs, or trace as root",
         ))
     } else if fail_on.undecided.is_empty() || allow_inconclusive {
         Ok(ExitCode::SUCCESS)
@@ -111,8 +110,8 @@ fn pairs(options: &Compare) -> Result<Vec<Sides<&Path>>, Failure> {
         .collect();
     let inputs = files.iter().filter(|path| path.as_os_str() == "-");
     if inputs.count() > 1 {
-        return Err(Failure::Usage(
-            "standard input can be only one of the results; name files for the others".to_owned(),
+        return Err(Failure::usage(
+            "standard input can be only one of the results; name files for the others",
         ));
     }
     match files.as_chunks::<2>() {
@@ -162,10 +161,9 @@ fn compared(files: &[Sides<&Path>], saved: &[Sides<Saved>]) -> Result<Comparison
             base.kind(),
             new.kind()
         ))),
-        _ => Err(Failure::Usage(
+        _ => Err(Failure::usage(
             "only results of lab can be compared in several pairs; name two of trace, whose counts \
-             one pair tells"
-                .to_owned(),
+             one pair tells",
         )),
     }
 }
@@ -173,10 +171,9 @@ fn compared(files: &[Sides<&Path>], saved: &[Sides<Saved>]) -> Result<Comparison
 /// Two results that have nothing in common, or that differ in more than what is compared.
 fn refuse(options: &Compare, comparison: &Comparison) -> Result<(), Failure> {
     if !comparison.has_pairs() {
-        return Err(Failure::Cannot(
+        return Err(Failure::cannot(
             "no row of one result is in the other: nothing can be compared; run the same \
-             experiments with the same options"
-                .to_owned(),
+             experiments with the same options",
         ));
     }
     let unlike: Vec<String> = comparison

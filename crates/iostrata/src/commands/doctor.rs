@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::ui::Canvas;
 
 pub(crate) fn run(options: &Doctor) -> Result<(), Failure> {
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     // As for a trace with its history: nothing else uses all strata.
     let limits = Limits {
         without: super::without(),

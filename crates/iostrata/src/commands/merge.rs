@@ -26,7 +26,7 @@ pub(crate) fn run(options: &Merge) -> Result<ExitCode, Failure> {
     let results = results.map(|(path, saved)| lab_result(path, saved));
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let merged = merged(options, &results)?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     super::deliver(destination, &merged, || {
         let (width, colour) = (Canvas::Output.width(), Canvas::Output.colour());
         let screen = Screen {
@@ -51,7 +51,7 @@ fn parts(options: &Merge, saved: &[Saved]) -> Result<ExitCode, Failure> {
         )),
     });
     let results = results.collect::<Result<Vec<_>, _>>()?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     super::crash::merge(&results, options.from.as_deref(), destination)
 }
 
@@ -96,5 +96,5 @@ fn merged(options: &Merge, results: &[LabResult]) -> Result<LabResult, Failure> 
             result,
         })
         .collect();
-    lab::merge(&inputs).map_err(|error| Failure::Usage(error.to_string()))
+    lab::merge(&inputs).map_err(Failure::usage)
 }

@@ -22,7 +22,7 @@ pub(crate) use crash::{attended, check, starter};
 use std::process::ExitCode;
 
 use iostrata_report::Json;
-use iostrata_tracer::memory;
+use iostrata_tracer::{machine, memory};
 
 use crate::cli::{Arguments, Command};
 use crate::destination::Destination;
@@ -54,6 +54,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Man(options) => man::run(&options),
     }
     .map(|()| ExitCode::SUCCESS)
+}
+
+fn check_proc() -> Result<(), Failure> {
+    if machine::has_own_proc() {
+        return Ok(());
+    }
+    let why = "/proc is not that of this PID namespace, and what it says of a process would be another's; \
+               mount it (mount -t proc proc /proc, or unshare --mount-proc)";
+    Err(Failure::Cannot(why.to_owned()))
 }
 
 /// What of the kernel's is not used, for tests of what takes its place.

@@ -34,19 +34,13 @@ pub(crate) fn run(options: &Rebuild) -> Result<(), Failure> {
 }
 
 fn made(rebuilt: &Rebuilt) -> String {
-    let Rebuilt {
-        files,
-        directories,
-        others,
-        bytes,
-        ..
-    } = rebuilt;
-    let files = counted(*files, "file");
-    let directories = counted(*directories, "directory");
-    let others = match others {
+    let files = counted(rebuilt.files, "file");
+    let directories = counted(rebuilt.directories, "directory");
+    let others = match rebuilt.others {
         0 => String::new(),
-        others => format!(", {}", counted(*others, "other node")),
+        others => format!(", {}", counted(others, "other node")),
     };
+    let bytes = rebuilt.bytes;
     format!("rebuilt {files} in {directories}{others}: {bytes} B from the log\n")
 }
 

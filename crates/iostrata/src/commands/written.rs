@@ -28,14 +28,9 @@ impl Viewers {
     }
 
     pub(super) fn open(options: &cli::Viewers) -> Result<Self, Failure> {
-        let open = |option, path: &Option<_>| {
-            let path = path.clone();
-            path.map(|path| Destination::open_for(option, path))
-                .transpose()
-        };
         Ok(Self {
-            perfetto: open("--perfetto", &options.perfetto)?,
-            folded: open("--folded", &options.folded)?,
+            perfetto: Destination::open_for("--perfetto", options.perfetto.as_deref())?,
+            folded: Destination::open_for("--folded", options.folded.as_deref())?,
         })
     }
 
@@ -69,10 +64,9 @@ fn save_folded(to: Destination, result: &TraceResult) -> Result<(), Failure> {
     let mut text = Vec::new();
     // Writing to memory does not fail.
     if !folded::write(result, &mut text).unwrap_or(false) {
-        return Err(Failure::Cannot(
+        return Err(Failure::cannot(
             "--folded has nothing to write: the time blocked in calls was not seen; trace with eBPF, \
-             as root"
-                .to_owned(),
+             as root",
         ));
     }
     to.save_by(|to| to.write_all(&text))
@@ -97,13 +91,13 @@ impl Page {
         };
         let is_output = path.as_os_str() == "-";
         if is_output && options.open {
-            return Err(Failure::Usage(
-                "--open needs a file, and --html - writes none; name one with --html".to_owned(),
+            return Err(Failure::usage(
+                "--open needs a file, and --html - writes none; name one with --html",
             ));
         }
         let desktop = options.open.then(Desktop::find).transpose()?;
         Ok(Some(Self {
-            destination: Destination::open_for("--html", path.clone())?,
+            destination: Destination::open_at("--html", path)?,
             path: path.clone(),
             desktop,
         }))
@@ -137,9 +131,8 @@ impl Markdown {
     }
 
     pub(super) fn open(options: &cli::Markdown) -> Result<Self, Failure> {
-        let path = options.markdown.clone();
-        let opened = path.map(|path| Destination::open_for("--markdown", path));
-        Ok(Self(opened.transpose()?))
+        let path = options.markdown.as_deref();
+        Ok(Self(Destination::open_for("--markdown", path)?))
     }
 
     pub(super) fn is_standard_output(&self) -> bool {

@@ -35,7 +35,7 @@ pub(in super::super) fn all(
             break;
         }
         bar.step(&Step {
-            label: &entry.path().to_string_lossy(),
+            label: &entry.path.to_string_lossy(),
             done,
             total,
         });

@@ -1,7 +1,7 @@
 //! One file, from its first look to its row.
 
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iostrata_core::FileId;
 use iostrata_core::bytes::hex_unless_text;
@@ -96,10 +96,6 @@ impl Entry {
             Some((before, now)) if moved(before, now) => Outcome::Partly,
             Some(_) => Outcome::NotDone,
         };
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 }
 

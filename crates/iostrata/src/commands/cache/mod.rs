@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Cache) -> Result<ExitCode, Failure> {
     let inputs = files.paths.iter().map(|path| Named::input(path));
     let output = Named::output("--json", files.json.as_deref());
     outputs::check(inputs.chain(output))?;
-    let destination = files.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(files.json.as_deref())?;
     let interrupt = signals::interrupt()?;
     let stop = || interrupt.check().is_err();
     let mut survey = Survey::of(&files.paths, files.cross, action, &stop)?;

@@ -94,7 +94,7 @@ impl Reading<'_> {
                 break;
             }
             spare_access_time(&regular.file);
-            let label = format!("MiB · {}", entry.path().to_string_lossy());
+            let label = format!("MiB · {}", entry.path.to_string_lossy());
             let read = read_through(&regular.file, |bytes| {
                 self.read_bytes += bytes;
                 self.bar.step(&Step {

@@ -26,7 +26,7 @@ use crate::ui::Canvas;
 
 pub(super) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let calibration = Calibration::of(options);
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     let (guard, mut scratch) = super::scratch()?;
     let ground = Ground::prepare()?;
     let interrupt = signals::interrupt()?;
@@ -149,7 +149,7 @@ impl Calibration {
         let is_whole = interrupted.is_none() && rows.iter().all(|row| row.skipped_epochs == 0);
         Ok(CalibrateResult {
             schema: CALIBRATE_SCHEMA.to_owned(),
-            environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
+            environment: environment.map_err(Failure::cannot)?,
             settings: CalibrateSettings {
                 pressures: self.pressures.to_vec(),
                 repeats: self.repeats,

@@ -8,9 +8,9 @@ use iostrata_core::crash::{Coverage, FormatRow};
 use iostrata_core::record::Tree;
 use iostrata_lab::crash::SharedLog;
 
-use super::cannot;
 use super::look::{Judge, locked};
 use super::named::{Held, Named, There, write_list};
+use super::{ENDS, cannot};
 use crate::cli::Crash;
 use crate::error::Failure;
 
@@ -113,11 +113,7 @@ fn found(
     };
     std::fs::create_dir(scratch).map_err(cannot("make a directory"))?;
     let said = contents(options, (row, for_contents), &trees, scratch, log)?;
-    let ends = [
-        (said.first(), "before the program runs"),
-        (said.last(), "after the program has ended without a crash"),
-    ];
-    for (message, when) in ends {
+    for (message, when) in [said.first(), said.last()].into_iter().zip(ENDS) {
         if let Some(message) = message.filter(|message| Held::of(message).is_none()) {
             return Ok(Err(format!(
                 "its checker refuses it as it is {when}: {message}"

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, Recording, SCHEMA, Said,
-    Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
+    Budget, CrashResult, Fault, Finding, FormatRow, Found, History, ModeRow, Model, Recording,
+    SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows,
+    search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Gap, Missing, Reason};
@@ -14,8 +15,8 @@ use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
 
 use super::block::Runs;
-use super::keep;
 use super::look::{Judge, locked};
+use super::{ENDS, keep};
 use crate::cli::Crash;
 use crate::error::Failure;
 use crate::ui;
@@ -98,11 +99,6 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     });
     let is_whole = gaps.is_empty() && searched.interrupted.is_none();
     let result = CrashResult {
-        schema: SCHEMA.to_owned(),
-        environment: machine::environment(task.scratch, Backend::None)
-            .map_err(|error| Failure::Cannot(error.to_string()))?,
-        command: command(task),
-        check: task.options.check.clone(),
         check_kept_in: kept_in,
         settings: Some(task.settings.clone()),
         recording: Some(recording(task)),
@@ -110,17 +106,13 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         partition: task
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
-        parts: Vec::new(),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
         modes: modes(task, &searched, &gaps),
-        verdict: match (findings.is_empty(), is_whole) {
-            (false, _) => Verdict::Failing,
-            (true, false) => Verdict::Incomplete,
-            (true, true) => Verdict::Clean,
-        },
+        verdict: verdict(&findings, is_whole),
         findings,
         fix,
         fix_unknown_because,
+        ..nothing_found(task.options, task.scratch, command(task))?
     };
     Ok(Explored {
         result,
@@ -128,16 +120,25 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     })
 }
 
-/// The result of runs on real file systems alone.
-pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Explored, Failure> {
-    let words = options.command.iter();
+fn verdict(findings: &[Finding], is_whole: bool) -> Verdict {
+    match (findings.is_empty(), is_whole) {
+        (false, _) => Verdict::Failing,
+        (true, false) => Verdict::Incomplete,
+        (true, true) => Verdict::Clean,
+    }
+}
+
+/// A result before anything was explored.
+fn nothing_found(
+    options: &Crash,
+    scratch: &Path,
+    command: Vec<String>,
+) -> Result<CrashResult, Failure> {
     let environment = machine::environment(scratch, Backend::None);
-    let result = CrashResult {
+    Ok(CrashResult {
         schema: SCHEMA.to_owned(),
-        environment: environment.map_err(|error| Failure::Cannot(error.to_string()))?,
-        command: words
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        environment: environment.map_err(Failure::cannot)?,
+        command,
         check: options.check.clone(),
         check_kept_in: None,
         settings: None,
@@ -150,18 +151,22 @@ pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Exp
         verdict: Verdict::Clean,
         findings: Vec::new(),
         fix: None,
-        fix_unknown_because: Some(
-            "real file systems show that something breaks, models which syncs help: --mode both looks for them"
-                .to_owned(),
-        ),
-    };
+        fix_unknown_because: None,
+    })
+}
+
+/// The result of runs on real file systems alone.
+pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Explored, Failure> {
+    let words = options.command.iter();
+    let words = words.map(|word| word.to_string_lossy().into_owned());
     let mut explored = Explored {
-        result,
+        result: nothing_found(options, scratch, words.collect())?,
         interrupted: None,
     };
     join(&mut explored, runs);
-    if explored.result.findings.is_empty() {
-        explored.result.fix_unknown_because = None;
+    if !explored.result.findings.is_empty() {
+        let why = "real file systems show that something breaks, models which syncs help: --mode both looks for them";
+        explored.result.fix_unknown_because = Some(why.to_owned());
     }
     Ok(explored)
 }
@@ -176,12 +181,8 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);
     }
-    let is_whole = result.modes.iter().all(|mode| mode.complete);
-    result.verdict = match (result.findings.is_empty(), is_whole) {
-        (false, _) => Verdict::Failing,
-        (true, true) if explored.interrupted.is_none() => Verdict::Clean,
-        (true, _) => Verdict::Incomplete,
-    };
+    let is_whole = result.modes.iter().all(|mode| mode.complete) && explored.interrupted.is_none();
+    result.verdict = verdict(&result.findings, is_whole);
 }
 
 fn search_all(
@@ -282,13 +283,13 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
     .collect()
 }
 
-pub(super) fn refuses(message: &str, when: &str) -> String {
-    format!(
+pub(super) fn refuses(message: &str, when: &str) -> Failure {
+    Failure::Usage(format!(
         "the checker refuses the directory as it is {when}: {message}; it has to accept that. It runs in the \
          copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME and \
          /tmp of its own, and read what everybody may; --check-sees shows it more, and --check-user makes it \
          another user"
-    )
+    ))
 }
 
 /// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
@@ -297,14 +298,10 @@ fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure>
     let seen = [(base, 0), (end, history.told())];
     judge.begin("checking both ends", 0);
     let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
-    let when = [
-        "before the program runs",
-        "after the program has ended without a crash",
-    ];
     let said = said.map_err(|stopped| stopped.by)?;
-    for (message, when) in said.into_iter().zip(when) {
+    for (message, when) in said.into_iter().zip(ENDS) {
         if let Some(message) = message {
-            return Err(Failure::Usage(refuses(&message, when)));
+            return Err(refuses(&message, when));
         }
     }
     Ok(())

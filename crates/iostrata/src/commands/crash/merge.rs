@@ -27,21 +27,20 @@ pub(crate) fn merge(
     let files = results.iter();
     let inputs = files.map(|(file, result)| (file.display().to_string(), *result));
     let inputs: Vec<_> = inputs.collect();
-    let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
-    let (parts, known) = whole(&inputs).map_err(|error| usage(&error))?;
+    let (parts, known) = whole(&inputs).map_err(Failure::usage)?;
     let (_, first) = &inputs[0];
     let settings = first
         .settings
         .clone()
-        .ok_or_else(|| usage(&"the parts do not say with which settings they were made"))?;
+        .ok_or_else(|| Failure::usage("the parts do not say with which settings they were made"))?;
     let options = options(first, &settings, from)?;
     let checker = named(&options)?;
     let (guard, scratch) = scratch()?;
     // A signal ends this process at once.
     let log = recorded(&options, scratch.path(), &Interrupt::never())?;
     if first.recording.as_ref().map(|one| &one.log_blake3) != Some(&locked(&log).blake3) {
-        return Err(usage(
-            &"the recording is another one than that of the parts; name theirs with --from",
+        return Err(Failure::usage(
+            "the recording is another one than that of the parts; name theirs with --from",
         ));
     }
     let command = command(&options, checker.as_ref(), |path| {
@@ -78,9 +77,8 @@ fn options(
     let kept = result.recording.as_ref().and_then(|one| one.path.as_ref());
     let from = from.map(Path::to_owned).or_else(|| kept.map(PathBuf::from));
     let from = from.filter(|from| from.is_dir()).ok_or_else(|| {
-        Failure::Usage(
-            "the recording that the parts are of is not here; name its directory with --from"
-                .to_owned(),
+        Failure::usage(
+            "the recording that the parts are of is not here; name its directory with --from",
         )
     })?;
     Ok(cli::crash_from(

@@ -42,6 +42,12 @@ use crate::ui::{self, Canvas};
 
 pub(crate) use self::merge::merge;
 
+/// When a checker has to accept a directory: at both ends of a run without a crash.
+const ENDS: [&str; 2] = [
+    "before the program runs",
+    "after the program has ended without a crash",
+];
+
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let json = Named::output("--json", options.json.as_deref());
     outputs::check(json.into_iter().chain(Page::named(&options.html)))?;
@@ -50,7 +56,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     }
     let named = named(options)?;
     let page = Page::open(&options.html)?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     let keep = options.keep.as_deref().map(keep::directory).transpose()?;
     block_options(options)?;
     let (guard, mut scratch) = scratch()?;

@@ -125,8 +125,8 @@ pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
 fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
     let work = scratch.join("work");
     let Some(dir) = &options.dir else {
-        return Err(Failure::Usage(
-            "--dir is missing: name the directory that holds the program's files".to_owned(),
+        return Err(Failure::usage(
+            "--dir is missing: name the directory that holds the program's files",
         ));
     };
     is_directory(dir)?;
@@ -249,15 +249,8 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Resu
     let mut command = Command::new(itself);
     command
         .args([ATTENDED, &std::process::id().to_string()])
-        .args([
-            itself,
-            "trace",
-            "--purpose",
-            "record",
-            "--no-save",
-            "--no-measure",
-            "--record",
-        ])
+        .args([itself, "trace", "--purpose", "record"])
+        .args(["--no-save", "--no-measure", "--record"])
         .arg(log)
         .args(["--others", &OTHERS_S.to_string()])
         .arg("--record-before")

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Lab) -> Result<(), Failure> {
     let mut choice = Choice::from_options(options, effort, &planned)?;
     let page = Page::open(&options.html)?;
     let issue = Markdown::open(&options.markdown)?;
-    let destination = options.json.clone().map(Destination::open).transpose()?;
+    let destination = Destination::open(options.json.as_deref())?;
     let interrupt = signals::interrupt()?;
     // The working directory is the scratch directory from then on.
     let dir = std::path::absolute(&options.dir);

@@ -103,11 +103,7 @@ impl<'a> Read<'a> {
                 Saved::Lab(result) => read.lab.push((number, result)),
                 Saved::Trace(result) => read.trace.push((number, result)),
                 Saved::Log(log) => read.logs.push((number, log)),
-                Saved::Doctor(_)
-                | Saved::Cache(_)
-                | Saved::Crash(_)
-                | Saved::Calibrate(_)
-                | Saved::Top(_) => {}
+                _ => {}
             }
         }
         read
@@ -129,11 +125,7 @@ fn sources<'a>(
                 let (_, recordings) = logs.iter().find(|(known, _)| *known == number)?;
                 Content::Log(recordings)
             }
-            Saved::Doctor(_)
-            | Saved::Cache(_)
-            | Saved::Crash(_)
-            | Saved::Calibrate(_)
-            | Saved::Top(_) => return None,
+            _ => return None,
         };
         Some(Source {
             number,
@@ -160,10 +152,9 @@ fn write_metrics(path: &Path, sources: &[Source<'_>]) -> Result<(), Failure> {
 /// Metrics are distinguished by the names of the results.
 fn check_metrics(sources: &[Source<'_>]) -> Result<(), Failure> {
     if sources.is_empty() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--prometheus is for results of lab and trace, and none of the files is one; export \
-             an operation log with --parquet or --csv"
-                .to_owned(),
+             an operation log with --parquet or --csv",
         ));
     }
     let mut names = HashSet::new();

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use iostrata_core::gap::{Gap, Missing, Reason};
 use iostrata_core::record::{
@@ -22,18 +22,11 @@ const STEP: u64 = 4096;
 /// A file that begins like an operation log.
 #[derive(Debug)]
 pub(in crate::commands) struct Log {
-    path: PathBuf,
-    file: File,
+    pub(super) path: PathBuf,
+    pub(super) file: File,
 }
 
 impl Log {
-    pub(super) fn new(path: &Path, file: File) -> Self {
-        Self {
-            path: path.to_owned(),
-            file,
-        }
-    }
-
     /// The error when it should be drawn.
     pub(super) fn not_drawn(&self) -> Failure {
         Failure::Usage(format!(

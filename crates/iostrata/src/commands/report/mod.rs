@@ -96,9 +96,8 @@ fn check_files(options: &Report) -> Result<(), Failure> {
 fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     let has = |wanted: fn(&Saved) -> bool| results.iter().any(wanted);
     if options.all_rows && !has(|saved| matches!(saved, Saved::Lab(_) | Saved::Cache(_))) {
-        return Err(Failure::Usage(
-            "--all-rows is for lab and cache results, and none of the files is one; leave it out"
-                .to_owned(),
+        return Err(Failure::usage(
+            "--all-rows is for lab and cache results, and none of the files is one; leave it out",
         ));
     }
     if options.shown.is_given() && !has(|saved| matches!(saved, Saved::Trace(_))) {
@@ -108,10 +107,9 @@ fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<
     }
     let is_lab = |saved: &Saved| matches!(saved, Saved::Lab(_));
     if options.parts.is_given() && !has(is_lab) {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--rows, --notes, --method and --all are for lab results, and none of the files is \
-             one; leave them out"
-                .to_owned(),
+             one; leave them out",
         ));
     }
     match names {
@@ -124,10 +122,12 @@ fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<
             let has = |name: &str| results.iter().any(|saved| has_experiment(saved, name));
             match names.iter().find(|name| !has(name)) {
                 None => Ok(()),
-                Some(name) => Err(Failure::Usage(format!(
-                    "the result has no experiment {name}; it has {}",
-                    experiments(results).join(", ")
-                ))),
+                Some(name) => {
+                    let known: Vec<&str> = results.iter().flat_map(experiments_of).collect();
+                    let known = known.join(", ");
+                    let why = format!("the result has no experiment {name}; it has {known}");
+                    Err(Failure::Usage(why))
+                }
             }
         }
     }
@@ -135,10 +135,6 @@ fn check_options(options: &Report, names: &[&str], results: &[Saved]) -> Result<
 
 fn has_experiment(saved: &Saved, name: &str) -> bool {
     experiments_of(saved).contains(&name)
-}
-
-fn experiments(results: &[Saved]) -> Vec<&'static str> {
-    results.iter().flat_map(experiments_of).collect()
 }
 
 fn experiments_of(saved: &Saved) -> Vec<&'static str> {
@@ -228,10 +224,9 @@ fn write_page(options: &Report, names: &[&str], results: &[Saved]) -> Result<(),
         )));
     }
     if options.parts.is_given() || !names.is_empty() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "experiments, --rows, --notes, --method and --all select parts of the text, and \
-             --html writes a page with all of it; leave them out"
-                .to_owned(),
+             --html writes a page with all of it; leave them out",
         ));
     }
     let files = options.paths.iter().zip(results);
@@ -275,10 +270,9 @@ fn name(path: &Path) -> String {
 /// Writes text to paste into an issue: all files, one after the other.
 fn write_issue(options: &Report, names: &[&str], results: &[Saved]) -> Result<(), Failure> {
     if options.all_rows || options.parts.is_given() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--all-rows, --rows, --notes, --method and --all choose what the text holds, and of a lab \
-             result --markdown writes the answers; leave them out"
-                .to_owned(),
+             result --markdown writes the answers; leave them out",
         ));
     }
     let drawn = results

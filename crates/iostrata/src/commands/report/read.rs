@@ -103,7 +103,8 @@ fn log(path: &Path) -> Option<Log> {
     }
     let mut magic = [0; MAGIC.len()];
     file.read_exact(&mut magic).ok()?;
-    (magic == *MAGIC).then(|| Log::new(path, file))
+    let path = path.to_owned();
+    (magic == *MAGIC).then_some(Log { path, file })
 }
 
 /// All bytes, unless the beginning shows that it is not a result, or there are more than this.

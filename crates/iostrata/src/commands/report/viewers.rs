@@ -14,10 +14,9 @@ pub(super) fn write(options: &Report, results: &[Saved]) -> Result<(), Failure> 
     let viewers = &options.exports.viewers;
     let run = run(results)?;
     if viewers.folded.is_some() && run.0.is_none() {
-        return Err(Failure::Usage(
+        return Err(Failure::usage(
             "--folded is for a result of trace, and none of the files is one; an operation log has \
-             no call sites"
-                .to_owned(),
+             no call sites",
         ));
     }
     let open = || Viewers::open(viewers);
@@ -57,10 +56,9 @@ fn run(results: &[Saved]) -> Result<(Option<&TraceResult>, Option<&Log>), Failur
         [Saved::Trace(result), Saved::Log(log)] | [Saved::Log(log), Saved::Trace(result)] => {
             Ok((Some(result), Some(log)))
         }
-        _ => Err(Failure::Usage(
+        _ => Err(Failure::usage(
             "--perfetto and --folded are for one run: a result of trace, its operation log, or both; \
-             leave the other files out"
-                .to_owned(),
+             leave the other files out",
         )),
     }
 }

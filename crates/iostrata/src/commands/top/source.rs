@@ -1,12 +1,13 @@
 //! Where intervals come from.
 
 use iostrata_core::top::{Interval, Samples, assemble, of_samples};
-use iostrata_tracer::ebpf::{Limits, OpenError};
+use iostrata_tracer::ebpf::Limits;
+use iostrata_tracer::memory;
 use iostrata_tracer::permission::caller;
 use iostrata_tracer::top::{Machine, NEEDED, samples};
-use iostrata_tracer::{machine, memory};
 use rustix::thread::CapabilitySet;
 
+use super::super::check_proc;
 use crate::error::Failure;
 use crate::ui;
 
@@ -24,13 +25,7 @@ pub(in crate::commands) trait Source {
 /// Begins to count: in the kernel, or else what `/proc` says, which is stated. `doing` says what is done
 /// with it.
 pub(in crate::commands) fn open(doing: &str) -> Result<Box<dyn Source>, Failure> {
-    if !machine::has_own_proc() {
-        return Err(Failure::Cannot(
-            "/proc is not that of this PID namespace, and what it says of a process would be \
-             another's; mount it (mount -t proc proc /proc, or unshare --mount-proc)"
-                .to_owned(),
-        ));
-    }
+    check_proc()?;
     match in_kernel() {
         Ok(mut kernel) => {
             kernel.begin()?;
@@ -50,7 +45,7 @@ pub(in crate::commands) fn open(doing: &str) -> Result<Box<dyn Source>, Failure>
 
 /// It would show what all users do: not to one who has the privileges from the program file alone
 /// (SECURITY.md).
-fn in_kernel() -> Result<Kernel, String> {
+fn in_kernel() -> Result<Machine, String> {
     if caller::is_raised() && !caller::may_trace_all() {
         return Err(
             "the privileges of this program file (setcap) are not for watching other users' files; run it as \
@@ -58,7 +53,11 @@ fn in_kernel() -> Result<Kernel, String> {
                 .to_owned(),
         );
     }
-    Kernel::open().map_err(|error| error.to_string())
+    let limits = Limits {
+        without: super::super::without(),
+        ..Limits::top()
+    };
+    Machine::open(&limits).map_err(|error| error.to_string())
 }
 
 /// The counters at the begin of the interval, and why there are no others.
@@ -93,32 +92,16 @@ fn look() -> Result<Samples, Failure> {
     samples().map_err(|error| Failure::Cannot(format!("cannot read /proc: {error}; mount it")))
 }
 
-pub(super) struct Kernel(Machine);
-
-impl Kernel {
-    pub(super) fn open() -> Result<Self, OpenError> {
-        let limits = Limits {
-            without: super::super::without(),
-            ..Limits::top()
-        };
-        Machine::open(&limits).map(Self)
-    }
-
-    pub(super) fn begin(&mut self) -> Result<(), Failure> {
-        Ok(self.0.begin()?)
-    }
-}
-
-impl Source for Kernel {
+impl Source for Machine {
     fn look(&mut self) {
-        self.0.take_names();
+        self.take_names();
     }
 
     fn turn(&mut self) -> Result<Interval, Failure> {
-        Ok(assemble(&self.0.turn()?))
+        Ok(assemble(&Self::turn(self)?))
     }
 
     fn needs(&self) -> CapabilitySet {
-        self.0.needs()
+        Self::needs(self)
     }
 }

@@ -60,21 +60,12 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// For a program that iostrata starts.
-    pub(super) fn of_program(pid: u32) -> io::Result<Self> {
-        Self::install(pid)
-    }
-
-    /// For a process that is still running when the observation ends.
-    pub(super) fn of_adopted() -> io::Result<Self> {
-        Self::install(0)
-    }
-
-    fn install(pid: u32) -> io::Result<Self> {
+    /// For a program that iostrata starts; without one, for a process that is still running when the observation ends.
+    pub(super) fn install(program: Option<u32>) -> io::Result<Self> {
         let mut signals = SignalsInfo::<WithOrigin>::new(caught()?)?;
         let ending = Self {
             asked: Arc::new(AtomicBool::new(false)),
-            program: Arc::new(AtomicU32::new(pid)),
+            program: Arc::new(AtomicU32::new(program.unwrap_or(0))),
             pressed: Arc::default(),
             is_over: Arc::default(),
             is_late: Arc::default(),

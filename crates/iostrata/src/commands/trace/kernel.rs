@@ -36,7 +36,7 @@ pub(super) fn start(
 ) -> Result<Run, Failure> {
     let prepared = streams.around(|| Blocked::prepare(&options.command, held.before()));
     let blocked = prepared.map_err(itself)??;
-    let ending = Ending::of_program(blocked.pid()).map_err(itself)?;
+    let ending = Ending::install(Some(blocked.pid())).map_err(itself)?;
     let observed = observer.start(blocked.pid(), Stream::default());
     // The terminal's signal has ended the program too, which is no reason of its own.
     let held = ending::unless_arrived(held)?;
@@ -117,7 +117,7 @@ pub(super) fn adopt(
     observer: &mut EbpfObserver,
     held: Held,
 ) -> Result<Run, Failure> {
-    let ending = Ending::of_adopted().map_err(itself)?;
+    let ending = Ending::install(None).map_err(itself)?;
     let (whom, wanted) = (target.words(), target.wanted());
     observer
         .attach(&whom, &wanted, &mut || target.find())

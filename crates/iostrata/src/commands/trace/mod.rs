@@ -27,22 +27,22 @@ use iostrata_report::html::Drawn;
 use iostrata_report::{markdown, terminal, words};
 use iostrata_tracer::ebpf::EbpfObserver;
 use iostrata_tracer::failure::{self, survive};
+use iostrata_tracer::memory;
 use iostrata_tracer::permission::{caller, filtered};
 use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::Rest;
 use iostrata_tracer::ptrace::front::{self, Answer, Behind, Side};
 use iostrata_tracer::record::Unfinished;
 use iostrata_tracer::signals::Held;
-use iostrata_tracer::{machine, memory};
 
 use self::attaching::Attachment;
 use self::ending::Ending;
 use self::findings::Measuring;
 use self::runs::{Before, Streams};
-use super::json;
 use super::report::read::{self, Saved};
 use super::report::viewers;
 use super::written::{Markdown, Page, Viewers};
+use super::{check_proc, json};
 use crate::cli::{Purpose, Trace, TraceBackend};
 use crate::destination::Destination;
 use crate::error::Failure;
@@ -118,9 +118,7 @@ fn trace(options: &Trace) -> Result<ExitCode, Failure> {
     };
     let page = Page::open(&options.html)?;
     let viewed = Viewed::open(options)?;
-    let destination = options.json.clone();
-    let destination = destination.map(|path| Destination::open_for("-o", path));
-    let destination = destination.transpose()?;
+    let destination = Destination::open_for("-o", options.json.as_deref())?;
     let (watcher, before) = match run_before(options, watcher, &held) {
         Ok(done) => done,
         Err(failure) => {
@@ -192,16 +190,6 @@ impl Drop for StillTraced {
             drop(rest.wait());
         }
     }
-}
-
-fn check_proc() -> Result<(), Failure> {
-    if machine::has_own_proc() {
-        return Ok(());
-    }
-    Err(itself(
-        "/proc is not that of this PID namespace, and what it says of a process would be another's; \
-          mount it (mount -t proc proc /proc, or unshare --mount-proc)",
-    ))
 }
 
 /// For `iostrata report` without a file. Making the text of more files takes longer than all else

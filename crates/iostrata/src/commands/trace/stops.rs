@@ -39,7 +39,7 @@ pub(super) fn start(
     });
     let session = session.map_err(itself)?;
     let session = session.map_err(failure_of)?;
-    let ending = match Ending::of_program(session.pid()) {
+    let ending = match Ending::install(Some(session.pid())) {
         Ok(ending) => ending,
         Err(error) => {
             // The program needs this process.
@@ -95,7 +95,7 @@ pub(super) fn adopt(
     limit: Option<Duration>,
     held: Held,
 ) -> Result<Run, Failure> {
-    let ending = Ending::of_adopted().map_err(itself)?;
+    let ending = Ending::install(None).map_err(itself)?;
     let session = Session::adopt(&target.find()).map_err(failure_of)?;
     drop(held);
     // Before that, some of its threads may have made unobserved calls.

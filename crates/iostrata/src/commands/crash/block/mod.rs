@@ -56,10 +56,9 @@ pub(super) struct Ground {
 impl Ground {
     pub(super) fn prepare() -> Result<Self, Failure> {
         if !rustix::process::geteuid().is_root() {
-            return Err(Failure::Cannot(
+            return Err(Failure::cannot(
                 "block mode needs root: it mounts file systems and attaches loop devices; run iostrata as root, \
-                 or use --mode syscall"
-                    .to_owned(),
+                 or use --mode syscall",
             ));
         }
         let server = Server::start(&Launcher::this_program(DEVICE));

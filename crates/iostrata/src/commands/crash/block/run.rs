@@ -20,9 +20,10 @@ use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
 use super::super::checks::Checks;
+use super::super::explore::refuses;
 use super::super::look::{Hashed, checker, locked, rules};
 use super::super::place::{self, Press};
-use super::super::{self as crash, cannot, keep};
+use super::super::{self as crash, ENDS, cannot, keep};
 use super::{budget, delay};
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -97,35 +98,28 @@ impl Made<'_> {
 
     fn explored(self) -> Result<Ran, Failure> {
         let begun = Instant::now();
-        let Self {
-            run,
-            recording,
-            log,
-            look,
-            took,
-            ended_by,
-        } = self;
+        let (run, recording, log) = (&self.run, &self.recording, &self.log);
         let (history, directory) = {
-            let log = locked(&log);
+            let log = locked(log);
             (log.history.clone(), log.directory.clone())
         };
-        let mut came = run.explore(&recording, &log, &look)?;
+        let mut came = run.explore(recording, log, &self.look)?;
         if let Some(into) = run.keep
             // What was found is worth more than a copy of it.
-            && let Err(Failure::Cannot(why)) = run.keep(into, &recording, &mut came.explored, &log)
+            && let Err(Failure::Cannot(why)) = run.keep(into, recording, &mut came.explored, log)
         {
             ui::say(&format!("warning: not all states are kept: {why}"));
         }
-        tell_files(&mut came.explored, &history, &log)?;
+        tell_files(&mut came.explored, &history, log)?;
         let failures = &came.explored.failures;
         let findings = block_findings(&history, failures, run.on, &directory);
         keep::stories(&findings);
-        let seconds = (took + begun.elapsed()).as_secs_f64();
+        let seconds = (self.took + begun.elapsed()).as_secs_f64();
         Ok(Ran {
-            row: row((&run, &look), &recording, &came, &log, seconds),
+            row: row((run, &self.look), recording, &came, log, seconds),
             findings,
-            kept_in: look.kept_in,
-            interrupted: came.interrupted.or(ended_by),
+            kept_in: self.look.kept_in,
+            interrupted: came.interrupted.or(self.ended_by),
         })
     }
 }
@@ -234,18 +228,10 @@ impl<'a> Run<'a> {
             Err(Refused(Failure::Interrupted { by, .. })) if explored.states > 0 => Some(by),
             Err(Refused(failure)) => return Err(failure),
         };
-        let refused = [
-            (&explored.refused_before, "before the program runs"),
-            (
-                &explored.refused_after,
-                "after the program has ended without a crash",
-            ),
-        ];
-        for (message, when) in refused {
+        let refused = [&explored.refused_before, &explored.refused_after];
+        for (message, when) in refused.into_iter().zip(ENDS) {
             if let Some(message) = message {
-                return Err(Failure::Usage(super::super::explore::refuses(
-                    message, when,
-                )));
+                return Err(refuses(message, when));
             }
         }
         Ok(Came {

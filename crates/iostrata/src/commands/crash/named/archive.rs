@@ -8,59 +8,50 @@ use std::process::{Command, Stdio};
 use super::look::{first_line, is_empty, output};
 use crate::error::Failure;
 
-/// A format of archives: its name, how it begins and where, its suffixes, the program that tests it, its
-/// package.
+/// A format of archives: where it begins with what, its suffixes, and the program that tests it.
 struct Format {
-    magic: (u64, &'static [u8]),
+    at: usize,
+    magic: &'static [u8],
     suffixes: &'static [&'static str],
     program: &'static str,
-    package: &'static str,
     arguments: &'static [&'static str],
 }
 
+const fn format(
+    at: usize,
+    magic: &'static [u8],
+    suffixes: &'static [&'static str],
+    program: &'static str,
+    arguments: &'static [&'static str],
+) -> Format {
+    Format {
+        at,
+        magic,
+        suffixes,
+        program,
+        arguments,
+    }
+}
+
 const FORMATS: [Format; 6] = [
-    Format {
-        magic: (0, b"\x1f\x8b"),
-        suffixes: &["gz", "tgz"],
-        program: "gzip",
-        package: "gzip",
-        arguments: &["-t", "--"],
-    },
-    Format {
-        magic: (0, b"\xfd7zXZ\0"),
-        suffixes: &["xz", "txz"],
-        program: "xz",
-        package: "xz-utils",
-        arguments: &["-t", "--"],
-    },
-    Format {
-        magic: (0, b"\x28\xb5\x2f\xfd"),
-        suffixes: &["zst", "tzst"],
-        program: "zstd",
-        package: "zstd",
-        arguments: &["-q", "-t", "--"],
-    },
-    Format {
-        magic: (0, b"BZh"),
-        suffixes: &["bz2", "tbz", "tbz2"],
-        program: "bzip2",
-        package: "bzip2",
-        arguments: &["-t", "--"],
-    },
-    Format {
-        magic: (0, b"PK\x03\x04"),
-        suffixes: &["zip", "jar", "whl"],
-        program: "unzip",
-        package: "unzip",
-        arguments: &["-qq", "-t"],
-    },
-    Format {
-        magic: (257, b"ustar"),
-        suffixes: &["tar"],
-        program: "tar",
-        package: "tar",
-        arguments: &["-tf"],
-    },
+    format(0, b"\x1f\x8b", &["gz", "tgz"], "gzip", &["-t", "--"]),
+    format(0, b"\xfd7zXZ\0", &["xz", "txz"], "xz", &["-t", "--"]),
+    format(
+        0,
+        b"\x28\xb5\x2f\xfd",
+        &["zst", "tzst"],
+        "zstd",
+        &["-q", "-t", "--"],
+    ),
+    format(0, b"BZh", &["bz2", "tbz", "tbz2"], "bzip2", &["-t", "--"]),
+    format(
+        0,
+        b"PK\x03\x04",
+        &["zip", "jar", "whl"],
+        "unzip",
+        &["-qq", "-t"],
+    ),
+    format(257, b"ustar", &["tar"], "tar", &["-tf"]),
 ];
 
 /// The program that tests an archive, and its package. `dir` is where the path leads from.
@@ -76,7 +67,11 @@ pub(super) fn program(
             path.display()
         ))
     })?;
-    Ok((format.program, format.package))
+    let package = match format.program {
+        "xz" => "xz-utils",
+        program => program,
+    };
+    Ok((format.program, package))
 }
 
 /// What is wrong with it.
@@ -119,9 +114,8 @@ fn by_content(path: &Path) -> io::Result<Option<&'static Format>> {
     let mut begin = Vec::new();
     File::open(path)?.take(512).read_to_end(&mut begin)?;
     let is_of = |format: &&Format| {
-        let (at, magic) = format.magic;
-        usize::try_from(at)
-            .is_ok_and(|at| begin.get(at..).is_some_and(|rest| rest.starts_with(magic)))
+        let rest = begin.get(format.at..);
+        rest.is_some_and(|rest| rest.starts_with(format.magic))
     };
     Ok(FORMATS.iter().find(is_of))
 }

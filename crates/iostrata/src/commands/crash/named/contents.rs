@@ -137,12 +137,12 @@ pub(super) fn of(kind: Kind, path: &Path) -> Result<Held, String> {
 
 /// What each name of a repository refers to. Names have neither spaces nor control characters (git-check-ref-format(1)).
 fn references(path: &Path) -> Result<Held, String> {
-    let run = |arguments: &[&str]| Ok::<_, String>(run_git(path, arguments)?.1);
-    let all = run(&["for-each-ref", "--format=%(refname)=%(objectname)"])?;
+    let run = |words: &str| Ok::<_, String>(run_git(path, words)?.1);
+    let all = run("for-each-ref --format=%(refname)=%(objectname)")?;
     // Of a branch, or of a commit.
-    let mut head = run(&["symbolic-ref", "-q", "HEAD"])?;
+    let mut head = run("symbolic-ref -q HEAD")?;
     if head.trim().is_empty() {
-        head = run(&["rev-parse", "-q", "--verify", "HEAD"])?;
+        head = run("rev-parse -q --verify HEAD")?;
     }
     let said = format!("{HOLDS}{all} HEAD={}", head.trim());
     if said.len() > MOST_BYTES {

@@ -109,37 +109,32 @@ fn sqlite(path: &Path) -> Result<(), String> {
 }
 
 fn git(path: &Path) -> Result<(), String> {
-    let run = |arguments: &[&str]| run_git(path, arguments);
-    let (is_fine, said) = run(&[
-        "fsck",
-        "--full",
-        "--strict",
-        "--no-dangling",
-        "--no-progress",
-    ])?;
+    let run = |words: &str| run_git(path, words);
+    let (is_fine, said) = run("fsck --full --strict --no-dangling --no-progress")?;
     if !is_fine {
         // Notices come first, and are none of what is wrong.
         let wrong = said.lines().find(|line| !line.starts_with("notice: "));
         return Err(format!("git fsck: {}", first_line(wrong.unwrap_or(&said))));
     }
-    let (is_fine, said) = run(&["rev-parse", "--verify", "HEAD^{tree}"])?;
+    let (is_fine, said) = run("rev-parse --verify HEAD^{tree}")?;
     if is_fine {
         return Ok(());
     }
     // A repository without a commit has a branch that does not exist.
-    let (has_refs, refs) = run(&["for-each-ref", "--count=1"])?;
-    let (is_branch, _) = run(&["symbolic-ref", "HEAD"])?;
+    let (has_refs, refs) = run("for-each-ref --count=1")?;
+    let (is_branch, _) = run("symbolic-ref HEAD")?;
     if has_refs && refs.trim().is_empty() && is_branch {
         return Ok(());
     }
     Err(format!("git: HEAD is not readable: {}", first_line(&said)))
 }
 
-pub(super) fn run_git(path: &Path, arguments: &[&str]) -> Result<(bool, String), String> {
+/// Runs git with words that have no spaces.
+pub(super) fn run_git(path: &Path, words: &str) -> Result<(bool, String), String> {
     let mut git = Command::new("git");
     // A copy has another owner than the process that reads it, within a user namespace.
     git.args(["-c", "safe.directory=*", "-C"]).arg(path);
-    output(git.args(arguments))
+    output(git.args(words.split(' ')))
 }
 
 fn lmdb(path: &Path) -> Result<(), String> {

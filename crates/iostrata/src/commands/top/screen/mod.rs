@@ -23,9 +23,7 @@ struct Screen(DefaultTerminal);
 
 impl Screen {
     fn open() -> Result<Self, Failure> {
-        ratatui::try_init()
-            .map(Self)
-            .map_err(|error| cannot(&error))
+        ratatui::try_init().map(Self).map_err(cannot)
     }
 }
 
@@ -35,7 +33,7 @@ impl Drop for Screen {
     }
 }
 
-fn cannot(error: &io::Error) -> Failure {
+fn cannot(error: impl std::fmt::Display) -> Failure {
     Failure::Cannot(format!(
         "cannot use the terminal: {error}; iostrata top | cat prints lines"
     ))
@@ -54,7 +52,7 @@ pub(super) fn watch(
         screen
             .0
             .draw(|frame| draw::draw(frame, &state))
-            .map_err(|error| cannot(&error))?;
+            .map_err(cannot)?;
         let until = options.time.map_or(due, |limit| limit.min(due));
         match wait(begun + until, watched, &mut state)? {
             Waited::Changed => continue,
@@ -111,10 +109,10 @@ fn take_keys(state: &mut State) -> Result<Option<Waited>, Failure> {
     let mut waited = None;
     for _ in 0..AT_ONCE {
         // With no time at all crossterm does not look.
-        if !event::poll(Duration::from_millis(1)).map_err(|error| cannot(&error))? {
+        if !event::poll(Duration::from_millis(1)).map_err(cannot)? {
             break;
         }
-        match event::read().map_err(|error| cannot(&error))? {
+        match event::read().map_err(cannot)? {
             Event::Key(key) if state.key(key) == Asked::Quit => return Ok(Some(Waited::Quit)),
             Event::Key(_) | Event::Resize(..) => waited = Some(Waited::Changed),
             _ => {}

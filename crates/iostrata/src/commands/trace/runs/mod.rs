@@ -21,7 +21,7 @@ use iostrata_tracer::signals::Held;
 use self::cold::Files;
 pub(super) use self::streams::Streams;
 use super::{itself, number_of};
-use crate::cli::{Runs, Trace, TraceBackend};
+use crate::cli::{Trace, TraceBackend};
 use crate::error::Failure;
 use crate::progress::Bar;
 
@@ -124,21 +124,16 @@ struct Series<'a> {
 
 impl Series<'_> {
     fn all(&mut self) -> Result<Vec<TimedRun>, Failure> {
-        let Runs {
-            timed,
-            warmup,
-            cold,
-            ..
-        } = self.options.runs;
-        if cold {
+        let asked = &self.options.runs;
+        if asked.cold {
             self.step("looking which files it uses");
             self.files = Some(Files::of(&self.learn()?));
         }
-        let warmup = warmup.unwrap_or(0);
+        let warmup = asked.warmup.unwrap_or(0);
         for number in 1..=warmup {
             self.run(&format!("warm-up {number} of {warmup}"))?;
         }
-        let runs = timed.unwrap_or(0);
+        let runs = asked.timed.unwrap_or(0);
         let mut each = Vec::new();
         for number in 1..=runs {
             if let Some(files) = &mut self.files {
@@ -154,13 +149,9 @@ impl Series<'_> {
     }
 
     fn step(&mut self, label: &str) {
-        let Runs {
-            timed,
-            warmup,
-            cold,
-            ..
-        } = self.options.runs;
-        let total = timed.unwrap_or(0) + warmup.unwrap_or(0) + u32::from(cold);
+        let asked = &self.options.runs;
+        let timed = asked.timed.unwrap_or(0);
+        let total = timed + asked.warmup.unwrap_or(0) + u32::from(asked.cold);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         let done = self.done;
         self.bar.step(&Step { label, done, total });
