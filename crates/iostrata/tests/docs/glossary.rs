@@ -22,8 +22,10 @@ const PLAIN: &[&str] = &[
     "Wall time [ms]",
     "after",
     "before",
+    "being written",
     "by",
     "bytes",
+    "bytes/s",
     "calls, and the milliseconds spent in them",
     "check: this device",
     "cost",
@@ -32,13 +34,15 @@ const PLAIN: &[&str] = &[
     "end",
     "error",
     "errors",
+    "errors/s",
+    "failed lookups",
     "file",
     "files",
     "from s",
-    "to s",
     "from to",
     "in all",
-    "failed lookups",
+    "in calls %",
+    "longer than",
     "mean ms",
     "measured/s",
     "method",
@@ -52,6 +56,7 @@ const PLAIN: &[&str] = &[
     "parent",
     "parser, size",
     "process",
+    "ratio",
     "runtime",
     "size",
     "start",
@@ -63,8 +68,11 @@ const PLAIN: &[&str] = &[
     "timed rows",
     "times",
     "times as long",
+    "to s",
+    "up to",
     "way",
     "what",
+    "whole run",
     "writes",
     "writes by",
     "writes/s",
@@ -91,6 +99,7 @@ const ALSO: &[&str] = &[
     "resident",
     "syncs",
     "at exit",
+    "besides",
     "wall",
     "would save",
 ];
@@ -127,12 +136,13 @@ fn glossary() -> Glossary {
 
 /// Heads of tables as they stand in the source of the renderers.
 fn heads() -> BTreeMap<String, PathBuf> {
-    // A column that is made, a field that is shown, `.shown(TIMES, "95 %", ...)`, or one of several
-    // columns that are made alike.
+    // A column that is made, also by its rows, a field that is shown, `.shown(Group::Times, "95 %", ...)`,
+    // or one of several columns that are made alike.
     let made = r#"Column::\w+\(\s*"([^"]*)""#;
-    let shown = r#"\.(?:shown|cell|words|label)\(\s*[A-Z_]+,\s*"([^"]*)""#;
+    let by_rows = r#"\.(?:label|text|number)\(\s*"([^"]*)",\s*(?:move )?\|"#;
+    let shown = r#"\.(?:shown|shown_as|figure|cell|words|label)\(\s*Group::\w+,\s*"([^"]*)""#;
     let alike = r#"\b(?:medians|cpu|change|figures)\(\s*"([^"]*)""#;
-    let head = Regex::new(&format!("{made}|{shown}|{alike}")).unwrap();
+    let head = Regex::new(&format!("{made}|{by_rows}|{shown}|{alike}")).unwrap();
     let mut heads = BTreeMap::new();
     let mut directories = vec![root().join("crates/report/src")];
     while let Some(directory) = directories.pop() {
@@ -144,7 +154,7 @@ fn heads() -> BTreeMap<String, PathBuf> {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let source = text.split("#[cfg(test)]").next().unwrap();
                 for found in head.captures_iter(source) {
-                    let found = (1..4).find_map(|group| found.get(group)).unwrap();
+                    let found = (1..5).find_map(|group| found.get(group)).unwrap();
                     heads.insert(found.as_str().to_owned(), path.clone());
                 }
             }
@@ -157,7 +167,7 @@ fn heads() -> BTreeMap<String, PathBuf> {
 fn words_of_the_output_have_an_entry() {
     let glossary = glossary();
     let heads = heads();
-    assert!(heads.len() > 50, "only {} heads were found", heads.len());
+    assert!(heads.len() > 150, "only {} heads were found", heads.len());
     let plain: BTreeSet<&str> = PLAIN.iter().copied().collect();
     // `syncs/s` and `real µs` are known as such; of others the unit is left out.
     let has = |word: &str| {
