@@ -468,8 +468,10 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 	if (result >= 0 && (ANEW(state->call) & (CALL_OFFSET | CALL_POSITION)) &&
 	    (state->mode & S_IFMT) == S_IFREG) {
 		offset = offset_of(state, result);
-		/* Not for a file whose position does not move with writes. */
-		if ((__s64)offset >= 0) {
+		if ((__s64)offset < 0) {
+			if ((state->call & CALL_WRITES) && result)
+				add_unplaced(state, result, now);
+		} else {
 			add_shape(slot, offset, result);
 			take_back_lookups(state, offset + result);
 			if ((state->call & CALL_WRITES) && result)

@@ -81,6 +81,18 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 		run->to = run->end;
 }
 
+/* A write whose place another thread has hidden, by moving the position of the open file before it
+ * was read: a run of its own, without a place. */
+static __always_inline void add_unplaced(struct task_state *state, __u64 bytes, __u64 now)
+{
+	struct run *run = &state->run;
+
+	end_run(run, current_numbers());
+	extend_run(state, 0, bytes, now);
+	run->to = 0;
+	end_run(run, current_numbers());
+}
+
 /* Whether the task's root is that of all mounts, which is so unless it has called chroot(2). */
 static __always_inline bool is_whole_root(struct path *root)
 {

@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 use iostrata_core::gap::Gap;
 use iostrata_core::op::{Call, FileId};
 use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
-use iostrata_core::trace::{Direction, ProcessIo};
+use iostrata_core::trace::{Did, Direction, ProcessIo, Writes};
 use syscalls::Sysno;
 
 use super::aio::Queue;
@@ -254,6 +254,7 @@ impl Recorder {
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
             .flatten();
+        let unplaced = unplaced(&entered, outcome, transfer);
         let number = entered.counted;
         let call = Call {
             process,
@@ -269,7 +270,7 @@ impl Recorder {
             file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
             source: entered.source.map(|open| open.file),
             transfer,
-            did: did(call, entered, file_by_path),
+            did: unplaced.or_else(|| did(call, entered, file_by_path)),
         }
     }
 
@@ -420,6 +421,25 @@ impl Recorder {
             log: self.log,
         }
     }
+}
+
+/// A write at the position of an open file that another thread has moved before it could be read.
+fn unplaced(
+    entered: &Entered,
+    outcome: Result<u64, i32>,
+    transfer: Option<Transfer>,
+) -> Option<Did> {
+    let transfer = transfer.filter(|of| of.direction == Direction::Write && of.offset.is_none())?;
+    let (_, open) = entered.file.filter(|(_, open)| open.is_regular())?;
+    let bytes = outcome.ok().filter(|bytes| *bytes > 0)?;
+    Some(Did::Wrote(Writes {
+        file: open.file,
+        count: 1,
+        bytes,
+        from: 0,
+        to: 0,
+        durable: transfer.durable,
+    }))
 }
 
 /// Whether the call links the target of its first path and not the name: the target may be a file

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Countable, Gap, Reason};
-use iostrata_core::law::Law;
 use iostrata_core::observe::{Observation, Observer as _, Stream};
 use iostrata_core::op::FileId;
 use iostrata_core::timing::seconds;
@@ -156,11 +155,7 @@ fn broken(observation: Observation, backend: Backend, times: Range<u64>) -> Vec<
     };
     let audit = assemble(raw, seen, facts).audit;
     assert!(!audit.is_empty(), "no law was judged of {backend:?}");
-    // A history that ptrace keeps lacks a write in one of some hundred runs (docs/observer.md).
-    let is_known = |law| backend == Backend::Ptrace && law == Law::History;
-    let broken = audit
-        .iter()
-        .filter(|judged| !judged.holds && !is_known(judged.law));
+    let broken = audit.iter().filter(|judged| !judged.holds);
     let words = broken.map(|judged| format!("{backend:?}: {}", words::broken(judged)));
     words.collect()
 }
