@@ -1,7 +1,7 @@
 //! The state that a program leaves: the disks under its files, and bytes not yet written back.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -139,14 +139,17 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
     }
 }
 
-/// What is dirty or under write-back now, for each dirtied file that can be queried: it must still
-/// have the last name from the run, and the caller must be allowed to write it (`cachestat(2)`).
+/// What is dirty or under write-back now, for each file that the run wrote or dirtied and that can be
+/// queried: it must still have the last name from the run, and the caller must be allowed to write it
+/// (`cachestat(2)`). A write to pages that are dirty already dirties none.
 pub fn at_exit(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, AtExit> {
-    let wanted: BTreeMap<FileId, u64> = dirtied
+    let dirtied = dirtied
         .iter()
-        .filter(|row| row.dirtied_bytes > 0 && !row.metadata)
-        .map(|row| (row.file, row.dirtied_bytes))
-        .collect();
+        .filter(|row| row.dirtied_bytes > 0 && !row.metadata);
+    let mut wanted: HashSet<FileId> = dirtied.map(|row| row.file).collect();
+    let written = seen.followed.files.iter();
+    let written = written.filter(|(_, history)| history.writes > 0);
+    wanted.extend(written.map(|(file, _)| *file));
     let page = crate::kernel::page_size() as u64;
     let renamed = &seen.followed.renamed_to;
     let dirty = |named: &&NamedFile| {
@@ -168,7 +171,7 @@ pub fn at_exit(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, AtExit> {
     let asked: Vec<&NamedFile> = seen
         .names
         .iter()
-        .filter(|named| named.kind == FileKind::Regular && wanted.contains_key(&named.file))
+        .filter(|named| named.kind == FileKind::Regular && wanted.contains(&named.file))
         .filter(|named| !is_in_memory(&named.filesystem))
         .collect();
     // Querying many files takes the kernel some microseconds each, and the user waits.

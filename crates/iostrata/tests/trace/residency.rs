@@ -6,7 +6,7 @@ use std::process::Command;
 use iostrata_core::cache::ResidencyMap;
 use iostrata_core::trace::TraceResult;
 
-use crate::traced::{file, iostrata, place};
+use crate::traced::{file, iostrata, place, trace};
 use crate::undisturbed::undisturbed;
 
 /// Resident bytes by another program.
@@ -77,5 +77,26 @@ fn is_told_by_both_back_ends_in_maps() {
                     <= 20
             );
         }
+    });
+}
+
+/// A write to pages that are dirty already turns none dirty.
+#[test]
+fn what_was_dirty_before_the_run_wrote_it_is_dirty_at_its_end() {
+    if !rustix::process::geteuid().is_root() {
+        crate::skip::skip("eBPF needs root");
+        return;
+    }
+    undisturbed(|| {
+        const BYTES: u64 = 4 << 20;
+        let dir = place();
+        std::fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
+        let again =
+            "head -c 4M /dev/zero | dd of=data bs=64k iflag=fullblock conv=notrunc status=none";
+        let result = trace(dir.path(), &["sh", "-c", again]);
+        let data = file(&result, "data");
+        assert_eq!(data.evidence.cache.dirtied_bytes, Some(0));
+        assert_eq!(data.dirty_at_exit_bytes, Some(BYTES));
+        assert_eq!(result.bytes.dirty_at_exit_bytes, Some(BYTES));
     });
 }

@@ -72,11 +72,13 @@ fn besides(result: &TraceResult) -> Option<String> {
             _ => "files of the kernel",
         };
         let [read, written] = moved.entry(what).or_default();
-        *read += file.reads.bytes;
-        *written += file.writes.bytes;
+        *read = read.saturating_add(file.reads.bytes);
+        *written = written.saturating_add(file.writes.bytes);
     }
-    let all = moved.values().flatten().sum::<u64>();
-    let stored = result.bytes.read_bytes + result.bytes.written_bytes;
+    let all = moved.values().flatten();
+    let all = all.fold(0, |sum: u64, bytes| sum.saturating_add(*bytes));
+    let stored = result.bytes.read_bytes;
+    let stored = stored.saturating_add(result.bytes.written_bytes);
     if all <= stored / 100 {
         return None;
     }
