@@ -91,7 +91,7 @@ const FIGURES: [Figure; 13] = [
         })
     }),
     count("flushes", |run| device(run, |counts| counts.flushes)),
-    bytes("dirty at exit", |run| exact(run.bytes.dirty_at_exit_bytes)),
+    bytes("dirty at exit", |run| run.bytes.dirty_at_exit()),
 ];
 
 fn exact(figure: Option<u64>) -> Option<Bounds> {

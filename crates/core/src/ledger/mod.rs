@@ -12,7 +12,7 @@ use crate::evidence::{
     BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, Submitter,
 };
 use crate::op::FileId;
-use crate::trace::{Direction, direction};
+use crate::trace::{Bounds, Direction, direction};
 
 use written::Written;
 
@@ -147,6 +147,20 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
             Submitter::Unknown => Owner::Pages,
         },
     }
+}
+
+/// How much of what is dirty in these files is the run's.
+pub(crate) fn left_dirty(
+    raw: &RawEvidence,
+    dirty: impl Iterator<Item = (FileId, u64)> + Clone,
+) -> BTreeMap<FileId, Bounds> {
+    let written = written(raw, dirty.clone().map(|(file, _)| file));
+    dirty
+        .map(|(file, bytes)| {
+            let of = written.get(&file).copied().unwrap_or_default();
+            (file, of.bounds(bytes).into())
+        })
+        .collect()
 }
 
 /// Whether the run has sent the request, or has written to the file of its pages.

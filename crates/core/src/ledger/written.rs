@@ -38,7 +38,8 @@ impl Written {
 
     /// So many calls wrote so many bytes, which begin and end within pages.
     pub(super) fn called(&mut self, count: u64, bytes: u64) {
-        let most_pages = (bytes / PAGE_BYTES).saturating_add(count.saturating_mul(2));
+        let ends = count.saturating_mul(2);
+        let most_pages = (bytes / PAGE_BYTES).saturating_add(ends).min(bytes);
         let most_bytes = most_pages.saturating_mul(PAGE_BYTES);
         self.called_bytes = self.called_bytes.saturating_add(most_bytes);
     }
@@ -128,6 +129,8 @@ mod tests {
         // A call may have written to a page that was dirty: one byte to each of two.
         let of = written(0, (1, 2), life(1 << 20, 0));
         assert_eq!(of.bounds(1 << 20), (0, 8192));
+        let of = written(0, (1, 1), life(1 << 20, 0));
+        assert_eq!(of.bounds(1 << 20), (0, 4096));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::draft::{Found, said};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{Cited, TraceResult};
+use crate::trace::{Cited, FileRow, TraceResult};
 
 pub(super) static RULE: Rule = Rule {
     id: "unpaid-at-exit",
@@ -21,7 +21,7 @@ const CITED: usize = 3;
 
 fn look(run: &TraceResult) -> Option<Found> {
     let written = run.bytes.written_bytes;
-    let dirty = run.bytes.dirty_at_exit_bytes?;
+    let dirty = run.bytes.dirty_at_exit()?.at_least;
     // Below half, the times of the run include the device's.
     if dirty < LEAST_BYTES || dirty.saturating_mul(2) < written {
         return None;
@@ -31,18 +31,12 @@ fn look(run: &TraceResult) -> Option<Found> {
         short(dirty),
         short(written)
     ))];
-    let mut files: Vec<_> = run
-        .files
-        .iter()
-        .filter(|file| file.dirty_at_exit_bytes > Some(0))
-        .collect();
-    files.sort_by_key(|file| std::cmp::Reverse(file.dirty_at_exit_bytes));
+    let of = |file: &FileRow| file.dirty_at_exit().map_or(0, |left| left.at_least);
+    let mut files: Vec<_> = run.files.iter().filter(|file| of(file) > 0).collect();
+    files.sort_by_key(|file| std::cmp::Reverse(of(file)));
     evidence.extend(files.iter().take(CITED).map(|file| Cited {
         path: Some(file.path.clone()),
-        ..said(format!(
-            "{} of it",
-            short(file.dirty_at_exit_bytes.unwrap_or(0))
-        ))
+        ..said(format!("{} of it", short(of(file))))
     }));
     Some(Found {
         title: format!("{} left to write-back", short(dirty)),
@@ -55,7 +49,7 @@ fn look(run: &TraceResult) -> Option<Found> {
 mod tests {
     use super::super::fixture::{file, run, the_only};
     use super::*;
-    use crate::trace::{FileRow, Severity};
+    use crate::trace::Severity;
 
     fn left(dirty: Option<u64>) -> TraceResult {
         let mut run = run(vec![FileRow {

@@ -16,12 +16,12 @@ use super::{
 use crate::cache::ResidencyMap;
 use crate::environment::Environment;
 use crate::evidence::{
-    CallStats, Cause, Charge, Claim, DeviceRange, Evidence, Phase, RawEvidence, Summed, SyscallRow,
-    assemble as charge,
+    CallStats, Cause, Charge, Claim, DeviceRange, Evidence, Life, Phase, RawEvidence, Summed,
+    SyscallRow, assemble as charge,
 };
 use crate::gap::{Countable, Gap, Missing, Reason};
 use crate::halves::at_once;
-use crate::ledger::{Ledger, Owner, owner};
+use crate::ledger::{Ledger, Owner, left_dirty, owner};
 use crate::op::FileId;
 use crate::timing::seconds;
 
@@ -57,15 +57,31 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         if let Some(dirty) = residency.dirty_bytes {
             facts.at_exit.entry(residency.file).or_default().dirty_bytes = dirty;
         }
+        if let Some(before_bytes) = residency.dirty_before_bytes {
+            let history = seen.followed.files.get(&residency.file);
+            let life = Life {
+                before_bytes,
+                dirtied_bytes: 0,
+                is_mapped: history.is_some_and(|history| history.mapped_to_write.is_any()),
+            };
+            raw.lives.insert(residency.file, life);
+        }
     }
+    let at_exit = facts.at_exit.iter();
+    let left = left_dirty(&raw, at_exit.map(|(file, left)| (*file, left.dirty_bytes)));
     let disks = facts.storage.all_disks();
     let claims = Claims::new(&raw, &seen, &facts.storage);
     let (ledger, syscalls) = at_once(
         || Ledger::new(&raw, &disks, |disk, cause| claims.of(disk, cause)),
         || call_rows(&raw, facts.started_ns),
     );
-    let mut evidence = whole_run(&raw, ledger.as_ref());
     let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
+    let is_left_exact = left.values().all(|left| left.exact().is_some());
+    let mut evidence = whole_run(&raw, ledger.as_ref());
+    if has_shared_pages || !is_left_exact {
+        let gap = Gap::new(Missing::ExactData, Reason::OthersDirtyFiles);
+        evidence.missing.push(gap);
+    }
     let has_shared_disks = ledger.as_ref().is_some_and(Ledger::has_shared_disks);
     let other_requests = other_requests(&raw, &facts.storage);
     let histories = std::mem::take(&mut seen.followed.files);
@@ -76,7 +92,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         seen.moments.requests = None;
         evidence.missing.extend(unseen);
     }
-    let files = file_rows(&mut raw, &seen, histories, &facts, ledger.as_ref());
+    let files = file_rows(&mut raw, &seen, histories, &facts, ledger.as_ref(), &left);
     let mut missing = evidence.missing.clone();
     missing.extend(summed(&raw));
     missing.extend(without_order(&files));
@@ -101,7 +117,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         processes: seen.lived.processes,
         threads: seen.lived.threads,
         lost_events: raw.losses.total(),
-        bytes: descent(&files, &evidence, &facts.at_exit),
+        bytes: descent(&files, &evidence, &left),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
@@ -151,24 +167,13 @@ fn whole_run(raw: &RawEvidence, ledger: Option<&Ledger>) -> Evidence {
     let mut evidence = charge(raw, &all);
     let requests = |phase| ledger.map(|ledger| ledger.total(phase));
     requests_of(&mut evidence, requests);
-    let gaps = [
-        (
-            ledger.is_some_and(Ledger::has_shared_pages),
-            Gap::new(Missing::ExactData, Reason::OthersDirtyFiles),
-        ),
-        (
-            ledger.is_some_and(Ledger::has_shared_disks),
-            Gap::new(
-                Missing::ExactRequests,
-                match raw.sharing {
-                    Some(_) => Reason::OthersUseDisk,
-                    None => Reason::UsersUnknown,
-                },
-            ),
-        ),
-    ];
-    let gaps = gaps.into_iter().filter(|(is, _)| *is);
-    evidence.missing.extend(gaps.map(|(_, gap)| gap));
+    if ledger.is_some_and(Ledger::has_shared_disks) {
+        let why = match raw.sharing {
+            Some(_) => Reason::OthersUseDisk,
+            None => Reason::UsersUnknown,
+        };
+        evidence.missing.push(Gap::new(Missing::ExactRequests, why));
+    }
     evidence
 }
 
@@ -291,7 +296,7 @@ fn call_row_of(
     }
 }
 
-fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, AtExit>) -> Descent {
+fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, Bounds>) -> Descent {
     let stored = || {
         files
             .iter()
@@ -300,16 +305,21 @@ fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, AtExit>)
     let range = whole.device;
     let read = range.map(|range| Bounds::from(range.of(|device| device.reads.bytes)));
     let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
+    let (device_read_bytes, device_read_bytes_shared) = Bounds::told(read);
+    let (device_written_bytes, device_written_bytes_shared) = Bounds::told(written);
+    let is_known = whole.cache.dirtied_bytes.is_some() || !left.is_empty();
+    let dirty = || left.values().copied().fold(Bounds::default(), Bounds::plus);
+    let (dirty_at_exit_bytes, dirty_at_exit_bytes_shared) = Bounds::told(is_known.then(dirty));
     Descent {
         read_bytes: total(stored().map(|file| file.reads.bytes)),
         written_bytes: total(stored().map(|file| file.writes.bytes)),
         dirtied_bytes: whole.cache.dirtied_bytes,
-        device_read_bytes: read.and_then(Bounds::exact),
-        device_read_bytes_shared: read.filter(|bounds| bounds.exact().is_none()),
-        device_written_bytes: written.and_then(Bounds::exact),
-        device_written_bytes_shared: written.filter(|bounds| bounds.exact().is_none()),
-        dirty_at_exit_bytes: (whole.cache.dirtied_bytes.is_some() || !left.is_empty())
-            .then(|| total(left.values().map(|left| left.dirty_bytes))),
+        device_read_bytes,
+        device_read_bytes_shared,
+        device_written_bytes,
+        device_written_bytes_shared,
+        dirty_at_exit_bytes,
+        dirty_at_exit_bytes_shared,
     }
 }
 

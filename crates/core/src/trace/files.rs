@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::assemble::{by_time, call_row, moved, requests_of, total};
 use super::site::{by_file as sites_by_file, sites};
 use super::{
-    Direction, Facts, FileCall, FileHistory, FileKind, FileRow, NamedFile, Residency, Seen, Shape,
-    SiteRow, is_open, is_sync,
+    Bounds, Direction, Facts, FileCall, FileHistory, FileKind, FileRow, NamedFile, Residency, Seen,
+    Shape, SiteRow, is_open, is_sync,
 };
 use crate::bytes;
 use crate::evidence::{CacheRow, Charge, RawEvidence, SyscallRow, assemble as charge};
@@ -22,6 +22,7 @@ pub(super) fn file_rows(
     mut histories: BTreeMap<FileId, Box<FileHistory>>,
     facts: &Facts,
     ledger: Option<&Ledger>,
+    left: &BTreeMap<FileId, Bounds>,
 ) -> Vec<FileRow> {
     let names: HashMap<FileId, &NamedFile> =
         seen.names.iter().map(|named| (named.file, named)).collect();
@@ -56,6 +57,8 @@ pub(super) fn file_rows(
         if let Some(sites) = sites.get(&file) {
             add_sites(&mut row.calls, sites);
         }
+        (row.dirty_at_exit_bytes, row.dirty_at_exit_bytes_shared) =
+            Bounds::told(left.get(&file).copied());
         row.history = histories.remove(&file);
         row
     });
@@ -138,7 +141,8 @@ fn file_row(
         syncs: syncs.map(|row| row.stats()).sum(),
         calls: file_calls(&calls, (own.blocked_seen, facts.started_ns)),
         evidence: charge(own, &Charge::default()),
-        dirty_at_exit_bytes: facts.at_exit.get(&file).map(|left| left.dirty_bytes),
+        dirty_at_exit_bytes: None,
+        dirty_at_exit_bytes_shared: None,
         residency: facts.residency.get(&file).cloned(),
         history: None,
     }

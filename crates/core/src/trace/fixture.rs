@@ -93,6 +93,7 @@ pub(crate) fn file(path: &str) -> FileRow {
         calls: Vec::new(),
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,
+        dirty_at_exit_bytes_shared: None,
         residency: None,
         history: None,
     }

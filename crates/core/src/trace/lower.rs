@@ -13,7 +13,9 @@ pub struct Residency {
     pub before_bytes: Option<u64>,
     /// The same at the end; also `None` when the file had another name, or none, then.
     pub after_bytes: Option<u64>,
-    /// Bytes that were not yet on the device at the end.
+    /// Bytes dirty or under write-back when the program first used the file, whoever dirtied them.
+    pub dirty_before_bytes: Option<u64>,
+    /// The same at the end.
     pub dirty_bytes: Option<u64>,
 }
 

@@ -155,8 +155,11 @@ pub struct Descent {
     /// Minimum and maximum, when other programs shared the disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_written_bytes_shared: Option<Bounds>,
-    /// Bytes still dirty at its end, which later programs wait for.
+    /// Bytes that it left dirty, which later programs wait for.
     pub dirty_at_exit_bytes: Option<u64>,
+    /// Minimum and maximum, when others dirtied the same files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dirty_at_exit_bytes_shared: Option<Bounds>,
 }
 
 impl Descent {
@@ -170,6 +173,12 @@ impl Descent {
     pub fn device_written(&self) -> Option<Bounds> {
         let exact = self.device_written_bytes.map(Bounds::exactly);
         exact.or(self.device_written_bytes_shared)
+    }
+
+    /// Bytes left dirty; `None` when not known.
+    pub fn dirty_at_exit(&self) -> Option<Bounds> {
+        let exact = self.dirty_at_exit_bytes.map(Bounds::exactly);
+        exact.or(self.dirty_at_exit_bytes_shared)
     }
 }
 
@@ -194,6 +203,19 @@ impl Bounds {
     /// The figure, if minimum and maximum are equal.
     pub fn exact(self) -> Option<u64> {
         (self.at_least == self.at_most).then_some(self.at_least)
+    }
+
+    /// As a result has it: the figure, or where it is not exact its range.
+    pub(crate) fn told(bounds: Option<Self>) -> (Option<u64>, Option<Self>) {
+        let exact = bounds.and_then(Self::exact);
+        (exact, bounds.filter(|_| exact.is_none()))
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            at_least: self.at_least.saturating_add(other.at_least),
+            at_most: self.at_most.saturating_add(other.at_most),
+        }
     }
 }
 
@@ -319,8 +341,11 @@ pub struct FileRow {
     pub calls: Vec<FileCall>,
     /// Page cache and device, for this file.
     pub evidence: Evidence,
-    /// Bytes of it dirty or under write-back when the program ended; `null` when unknown.
+    /// Bytes of it that the program left dirty or under write-back; `null` when unknown.
     pub dirty_at_exit_bytes: Option<u64>,
+    /// Minimum and maximum, when others dirtied it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dirty_at_exit_bytes_shared: Option<Bounds>,
     /// Its page-cache residency after the program's end, for the regular files with the most time;
     /// `None` for others, and where no interface is permitted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -338,6 +363,12 @@ impl FileRow {
             inode: self.inode,
             generation: self.generation,
         })
+    }
+
+    /// Bytes left dirty; `None` when not known.
+    pub fn dirty_at_exit(&self) -> Option<Bounds> {
+        let exact = self.dirty_at_exit_bytes.map(Bounds::exactly);
+        exact.or(self.dirty_at_exit_bytes_shared)
     }
 
     /// Time in all calls on it, seconds.
@@ -433,10 +464,11 @@ impl TraceResult {
         let bytes = &self.bytes;
         let device = self.evidence.exact_device()?;
         let (written, dirtied) = (bytes.written_bytes, bytes.dirtied_bytes?);
-        let dirty = bytes.dirty_at_exit_bytes?;
-        let left = dirtied.saturating_sub(dirty);
+        let dirty = bytes.dirty_at_exit()?;
+        let left = dirtied.saturating_sub(dirty.at_least);
         // A folio is dirtied as a whole, but only its dirty blocks are written.
-        let is_written = dirty <= dirtied / 10 && device.data.bytes >= left.min(written) / 2;
+        let is_written =
+            dirty.at_most <= dirtied / 10 && device.data.bytes >= left.min(written) / 2;
         // Direct I/O dirties no page.
         let is_its_own = device.data.bytes <= dirtied.saturating_add(written);
         // Stores to a mapping are not bytes of calls.
@@ -479,6 +511,7 @@ mod tests {
             dirtied_bytes: Some(4096),
             device_written_bytes: Some(12_288),
             dirty_at_exit_bytes: Some(0),
+            dirty_at_exit_bytes_shared: None,
             ..Descent::default()
         };
         run

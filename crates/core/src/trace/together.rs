@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Deref;
 
-use super::{FileCall, FileRow};
+use super::{Bounds, FileCall, FileRow};
 use crate::evidence::Evidence;
 
 /// Files that share a path, directory or extension.
@@ -136,8 +136,9 @@ fn add(sum: &mut FileRow, file: &FileRow) {
         }
     }
     evidence(&mut sum.evidence, &file.evidence);
-    let dirty = (sum.dirty_at_exit_bytes, file.dirty_at_exit_bytes);
-    sum.dirty_at_exit_bytes = both(dirty.0, dirty.1);
+    let dirty = sum.dirty_at_exit().zip(file.dirty_at_exit());
+    (sum.dirty_at_exit_bytes, sum.dirty_at_exit_bytes_shared) =
+        Bounds::told(dirty.map(|(one, other)| one.plus(other)));
     sum.residency = None;
     sum.history = None;
 }
@@ -157,10 +158,6 @@ fn evidence(sum: &mut Evidence, more: &Evidence) {
 }
 
 /// The sum is unknown if a part is unknown.
-fn both(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    Some(one?.saturating_add(other?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{call, file};

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use iostrata_core::cache::ResidencyMap;
-use iostrata_core::trace::TraceResult;
+use iostrata_core::gap::Reason;
+use iostrata_core::trace::{Bounds, TraceResult};
 
-use crate::traced::{file, iostrata, place, trace};
+use crate::traced::{file, iostrata, place};
 use crate::undisturbed::undisturbed;
 
 /// Resident bytes by another program.
@@ -20,6 +21,21 @@ fn fincore(path: &Path) -> u64 {
     text.trim().parse().unwrap()
 }
 
+#[track_caller]
+fn traced_by(backend: &str, dir: &Path, script: &str) -> TraceResult {
+    let saved = tempfile::NamedTempFile::new().unwrap();
+    let options = [
+        "--backend",
+        backend,
+        "--json",
+        saved.path().to_str().unwrap(),
+    ];
+    let mut command = iostrata(&options, &["sh", "-c", script]);
+    let output = command.current_dir(dir).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&std::fs::read(saved.path()).unwrap()).unwrap()
+}
+
 fn sum(map: &ResidencyMap) -> u64 {
     map.resident_bytes.iter().sum()
 }
@@ -31,20 +47,12 @@ fn is_told_by_both_back_ends_in_maps() {
         let needs_root = usize::from(!rustix::process::geteuid().is_root());
         for backend in &["ebpf", "ptrace"][needs_root..] {
             let dir = place();
-            let saved = dir.path().join("result.json");
             // 1 MiB in the middle of 8, a file under its last name, one that is empty, and one that
             // is gone: of the last two there is no map.
             let script = "truncate -s 8M holed; \
             dd if=/dev/zero of=holed bs=64k count=16 seek=48 conv=notrunc,fsync status=none; \
             echo x > new; mv new old; : > empty; echo x > gone; rm gone; cat old > /dev/null";
-            let options = ["--backend", backend, "--json", saved.to_str().unwrap()];
-            let output = iostrata(&options, &["sh", "-c", script])
-                .current_dir(dir.path())
-                .output()
-                .unwrap();
-            assert!(output.status.success(), "{output:?}");
-            let text = std::fs::read_to_string(&saved).unwrap();
-            let result: TraceResult = serde_json::from_str(&text).unwrap();
+            let result = traced_by(backend, dir.path(), script);
             let map = file(&result, "holed").residency.clone().unwrap();
             assert_eq!(map.range_bytes, 128 << 10, "{backend}");
             let expected: Vec<u64> = (0..64)
@@ -80,23 +88,39 @@ fn is_told_by_both_back_ends_in_maps() {
     });
 }
 
-/// A write to pages that are dirty already turns none dirty.
+/// A write to pages that are dirty already turns none dirty. What the run wrote over of them may be the run's, and no
+/// more; what it only read is not.
 #[test]
-fn what_was_dirty_before_the_run_wrote_it_is_dirty_at_its_end() {
-    if !rustix::process::geteuid().is_root() {
-        crate::skip::skip("eBPF needs root");
-        return;
-    }
+fn of_what_others_left_dirty_at_most_what_was_written_is_the_runs() {
     undisturbed(|| {
-        const BYTES: u64 = 4 << 20;
-        let dir = place();
-        std::fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
-        let again =
+        const ALL: u64 = 4 << 20;
+        let all =
             "head -c 4M /dev/zero | dd of=data bs=64k iflag=fullblock conv=notrunc status=none";
-        let result = trace(dir.path(), &["sh", "-c", again]);
-        let data = file(&result, "data");
-        assert_eq!(data.evidence.cache.dirtied_bytes, Some(0));
-        assert_eq!(data.dirty_at_exit_bytes, Some(BYTES));
-        assert_eq!(result.bytes.dirty_at_exit_bytes, Some(BYTES));
+        let byte = "printf x | dd of=data bs=1 seek=4096 conv=notrunc status=none";
+        let beside = "cat data; printf x >new";
+        let cases = [
+            (all, "data", (0, ALL)),
+            (byte, "data", (0, 4096)),
+            (beside, "new", (4096, 4096)),
+        ];
+        // The first needs root.
+        let needs_root = usize::from(!rustix::process::geteuid().is_root());
+        for (backend, (script, name, expected)) in ["ebpf", "ptrace"][needs_root..]
+            .iter()
+            .flat_map(|backend| cases.map(|case| (backend, case)))
+        {
+            let dir = place();
+            std::fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
+            let result = traced_by(backend, dir.path(), script);
+            let said = format!("{backend}: {script}: {:?}", result.missing);
+            let expected = Some(Bounds::from(expected));
+            assert_eq!(file(&result, name).dirty_at_exit(), expected, "{said}");
+            assert_eq!(result.bytes.dirty_at_exit(), expected, "{said}");
+            let is_said = result
+                .missing
+                .iter()
+                .any(|gap| gap.why == Reason::OthersDirtyFiles);
+            assert_eq!(is_said, name == "data", "{said}");
+        }
     });
 }

@@ -112,6 +112,9 @@ fn descent<'a>() -> Fields<'a, &'a Descent> {
         })
         .field("dirty_at_exit_bytes", |bytes| bytes.dirty_at_exit_bytes)
         .metric("trace_dirty_at_exit_bytes")
+        .within("dirty_at_exit_bytes_shared_", bounds(), |bytes| {
+            bytes.dirty_at_exit_bytes_shared
+        })
 }
 
 fn bounds<'a>() -> Fields<'a, Bounds> {
@@ -252,6 +255,9 @@ fn below_calls<'a>() -> Fields<'a, &'a FileRow> {
         .rank(3)
         .field("dirty_at_exit_bytes", |file| file.dirty_at_exit_bytes)
         .metric("trace_file_dirty_at_exit_bytes")
+        .within("dirty_at_exit_bytes_shared_", bounds(), |file| {
+            file.dirty_at_exit_bytes_shared
+        })
         .cell(Group::BelowInFull, "left dirty", |file| {
             below(file, bytes(file.dirty_at_exit_bytes))
         })

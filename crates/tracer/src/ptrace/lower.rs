@@ -11,13 +11,13 @@ use rustix::fs::{Mode, OFlags};
 
 use super::identity::Identifier;
 use super::usage::number;
-use crate::kernel::cachestat;
+use crate::kernel::{CacheStat, cachestat};
 
 /// A file whose residency is compared at the end.
 #[derive(Debug)]
 struct Before {
     path: Vec<u8>,
-    bytes: Option<u64>,
+    stat: Option<CacheStat>,
 }
 
 #[derive(Debug, Default)]
@@ -27,16 +27,9 @@ pub(super) struct Residencies {
 
 impl Residencies {
     pub(super) fn first_use(&mut self, file: FileId, path: &[u8], fd: BorrowedFd<'_>) {
-        let bytes = cachestat(fd, 0..u64::MAX)
-            .ok()
-            .map(|stat| in_bytes(stat.cached_pages));
-        self.before.insert(
-            file,
-            Before {
-                path: path.to_vec(),
-                bytes,
-            },
-        );
+        let path = path.to_vec();
+        let stat = cachestat(fd, 0..u64::MAX).ok();
+        self.before.insert(file, Before { path, stat });
     }
 
     /// Their current residency. A file that has another name now is not searched for.
@@ -52,11 +45,10 @@ impl Residencies {
                 });
                 Residency {
                     file,
-                    before_bytes: before.bytes,
-                    after_bytes: stat.map(|stat| in_bytes(stat.cached_pages)),
-                    dirty_bytes: stat.map(|stat| {
-                        in_bytes(stat.dirty_pages.saturating_add(stat.writeback_pages))
-                    }),
+                    before_bytes: before.stat.map(cached_bytes),
+                    after_bytes: stat.map(cached_bytes),
+                    dirty_before_bytes: before.stat.map(dirty_bytes),
+                    dirty_bytes: stat.map(dirty_bytes),
                 }
             })
             .collect();
@@ -71,6 +63,14 @@ fn open_again(path: Vec<u8>) -> Option<rustix::fd::OwnedFd> {
     // terminal.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     rustix::fs::open(path, flags, Mode::empty()).ok()
+}
+
+fn cached_bytes(stat: CacheStat) -> u64 {
+    in_bytes(stat.cached_pages)
+}
+
+fn dirty_bytes(stat: CacheStat) -> u64 {
+    in_bytes(stat.dirty_pages.saturating_add(stat.writeback_pages))
 }
 
 fn in_bytes(pages: u64) -> u64 {

@@ -137,6 +137,9 @@ fn used(result: &TraceResult, budget: &Budget) -> Result<(Amount, Amount), Strin
         Of::DeviceReads => requests(result, measure, |device| device.reads),
         Of::DeviceWrites => requests(result, measure, DeviceCounts::writes),
         Of::Flushes => requests(result, measure, |device| device.of(Cause::Flush)),
+        Of::DirtyAtExit if let Some(left) = result.bytes.dirty_at_exit() => {
+            Ok((Amount::Bytes(left.at_least), Amount::Bytes(left.at_most)))
+        }
         _ => exactly(result, budget).map(|used| (used, used)),
     }
 }
@@ -152,11 +155,7 @@ fn exactly(result: &TraceResult, budget: &Budget) -> Result<Amount, String> {
         Of::DeviceReads | Of::DeviceWrites | Of::Flushes => {
             Err(not_seen(result, "device requests"))
         }
-        Of::DirtyAtExit => result
-            .bytes
-            .dirty_at_exit_bytes
-            .map(Amount::Bytes)
-            .ok_or_else(|| not_seen(result, "dirty bytes")),
+        Of::DirtyAtExit => Err(not_seen(result, "dirty bytes")),
         Of::Wall => Ok(Amount::Seconds(result.takes_s())),
     }
 }

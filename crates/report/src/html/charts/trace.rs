@@ -51,13 +51,16 @@ fn written(result: &TraceResult) -> Way {
     let words = Cell::seen(dirtied, size);
     let mut cached = stratum("page cache", words, dirtied, "cache", "made dirty");
     // Beside what the device took: the rest is still there.
-    let left = bytes.dirty_at_exit_bytes.filter(|left| *left > 0);
+    let left = bytes.dirty_at_exit().filter(|left| left.at_most > 0);
     if let Some((parts, left)) = cached.parts.as_mut().zip(left) {
         parts.push(Part {
             name: "dirty",
             class: "dirty",
             bytes: 0,
-            words: format!("{} dirty at exit", size(left)),
+            words: format!(
+                "{} dirty at exit",
+                between(left.at_least, left.at_most, size)
+            ),
         });
     }
     let start = Some(bytes.written_bytes);

@@ -193,12 +193,12 @@ fn read(view: &View<'_>) -> String {
 }
 
 fn at_exit(view: &View<'_>) -> String {
-    let dirty = match view.result.bytes.dirty_at_exit_bytes {
+    let dirty = match view.result.bytes.dirty_at_exit() {
         None => "dirty bytes n/a".to_owned(),
-        Some(0) => "0 B dirty".to_owned(),
-        Some(bytes) => format!(
+        Some(Bounds { at_most: 0, .. }) => "0 B dirty".to_owned(),
+        Some(Bounds { at_least, at_most }) => format!(
             "{} dirty: a power cut before writeback loses it",
-            size(bytes)
+            between(at_least, at_most, size)
         ),
     };
     // Certainly for this run.

@@ -192,7 +192,7 @@ fn moved(file: &FileRow) -> bool {
         cache.lookups_pages,
         cache.prefetched_pages,
         cache.dirtied_bytes,
-        file.dirty_at_exit_bytes,
+        file.dirty_at_exit().map(|left| left.at_most),
         device.map(|device| device.reads.count),
         device.map(|device| device.writes().count),
     ];

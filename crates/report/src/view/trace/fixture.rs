@@ -158,6 +158,7 @@ fn database(path: &str) -> FileRow {
             ..Evidence::default()
         },
         dirty_at_exit_bytes: Some(0),
+        dirty_at_exit_bytes_shared: None,
         residency: None,
         history: None,
     }
@@ -199,6 +200,7 @@ pub(super) fn input(path: &str, bytes: u64) -> FileRow {
             ..Evidence::default()
         },
         dirty_at_exit_bytes: Some(0),
+        dirty_at_exit_bytes_shared: None,
         residency: None,
         ..database(path)
     }
@@ -221,6 +223,7 @@ fn pipe() -> FileRow {
         calls: vec![called(row)],
         evidence: Evidence::default(),
         dirty_at_exit_bytes: None,
+        dirty_at_exit_bytes_shared: None,
         residency: None,
         ..database("pipe:[8123]")
     }
@@ -279,6 +282,7 @@ pub(crate) fn full() -> TraceResult {
         device_read_bytes: Some(12 * MIB),
         device_written_bytes: Some(14_794_752),
         dirty_at_exit_bytes: Some(8192),
+        dirty_at_exit_bytes_shared: None,
         ..Descent::default()
     };
     result.evidence.on_cpu_s = Some(0.6);
