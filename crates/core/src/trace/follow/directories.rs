@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Span;
-use super::names::{Path, moved, parent};
+use super::names::{Path, Rename, moved, parent};
 use super::pending::Pending;
 use crate::trace::DirectoryRow;
 
@@ -87,13 +87,15 @@ impl Directories {
             .is_some_and(|directory| directory.made_by.is_some())
     }
 
-    /// A directory got another name, which changes all paths below it.
-    pub(super) fn moved(&mut self, from: &[u8], to: &[u8]) {
-        for (old, new) in moved(&self.directories, from, to) {
-            if let Some(directory) = self.directories.remove(&old) {
-                self.directories.insert(new, directory);
+    /// A directory got another name, or two exchanged theirs, which changes all paths below.
+    pub(super) fn moved(&mut self, renames: &[Rename<'_>]) {
+        let mut moving = Vec::new();
+        for Rename { from, to } in renames {
+            for (old, new) in moved(&self.directories, from, to) {
+                moving.extend(self.directories.remove(&old).map(|row| (new, row)));
             }
         }
+        self.directories.extend(moving);
     }
 
     /// A successful sync of a directory; the call began at `started_ns`.
@@ -239,7 +241,10 @@ mod tests {
         directories.made(b"/d/new", 7, 10);
         directories.synced(b"/d/new/x", 20);
         directories.synced(b"/d/newer", 30);
-        directories.moved(b"/d/new", b"/d/final");
+        directories.moved(&[Rename {
+            from: b"/d/new",
+            to: b"/d/final",
+        }]);
         assert!(directories.is_own(b"/d/final") && !directories.is_own(b"/d/new"));
         assert_eq!(directories.covered_ns(b"/d/final/x"), 20);
         assert_eq!(directories.covered_ns(b"/d/newer"), 30);

@@ -68,16 +68,22 @@ impl Names {
         self.bytes + bytes <= ROOM_BYTES
     }
 
-    /// A directory got another name, which changes all paths below it. Returns the moved files with
-    /// their new paths.
-    pub(super) fn move_below(&mut self, from: &[u8], to: &[u8]) -> Vec<(FileId, Path)> {
+    /// A directory got another name, or two exchanged theirs, which changes all paths below. Returns the moved files
+    /// with their new paths.
+    pub(super) fn move_below(&mut self, renames: &[Rename<'_>]) -> Vec<(FileId, Path)> {
+        let mut moving = Vec::new();
+        for Rename { from, to } in renames {
+            for (old, new) in moved(&self.by_path, from, to) {
+                if *old != **from
+                    && let Some(name) = self.by_path.remove(&old)
+                {
+                    self.bytes -= old.len();
+                    moving.push((new, name));
+                }
+            }
+        }
         let mut files = Vec::new();
-        let moving = moved(&self.by_path, from, to).into_iter();
-        for (old, new) in moving.filter(|(old, _)| **old != *from) {
-            let Some(name) = self.by_path.remove(&old) else {
-                continue;
-            };
-            self.bytes -= old.len();
+        for (new, name) in moving {
             self.set(&new, name);
             if let Name::File(file) = name {
                 files.push((file, new));
@@ -85,6 +91,13 @@ impl Names {
         }
         files
     }
+}
+
+/// A path that became another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rename<'a> {
+    pub(super) from: &'a [u8],
+    pub(super) to: &'a [u8],
 }
 
 /// The paths of a directory and of everything below it, before and after it got another name.
@@ -139,7 +152,10 @@ mod tests {
         names.set(&path("/a/x"), Name::File(file(1)));
         names.set(&path("/a/b/y"), Name::Absent);
         names.set(&path("/ab/z"), Name::File(file(2)));
-        let moved = names.move_below(b"/a", b"/new");
+        let moved = names.move_below(&[Rename {
+            from: b"/a",
+            to: b"/new",
+        }]);
         assert_eq!(moved, [(file(1), path("/new/x"))]);
         assert_eq!(names.get(b"/new/b/y"), Some(Name::Absent));
         assert_eq!(names.get(b"/a/x"), None);

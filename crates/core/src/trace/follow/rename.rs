@@ -1,6 +1,6 @@
 //! Names that are created, moved and removed.
 
-use super::names::{Name, Path, parent};
+use super::names::{Name, Path, Rename, parent};
 use super::{Follower, Span, shared};
 use crate::op::{Call, FileId};
 use crate::record::RENAME_EXCHANGE;
@@ -142,9 +142,12 @@ impl Follower {
         let (from_path, to_path) = (shared(from), shared(to));
         self.names
             .set(&to_path, file.map_or(Name::Present, Name::File));
+        let rename = Rename { from, to };
         if kind == Kind::Exchanged {
+            let back = Rename { from: to, to: from };
             self.names
                 .set(&from_path, other.map_or(Name::Present, Name::File));
+            self.move_below(span, &[file, other], &[rename, back]);
             self.move_file(span, other, &from_path, (NameHolder::Existing, None));
             self.move_file(span, file, &to_path, (NameHolder::Existing, None));
         } else {
@@ -152,7 +155,7 @@ impl Follower {
             if let Some(other) = other {
                 self.lost_name(other);
             }
-            self.move_below(span, file, from, to);
+            self.move_below(span, &[file], &[rename]);
             self.move_file(span, file, &to_path, target);
         }
         if let Some(file) = file {
@@ -165,12 +168,15 @@ impl Follower {
     }
 
     /// Everything below a directory moves with it.
-    fn move_below(&mut self, span: Span, moved: Option<FileId>, from: &[u8], to: &[u8]) {
-        let kind = moved.and_then(|file| self.known.get(&file).map(|known| known.kind));
-        if kind == Some(FileKind::Regular) {
+    fn move_below(&mut self, span: Span, moved: &[Option<FileId>], renames: &[Rename<'_>]) {
+        let is_regular = |file: &Option<FileId>| {
+            let known = file.and_then(|file| self.known.get(&file));
+            known.is_some_and(|known| known.kind == FileKind::Regular)
+        };
+        if moved.iter().all(is_regular) {
             return;
         }
-        for (file, path) in self.names.move_below(from, to) {
+        for (file, path) in self.names.move_below(renames) {
             let whole = self.whole.of(Some(file.device));
             if let Some(life) = self.lives.get_mut(&file) {
                 life.moved_along(span, &path, shared(parent(&path)), whole);
@@ -180,7 +186,7 @@ impl Follower {
                 known.moved = true;
             }
         }
-        self.directories.moved(from, to);
+        self.directories.moved(renames);
     }
 
     /// The file that has the name `to`, according to `new`, and when the run had removed its

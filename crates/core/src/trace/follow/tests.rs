@@ -1,7 +1,7 @@
 //! Histories of runs, written event by event.
 
 use super::*;
-use crate::record::Description;
+use crate::record::{Description, RENAME_EXCHANGE};
 use crate::trace::{Located, NameHolder, Naming};
 
 pub(super) fn id(inode: u64) -> FileId {
@@ -187,6 +187,34 @@ fn files_below_a_renamed_directory_have_its_name_in_their_last_one() {
     assert_eq!(followed.renamed_to[&id(2)], b"/d/n/a");
     assert_eq!(followed.renamed_to[&id(3)], b"/d/n/b");
     assert_eq!(followed.files.len(), 2);
+}
+
+#[test]
+fn files_below_exchanged_directories_exchange_theirs() {
+    let mut follower = Follower::default();
+    name(&mut follower, 1, "/d/m", FileKind::Directory, 0);
+    name(&mut follower, 2, "/d/m/a", FileKind::Regular, 0);
+    name(&mut follower, 3, "/d/n", FileKind::Regular, 0);
+    let exchange = |from: &str, to: &str| {
+        Did::Named(NameChange::Renamed {
+            node: None,
+            from: located(from),
+            to: located(to),
+            flags: RENAME_EXCHANGE,
+        })
+    };
+    follower.event(&event(1, exchange("/d/m", "/d/n")));
+    // Each is below the other's name.
+    name(&mut follower, 4, "/e/n", FileKind::Directory, 0);
+    name(&mut follower, 5, "/e/n/b", FileKind::Regular, 0);
+    follower.event(&event(2, wrote(2, 0, 10)));
+    follower.event(&event(3, exchange("/e/n", "/d/n")));
+    follower.event(&event(4, wrote(3, 0, 10)));
+    follower.event(&event(5, wrote(5, 0, 10)));
+    let followed = follower.finish();
+    assert_eq!(followed.renamed_to[&id(2)], b"/e/n/a");
+    assert_eq!(followed.renamed_to[&id(3)], b"/d/m");
+    assert_eq!(followed.renamed_to[&id(5)], b"/d/n/b");
 }
 
 #[test]
