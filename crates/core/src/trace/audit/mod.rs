@@ -200,7 +200,8 @@ fn timeline_calls(result: &TraceResult) -> Option<Judged> {
 /// All that may be the run's. Of data that others may have dirtied, and of what is submitted for nobody knows whom, the
 /// timeline has more.
 fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
-    let series = result.timeline.as_ref()?.requests.as_ref()?;
+    let timeline = result.timeline.as_ref()?;
+    let series = timeline.requests.as_ref()?;
     let range = result.evidence.device?;
     let mut rows = raw.block.iter().flatten();
     if rows.any(|row| owner(row) == Owner::Unknown) {
@@ -216,10 +217,11 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
         .iter()
         .filter(|series| is_judged(series.cause))
         .collect();
-    let counts: (u64, u64) = (
-        total(&ours, |of| of.count),
-        witness.iter().flat_map(|series| &series.counts).sum(),
-    );
+    let flushes = range.at_most.of(Cause::Flush).count;
+    let requests = total(&ours, |of| of.count).saturating_add(flushes);
+    let flushes = timeline.flushes.iter().flatten();
+    let counts = witness.iter().flat_map(|series| &series.counts);
+    let is_equal = requests == counts.chain(flushes).sum::<u64>();
     let judged = Judged::equal(
         Law::TimelineRequests,
         Amount::Bytes,
@@ -227,7 +229,7 @@ fn timeline_requests(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> 
         witness.iter().flat_map(|series| &series.bytes).sum(),
     );
     Some(Judged {
-        holds: judged.holds && counts.0 == counts.1,
+        holds: judged.holds && is_equal,
         ..judged
     })
 }
