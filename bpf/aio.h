@@ -98,11 +98,10 @@ static __noinline __u64 begin_submission(struct submission *of, __u64 address)
 	file = number_of_file(block->descriptor);
 	if (!file)
 		return 0;
-	if ((block->rw_flags & (RWF_DSYNC | RWF_SYNC)) || (READ(file, f_flags) & O_DSYNC))
-		of->flags |= RUN_DURABLE;
+	of->flags |= manner(READ(file, f_flags), block->rw_flags);
 	of->mode = identify_file(file, &of->file);
 	/* Others submitted with it may precede it. */
-	if ((block->rw_flags & RWF_APPEND) || (READ(file, f_flags) & O_APPEND))
+	if (of->flags & RUN_APPENDS)
 		of->offset = READ(file, f_inode, i_size);
 	return (__u64)file;
 }

@@ -192,8 +192,9 @@ static __always_inline void prepare_history(struct task_state *state, struct pt_
 		prepare_write(state);
 	if (READS)
 		prepare_read(state, regs->r9);
-	if (state->call & CALL_CLOSES)
-		name_once(state, state->open_file, &state->file); /* it is closed afterwards */
+	/* Now: the call may change its length, or close it. */
+	if (state->open_file)
+		name_once(state, state->open_file, &state->file);
 }
 
 SEC("tp_btf/sys_enter")
@@ -342,7 +343,7 @@ static __always_inline struct call_slot *slot_for(struct task_state *state, __u3
 			slot->key.nr = nr;
 			slot->key.file = *file;
 			slot->has_end = 0;
-			if (HISTORY && !(state->call & CALL_CLOSES))
+			if (HISTORY)
 				name_once(state, open_file, file);
 			if (HISTORY && (state->call & (CALL_WRITES | CALL_FD_RETURNED)) &&
 			    (state->mode & S_IFMT) == S_IFREG)
@@ -387,7 +388,8 @@ static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 	}
 	/* preadv2 and pwritev2 take -1 for the current position. */
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
-		if (state->call_flags & RWF_APPEND)
+		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
+		if ((state->call & CALL_WRITES) && (manner_of(state) & RUN_APPENDS))
 			return READ(file, f_inode, i_size) - moved;
 		return state->argument[3];
 	}

@@ -54,7 +54,7 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
-	__u32 flags = is_durable(state) ? RUN_DURABLE : 0;
+	__u32 flags = manner_of(state);
 
 	if (run->count && (run->nr != state->nr || run->flags != flags ||
 			   !is_same_file(&run->file, &state->file)))

@@ -86,6 +86,7 @@ static __always_inline void fill_name(struct name_event *event, struct file_key 
 	event->mode = named_mode(inode);
 	event->file = *key;
 	event->size = READ(inode, i_size);
+	event->removed = !READ(inode, i_nlink);
 	event->superblock = READ(inode, i_sb, s_dev);
 	bpf_probe_read_kernel_str(event->filesystem, sizeof event->filesystem,
 				  READ(inode, i_sb, s_type, name));
@@ -110,6 +111,7 @@ APART int send_path(struct file_key *key, __u64 of_dentry, __u64 of_mount, __u32
 	}
 	bpf_loop(512, climb, 0, 0);
 	fill_name(&record->event, key, READ(dentry, d_inode));
+	record->event.removed &= !READ(dentry, d_hash.pprev);
 	record->event.base = (struct file_key){};
 	record->event.complete = record->walk.complete;
 	record->event.as_base = as_base;
@@ -141,6 +143,7 @@ static __noinline int send_leaf(struct file_key *key, struct file_key *base,
 	record->event.as_base = 0;
 	record->event.bytes = bytes;
 	fill_name(&record->event, key, inode);
+	record->event.removed &= !READ(dentry, d_hash.pprev);
 	if (bpf_ringbuf_output(&events, &record->event,
 			       sizeof record->event + AT_MOST(LONGEST_NAME, record->event.bytes),
 			       BPF_RB_NO_WAKEUP))

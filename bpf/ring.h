@@ -20,6 +20,26 @@ static __always_inline void look_at_transfer(struct operation *operation, struct
 		operation->at = -1;
 }
 
+/* Named before the operation may change its length. */
+static __always_inline void name_written(struct io_kiocb *request)
+{
+	struct file_key key = {};
+	struct file *file;
+	__u32 number;
+
+	if (!HISTORY || !bpf_core_field_exists(request->cqe.fd))
+		return;
+	number = BPF_CORE_READ(request, cqe.fd);
+	if (BPF_CORE_READ(request, flags) & REQ_F_FIXED_FILE)
+		file = (struct file *)slot_file(request, number);
+	else
+		file = number_of_file(number);
+	if (!file)
+		return;
+	identify_file(file, &key);
+	name_file((__u64)file, &key);
+}
+
 static __always_inline void look_at_closed(struct operation *operation, struct file *file)
 {
 	identify(READ(file, f_inode), &operation->closes);
@@ -43,10 +63,13 @@ static __noinline int look_at_request(struct operation *operation, struct io_kio
 	case IORING_OP_READ_FIXED:
 	case IORING_OP_READ:
 	case IORING_OP_READV_FIXED:
+		look_at_transfer(operation, request);
+		break;
 	case IORING_OP_WRITEV:
 	case IORING_OP_WRITE_FIXED:
 	case IORING_OP_WRITE:
 	case IORING_OP_WRITEV_FIXED:
+		name_written(request);
 		look_at_transfer(operation, request);
 		break;
 	case IORING_OP_FSYNC:
@@ -228,8 +251,8 @@ static __always_inline void ring_history(struct operation *operation, struct end
 					  operation->descriptor);
 		if (!regular)
 			return;
-		if (operation->opcode != IORING_OP_SPLICE && is_durable_request(request))
-			ended->flags = RUN_DURABLE;
+		if (operation->opcode != IORING_OP_SPLICE)
+			ended->flags = manner_of_request(request);
 		send_operation(ended);
 		return;
 	case IORING_OP_FSYNC:

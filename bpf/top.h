@@ -215,7 +215,7 @@ static __always_inline bool is_synchronous(struct task_state *state)
 	struct file *file = (struct file *)state->open_file;
 	struct inode *inode;
 
-	if (is_durable(state))
+	if (manner_of(state) & RUN_DURABLE)
 		return 1;
 	inode = READ(file, f_inode);
 	return (READ(inode, i_flags) & S_SYNC) ||

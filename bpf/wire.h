@@ -453,7 +453,8 @@ struct name_event {
 	__u64 size;
 	__u32 bytes;
 	__u16 complete;
-	__u16 as_base; /* a directory used only through a file in it */
+	__u8 as_base; /* a directory used only through a file in it */
+	__u8 removed; /* no name leads to it any more */
 	__u32 superblock; /* its device: that of a btrfs file is its subvolume's */
 	__u32 shown_device; /* the device that stat(2) shows */
 	__u64 shown_inode;
@@ -534,6 +535,7 @@ struct report_event {
 
 #define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */
 #define RUN_DATA_ONLY 2 /* a sync like fdatasync */
+#define RUN_APPENDS 4   /* each write went to the end of the file: O_APPEND, RWF_APPEND */
 
 /* A thread that has ended. */
 #define NOT_KNOWN (~0ULL)

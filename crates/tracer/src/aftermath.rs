@@ -133,6 +133,7 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
                 kind: FileKind::Regular,
                 filesystem: filesystem.unwrap_or_default(),
                 size_bytes: found.len(),
+                is_removed: false,
                 shown: place,
             });
         }
@@ -260,6 +261,7 @@ mod tests {
             kind: FileKind::Regular,
             filesystem: filesystem.to_owned(),
             size_bytes: 0,
+            is_removed: false,
             shown: (0, 12),
         };
         for served in ["fuse", "fuseblk", "nfs4", "9p", "virtiofs"] {

@@ -19,8 +19,14 @@ pub(crate) const O_DSYNC: u32 = 0o10_000;
 pub(crate) const TMPFILE: u32 = 0o20_000_000;
 /// include/uapi/linux/fs.h
 pub(crate) const RWF_APPEND: u64 = 0x10;
+pub(crate) const RWF_NOAPPEND: u64 = 0x20;
 /// `RWF_DSYNC | RWF_SYNC`
 pub(crate) const RWF_DURABLE: u64 = 2 | 4;
+
+/// Whether a write goes to the end of the file: by the `O_*` of the open file, and the `RWF_*` of the call.
+pub(crate) fn appends(open: u32, call: u64) -> bool {
+    open & O_APPEND != 0 && call & RWF_NOAPPEND == 0 || call & RWF_APPEND != 0
+}
 const AT_REMOVEDIR: u64 = 0x200;
 const MS_SYNC: u64 = 4;
 

@@ -66,6 +66,7 @@ pub(super) fn file(path: &str) -> FileRow {
         path: path.to_owned(),
         path_hex: None,
         renamed_to: None,
+        deleted: false,
         kind: FileKind::Regular,
         device: "8:1".to_owned(),
         inode: 12,

@@ -53,6 +53,8 @@ pub struct Writes {
     /// Whether each of them was durable when it returned (`O_SYNC`, `O_DSYNC`, `RWF_SYNC`,
     /// `RWF_DSYNC`).
     pub durable: bool,
+    /// Whether each of them went to the end of the file (`O_APPEND`, `RWF_APPEND`).
+    pub appends: bool,
 }
 
 /// A path of a call: absolute, and leading to the call's object. The directories in it are the

@@ -60,6 +60,11 @@ pub(super) fn file_rows(
         (row.dirty_at_exit_bytes, row.dirty_at_exit_bytes_shared) =
             Bounds::told(left.get(&file).copied());
         row.history = histories.remove(&file);
+        let has_name = row
+            .history
+            .as_ref()
+            .is_some_and(|history| !history.unlinked);
+        row.deleted = named.is_some_and(|named| named.is_removed) && !has_name;
         row
     });
     rows.collect()
@@ -129,6 +134,7 @@ fn file_row(
             .renamed_to
             .get(&file)
             .map(|path| String::from_utf8_lossy(path).into_owned()),
+        deleted: false,
         kind: named.map_or(FileKind::Regular, |named| named.kind),
         device: format!("{major}:{minor}"),
         inode,

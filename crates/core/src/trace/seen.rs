@@ -43,6 +43,8 @@ pub struct NamedFile {
     pub filesystem: String,
     /// Length at first use, bytes.
     pub size_bytes: u64,
+    /// Whether it had no name any more, or none yet: `path` does not lead to it.
+    pub is_removed: bool,
     /// Device, in the kernel's encoding, and inode number as shown by `stat(2)`. Equal to those of
     /// `file`, except on overlayfs, whose files an observer may know by their layer.
     pub shown: (u32, u64),

@@ -61,10 +61,11 @@ pub fn together<'a>(
     by: Together,
 ) -> Vec<FileGroup<'a>> {
     let mut groups: Vec<FileGroup<'a>> = Vec::new();
-    let mut places: HashMap<(&str, bool), usize> = HashMap::new();
+    let mut places: HashMap<(&str, bool, bool), usize> = HashMap::new();
     for file in files {
         let (name, shown) = name(file, by);
-        match places.entry((name, file.kind.is_stored())) {
+        let is_deleted = file.deleted && by == Together::Path;
+        match places.entry((name, file.kind.is_stored(), is_deleted)) {
             Entry::Vacant(place) => {
                 place.insert(groups.len());
                 groups.push(FileGroup {

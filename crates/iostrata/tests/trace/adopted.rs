@@ -1,5 +1,6 @@
 //! Programs that run already.
 
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
 use iostrata_core::trace::TraceResult;
@@ -53,6 +54,80 @@ fn a_process_is_observed_for_a_time_and_goes_on() {
     for child in children.split_whitespace() {
         let child = rustix::process::Pid::from_raw(child.parse().unwrap()).unwrap();
         rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    }
+}
+
+/// Its length before the first write that is observed, whether no name leads to it, and whether others cut it, are known:
+/// what is only appended is not called overwritten.
+#[test]
+fn a_daemon_that_appends_overwrites_nothing() {
+    let appends = "exec 3>>log";
+    let at_its_end = "exec 3<>log; cat <&3 >/dev/null";
+    let cases = [
+        (appends, false, false),
+        (at_its_end, false, false),
+        (appends, true, false),
+        (at_its_end, true, false),
+        (appends, false, true),
+    ];
+    // The first needs root.
+    let needs_root = usize::from(!rustix::process::geteuid().is_root());
+    let backends = &["ebpf", "ptrace"][needs_root..];
+    for (backend, (begin, is_removed, is_cut)) in
+        (backends.iter()).flat_map(|backend| cases.map(|case| (*backend, case)))
+    {
+        let dir = place();
+        let log = dir.path().join("log");
+        std::fs::write(&log, [1; 100_000]).unwrap();
+        let remove = if is_removed { "rm log" } else { ":" };
+        let goes_on = "echo; while :; do echo line >&3; sleep 0.01; done";
+        let script = format!("{begin}; {remove}; {goes_on}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(dir.path());
+        shell.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut endless = Endless(shell.spawn().unwrap());
+        let mut begun = [0];
+        endless
+            .0
+            .stdout
+            .take()
+            .unwrap()
+            .read_exact(&mut begun)
+            .unwrap();
+        let pid = endless.0.id().to_string();
+        let observing = std::thread::spawn(move || {
+            adopt(&["--backend", backend, "-p", &pid, "--for", "500ms"])
+        });
+        while !observing.is_finished() {
+            if is_cut {
+                std::fs::File::create(&log).unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let output = observing.join().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let result: TraceResult = serde_json::from_slice(&output.stdout).unwrap();
+        let said = format!("{backend}: {script}, cut: {is_cut}");
+        let row = file(&result, "log");
+        let history = row.history.as_ref().unwrap();
+        assert!(history.writes >= 2, "{said}");
+        assert!(row.size_before_bytes >= 100_000 || is_cut, "{said}");
+        assert_eq!(history.appends, history.writes, "{said}");
+        assert_eq!(history.overwritten_bytes, 0, "{said}");
+        assert_eq!(
+            (row.deleted, history.unlinked),
+            (is_removed, is_removed),
+            "{said}"
+        );
+        let rules: Vec<&str> = result
+            .findings
+            .iter()
+            .map(|finding| &*finding.rule)
+            .collect();
+        assert!(
+            !rules.contains(&"overwritten-in-place"),
+            "{said}: {rules:?}"
+        );
     }
 }
 

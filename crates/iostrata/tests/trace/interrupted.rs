@@ -176,7 +176,11 @@ fn savings_that_are_not_to_be_measured_are_computed() {
     // A trial that the machine disturbs is taken back, and says so.
     let is_said = measured.missing.iter().any(|gap| unmeasured(&gap));
     let is_measured = finding.saving_basis == Some(Basis::Measured);
-    assert!(is_measured != is_said, "{finding:?}: {:?}", measured.missing);
+    assert!(
+        is_measured != is_said,
+        "{finding:?}: {:?}",
+        measured.missing
+    );
 }
 
 /// While the kernel side is loaded, and until the program begins.

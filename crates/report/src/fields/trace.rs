@@ -215,7 +215,9 @@ pub(crate) fn file<'a>() -> Fields<'a, &'a FileRow> {
     use Quantity::{Count, Size, Time};
     let identity = columns!(
         Fields::<&'a FileRow>::new();
-        text: path path_hex renamed_to kind device;
+        text: path path_hex renamed_to;
+        values: deleted;
+        text: kind device;
         values: inode generation;
         text: filesystem;
         values: size_before_bytes;

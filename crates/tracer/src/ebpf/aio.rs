@@ -97,6 +97,7 @@ impl Submission {
                 from,
                 to: from.saturating_add(self.bytes),
                 durable: self.flags & run::DURABLE != 0,
+                appends: self.flags & run::APPENDS != 0,
             })
         };
         let call = Call {

@@ -166,6 +166,7 @@ impl History {
                 from: event.from,
                 to: event.to,
                 durable: event.flags & run::DURABLE != 0,
+                appends: event.flags & run::APPENDS != 0,
             })
         };
         let call = event.call();

@@ -69,6 +69,7 @@ impl Names {
             kind,
             filesystem: String::from_utf8_lossy(up_to_nul(&event.filesystem)).into_owned(),
             size_bytes: event.size,
+            is_removed: event.removed != 0,
             shown: (event.shown_device, event.shown_inode),
         });
         self.name_those_in(file);
@@ -265,7 +266,7 @@ mod tests {
     const DIRECTORY: u32 = 0o040_755;
     const WHOLE: u16 = 1;
 
-    fn event(inode: u64, base: u64, mode: u32, as_base: u16, text: &[u8]) -> Vec<u8> {
+    fn event(inode: u64, base: u64, mode: u32, as_base: u8, text: &[u8]) -> Vec<u8> {
         let key = |inode| FileKey {
             inode,
             device: u32::from(inode > 0),
@@ -280,6 +281,7 @@ mod tests {
             bytes: u32::try_from(text.len()).unwrap(),
             complete: WHOLE,
             as_base,
+            removed: 0,
             superblock: 0,
             shown_device: u32::from(inode > 0),
             shown_inode: inode,

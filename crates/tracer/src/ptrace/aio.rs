@@ -5,14 +5,13 @@ use std::collections::HashMap;
 use iostrata_core::op::Call;
 use iostrata_core::trace::tally::{Ended, Transfer};
 use iostrata_core::trace::{Did, Direction, Writes, direction, is_sync};
-use rustix::fs::OFlags;
 
 use super::calls::{self, TOLD_BASE};
 use super::identity::Open;
 use super::memory;
 use super::place::descriptor;
 use super::request::Tid;
-use crate::decode::{RWF_APPEND, RWF_DURABLE, outcome, synced};
+use crate::decode::{self, RWF_DURABLE, outcome, synced};
 
 /// Vectored operations, by opcode (`include/uapi/linux/aio_abi.h`).
 const PREADV: u64 = 7;
@@ -34,6 +33,7 @@ struct Submission {
     offset: u64,
     bytes: u64,
     durable: bool,
+    appends: bool,
 }
 
 /// Operations under way, by process and address of the control block.
@@ -62,8 +62,7 @@ impl Queue {
             let [_, key, kind, buffer, bytes, offset] = words;
             let opcode = kind & 0xffff;
             let open = resolve(descriptor(kind >> 32));
-            let appends = (key >> 32) & RWF_APPEND != 0
-                || open.is_some_and(|open| open.flags.contains(OFlags::APPEND));
+            let appends = decode::appends(open.map_or(0, |open| open.flags.bits()), key >> 32);
             let submission = Submission {
                 process,
                 thread: tid,
@@ -77,6 +76,7 @@ impl Queue {
                 },
                 bytes: asked(tid, opcode, buffer, bytes),
                 durable: (key >> 32) & RWF_DURABLE != 0,
+                appends,
             };
             if let Some(old) = self.submissions.insert((process, block), submission) {
                 self.without_result += 1;
@@ -177,6 +177,7 @@ impl Submission {
                 direction,
                 offset: None,
                 durable: self.durable,
+                appends: self.appends,
             }),
             did: self.open.and_then(|open| self.did(name, open, outcome)),
         }
@@ -197,6 +198,7 @@ impl Submission {
             from: self.offset,
             to: self.offset.saturating_add(bytes),
             durable: self.durable,
+            appends: self.appends,
         }))
     }
 }

@@ -90,6 +90,17 @@ pub(super) fn is_durable(entered: &Entered) -> bool {
     is_asked_for || open.is_some_and(|open| open.flags.bits() & decode::O_DSYNC != 0)
 }
 
+/// Whether the call writes at the end of the file.
+pub(super) fn appends(entered: &Entered) -> bool {
+    let asked = if entered.meaning & call::FLAGS != 0 {
+        entered.arguments[5]
+    } else {
+        0
+    };
+    let open = entered.file.map_or(0, |(_, open)| open.flags.bits());
+    decode::appends(open, asked)
+}
+
 /// Whether a success of this call may create a file.
 pub(super) fn creates(number: Sysno, arguments: &[u64; 6]) -> bool {
     use Sysno as N;

@@ -171,6 +171,7 @@ pub(super) fn named(fd: BorrowedFd<'_>, open: &Open, identifier: &Identifier) ->
         kind: open.kind(),
         filesystem: identifier.kind_of(open.place).to_owned(),
         size_bytes: open.size_bytes,
+        is_removed: open.is_unlinked,
         shown: (open.file.device, open.file.inode),
     }
 }

@@ -11,7 +11,7 @@ use syscalls::Sysno;
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
-use super::history::{creates, did, is_durable};
+use super::history::{appends, creates, did, is_durable};
 use super::identity::{Identifier, Mappings, Open, named, path_of};
 use super::log::Log;
 use super::lower::{Residencies, accounts};
@@ -24,7 +24,7 @@ use super::tasks::{Entered, Tasks, family};
 use super::told::{self, CallKind};
 use super::usage;
 use crate::clock::now_ns;
-use crate::decode::{RWF_APPEND, outcome};
+use crate::decode::outcome;
 
 #[derive(Debug)]
 pub(super) struct Recorder {
@@ -250,6 +250,7 @@ impl Recorder {
                 .ok()
                 .and_then(|moved| self.offset(tid, &entered, moved)),
             durable: is_durable(&entered),
+            appends: appends(&entered),
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
@@ -283,7 +284,8 @@ impl Recorder {
         }
         // preadv2 and pwritev2 take -1 for the current position.
         if entered.meaning & call::OFFSET != 0 && argument != u64::MAX {
-            if entered.meaning & call::FLAGS != 0 && entered.arguments[5] & RWF_APPEND != 0 {
+            // pwrite(2), "BUGS": with O_APPEND the offset is ignored.
+            if entered.meaning & call::WRITES != 0 && appends(entered) {
                 let link = format!("/proc/{tid}/fd/{fd}");
                 return std::fs::metadata(link).ok()?.len().checked_sub(moved);
             }
@@ -439,6 +441,7 @@ fn unplaced(
         from: 0,
         to: 0,
         durable: transfer.durable,
+        appends: transfer.appends,
     }))
 }
 

@@ -110,6 +110,7 @@ fn any_step() -> impl Strategy<Value = Did> {
                 from: n[2],
                 to: n[3],
                 durable,
+                appends: false,
             })
         }),
         (prop::option::of(file.clone()), scope).prop_map(|(file, scope)| synced_as(file, scope)),

@@ -92,6 +92,7 @@ struct Known {
     moved: bool,
     kind: FileKind,
     size_bytes: u64,
+    is_removed: bool,
     /// The previous state of its name.
     before: Option<Name>,
 }
@@ -128,12 +129,17 @@ impl Follower {
             return;
         }
         let path: Path = file.path.as_slice().into();
-        let before = self.names.set(&path, Name::File(file.file));
+        let before = if file.is_removed {
+            None
+        } else {
+            self.names.set(&path, Name::File(file.file))
+        };
         let known = Known {
             path,
             moved: false,
             kind: file.kind,
             size_bytes: file.size_bytes,
+            is_removed: file.is_removed,
             before,
         };
         self.known.insert(file.file, known);
@@ -227,6 +233,7 @@ impl Follower {
     fn with(&mut self, file: FileId, change: impl FnOnce(&mut Life)) {
         let known = self.known.get(&file);
         let length = known.map(|known| known.size_bytes);
+        let is_removed = known.is_some_and(|known| known.is_removed);
         if known.is_some_and(|known| known.kind == FileKind::Directory) {
             return;
         }
@@ -237,7 +244,8 @@ impl Follower {
                     return;
                 }
             }
-            self.lives.insert(file, Box::new(Life::new(length)));
+            self.lives
+                .insert(file, Box::new(Life::new(length, is_removed)));
         }
         if let Some(life) = self.lives.get_mut(&file) {
             change(life);

@@ -25,6 +25,7 @@ pub(super) fn name(
         kind,
         filesystem: "ext4".to_owned(),
         size_bytes,
+        is_removed: false,
         shown: (0, inode),
     });
 }
@@ -74,6 +75,7 @@ pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Did {
         from,
         to: from + bytes,
         durable: false,
+        appends: false,
     })
 }
 
@@ -187,6 +189,50 @@ fn files_below_a_renamed_directory_have_its_name_in_their_last_one() {
     assert_eq!(followed.renamed_to[&id(2)], b"/d/n/a");
     assert_eq!(followed.renamed_to[&id(3)], b"/d/n/b");
     assert_eq!(followed.files.len(), 2);
+}
+
+/// Others cut it: the end that an append finds is where the old contents end.
+#[test]
+fn what_is_appended_overwrites_nothing() {
+    let appended = |from: u64| {
+        Did::Wrote(Writes {
+            file: id(2),
+            count: 1,
+            bytes: 10,
+            from,
+            to: from + 10,
+            durable: false,
+            appends: true,
+        })
+    };
+    let history = &follow(&[appended(100), appended(0), wrote(2, 0, 10)]).files[&id(2)];
+    assert_eq!((history.appends, history.overwritten_bytes), (2, 0));
+    let history = &follow(&[appended(100), wrote(2, 0, 10)]).files[&id(2)];
+    assert_eq!((history.appends, history.overwritten_bytes), (1, 10));
+}
+
+#[test]
+fn a_file_without_a_name_is_removed_from_the_beginning() {
+    let mut follower = Follower::default();
+    follower.named(&NamedFile {
+        file: id(2),
+        path: b"/d/old".to_vec(),
+        kind: FileKind::Regular,
+        filesystem: "ext4".to_owned(),
+        size_bytes: 100,
+        is_removed: true,
+        shown: (1, 2),
+    });
+    // Another file has the path.
+    name(&mut follower, 3, "/d/old", FileKind::Regular, 0);
+    follower.event(&event(1, wrote(2, 0, 10)));
+    follower.event(&event(2, wrote(3, 0, 10)));
+    follower.event(&event(3, renamed("/d/old", "/d/new")));
+    let followed = follower.finish();
+    assert!(followed.files[&id(2)].unlinked);
+    assert!(!followed.files[&id(3)].unlinked);
+    assert_eq!(followed.renamed_to.get(&id(2)), None);
+    assert_eq!(followed.renamed_to[&id(3)], b"/d/new");
 }
 
 #[test]
@@ -387,6 +433,7 @@ fn writes_through_a_synchronous_descriptor_are_durable() {
     };
     let durable = Did::Wrote(Writes {
         durable: true,
+        appends: false,
         ..writes
     });
     let steps = [open, durable, renamed("/d/new", "/d/old")];

@@ -27,6 +27,8 @@ pub struct Transfer {
     pub offset: Option<u64>,
     /// Whether the bytes written were durable when the call returned.
     pub durable: bool,
+    /// Whether they went to the end of the file.
+    pub appends: bool,
 }
 
 /// One call from its entry to its exit.

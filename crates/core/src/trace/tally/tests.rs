@@ -27,6 +27,7 @@ fn write(at_ns: u64, offset: u64, bytes: u64) -> Ended {
             direction: Direction::Write,
             offset: Some(offset),
             durable: false,
+            appends: false,
         }),
         did: None,
     }
@@ -145,6 +146,7 @@ fn a_transfer_without_offset_has_no_shape_and_is_in_no_run() {
             direction: Direction::Write,
             offset: None,
             durable: false,
+            appends: false,
         }),
         ..write(0, 0, 10)
     });
@@ -165,6 +167,7 @@ fn what_is_read_from_has_a_row_of_its_own() {
             direction: Direction::Write,
             offset: None,
             durable: false,
+            appends: false,
         }),
         ..write(0, 0, 4096)
     };
@@ -215,6 +218,7 @@ fn writes_that_follow_each_other_are_one_run_that_a_step_ends() {
                 from: 0,
                 to: 70,
                 durable: false,
+                appends: false,
             }),
         })
     );
@@ -278,6 +282,7 @@ fn a_file_is_named_once() {
         kind: FileKind::Regular,
         filesystem: "ext4".to_owned(),
         size_bytes: 0,
+        is_removed: false,
         shown: (FILE.device, FILE.inode),
     };
     let mut tally = Tally::new(10);

@@ -122,8 +122,8 @@ impl Thread {
     pub(super) fn lengthen_run(&mut self, ended: &Ended) -> Option<Event> {
         let one = written(ended)?;
         let goes_on = self.run.as_ref().is_some_and(|run| {
-            (run.writes.file, run.call.name, run.writes.durable)
-                == (one.file, ended.call.name, one.durable)
+            let of = |writes: &Writes| (writes.file, writes.durable, writes.appends);
+            of(&run.writes) == of(&one) && run.call.name == ended.call.name
         });
         let before = if goes_on { None } else { self.end_run() };
         if let Some(Run { call, writes }) = &mut self.run {
@@ -170,5 +170,6 @@ fn written(ended: &Ended) -> Option<Writes> {
         from,
         to: from.saturating_add(bytes),
         durable: transfer.durable,
+        appends: transfer.appends,
     })
 }

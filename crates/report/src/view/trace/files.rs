@@ -91,14 +91,21 @@ fn device_bytes(file: &FileRow) -> u64 {
 
 /// Their paths in at most this many columns, all different.
 fn names(view: &View<'_>, files: &[&FileGroup<'_>], room: usize) -> Vec<String> {
-    let left =
-        |file: &&FileGroup<'_>| room.saturating_sub(several(String::new(), file.files).len());
+    let left = |file: &&FileGroup<'_>| room.saturating_sub(named(String::new(), file).len());
     let rooms: Vec<usize> = files.iter().map(left).collect();
     let paths: Vec<&str> = files.iter().map(|file| view.path(file.name)).collect();
     let short = shortened(&paths, &rooms).into_iter().zip(files);
-    short
-        .map(|(name, file)| several(name, file.files))
-        .collect()
+    short.map(|(name, file)| named(name, file)).collect()
+}
+
+/// As `/proc/PID/fd` shows a file that no name leads to.
+fn named(name: String, group: &FileGroup<'_>) -> String {
+    let name = several(name, group.files);
+    if group.row.deleted {
+        name + " (deleted)"
+    } else {
+        name
+    }
 }
 
 /// `o.db-journal (4 files)`: reused names.

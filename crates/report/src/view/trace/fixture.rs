@@ -117,6 +117,7 @@ fn database(path: &str) -> FileRow {
         path: path.to_owned(),
         path_hex: None,
         renamed_to: None,
+        deleted: false,
         kind: FileKind::Regular,
         device: "254:0".to_owned(),
         inode: 12,

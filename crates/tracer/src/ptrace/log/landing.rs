@@ -6,15 +6,12 @@ use std::io::Read as _;
 use syscalls::Sysno;
 
 use crate::clock::now_ns;
-use crate::decode::{O_APPEND, RWF_APPEND};
+use crate::decode;
 use crate::ptrace::calls::call;
 use crate::ptrace::memory;
 use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
 use crate::record::offsets::Landing;
-
-/// include/uapi/linux/fs.h
-const RWF_NOAPPEND: u64 = 0x20;
 
 /// An open file at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,8 +82,7 @@ impl Aim {
         } else {
             0
         };
-        let appends =
-            flags & O_APPEND != 0 && call_flags & RWF_NOAPPEND == 0 || call_flags & RWF_APPEND != 0;
+        let appends = decode::appends(flags, call_flags);
         if matches!(number, Sysno::copy_file_range | Sysno::splice) {
             let given = (argument != 0)
                 .then(|| memory::word(tid, argument))
@@ -140,6 +136,7 @@ pub(super) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::{O_APPEND, RWF_APPEND, RWF_NOAPPEND};
 
     fn moment(position: u64, size_bytes: u64) -> Moment {
         Moment {

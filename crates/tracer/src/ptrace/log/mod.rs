@@ -130,6 +130,7 @@ impl Log {
             kind: open.kind(),
             filesystem: filesystem.to_owned(),
             size_bytes: size.unwrap_or(open.size_bytes),
+            is_removed: open.is_unlinked,
             shown: (open.file.device, open.file.inode),
         }));
     }

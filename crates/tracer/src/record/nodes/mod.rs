@@ -355,6 +355,7 @@ mod tests {
             kind,
             filesystem: "ext4".to_owned(),
             size_bytes: 7,
+            is_removed: false,
             shown: (0, inode),
         }
     }
@@ -460,6 +461,7 @@ mod tests {
             kind: FileKind::Regular,
             filesystem: "tmpfs".to_owned(),
             size_bytes: 7,
+            is_removed: false,
             shown: (file.device, file.inode),
         });
         nodes.file(file)

@@ -50,12 +50,16 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// A file of this length with one name.
-    pub(super) fn new(length: Option<u64>) -> Self {
+    /// A file of this length, with one name or none.
+    pub(super) fn new(length: Option<u64>, is_removed: bool) -> Self {
         Self {
+            history: FileHistory {
+                unlinked: is_removed,
+                ..FileHistory::default()
+            },
             length,
             old_bytes: length.unwrap_or(0),
-            links: 1,
+            links: u32::from(!is_removed),
             ..Self::default()
         }
     }
@@ -98,10 +102,19 @@ impl Life {
         let started_ns = span.started_ns;
         let first = self.history.first_written_ns.get_or_insert(started_ns);
         *first = started_ns.min(*first);
+        if writes.appends {
+            // The file ended there: what was behind it is gone.
+            self.old_bytes = self.old_bytes.min(writes.from);
+        }
         self.overwrite(span, writes);
         self.history.writes = self.history.writes.saturating_add(writes.count);
         self.history.written_bytes = self.history.written_bytes.saturating_add(writes.bytes);
         let growth = match self.length {
+            Some(length) if writes.appends => {
+                self.history.appends = self.history.appends.saturating_add(writes.count);
+                self.length = Some(length.max(writes.to));
+                Growth::Resized
+            }
             Some(length) if writes.to > length => {
                 let appends = appends(writes, length);
                 self.history.appends = self.history.appends.saturating_add(appends);
