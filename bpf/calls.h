@@ -389,8 +389,12 @@ static __always_inline __u64 offset_of(struct task_state *state, __s64 moved)
 	/* preadv2 and pwritev2 take -1 for the current position. */
 	if ((state->call & CALL_OFFSET) && state->argument[3] != ~0ULL) {
 		/* pwrite(2), BUGS: with O_APPEND the offset is ignored. */
-		if ((state->call & CALL_WRITES) && (manner_of(state) & RUN_APPENDS))
-			return READ(file, f_inode, i_size) - moved;
+		if ((state->call & CALL_WRITES) && (manner_of(state) & RUN_APPENDS)) {
+			end = READ(file, f_inode, i_size);
+			/* Or one load serves this and the position: the verifier wants one type. */
+			barrier_var(end);
+			return end - moved;
+		}
 		return state->argument[3];
 	}
 	return READ(file, f_pos) - moved;

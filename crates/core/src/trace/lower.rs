@@ -13,7 +13,7 @@ pub struct Residency {
     pub before_bytes: Option<u64>,
     /// The same at the end; also `None` when the file had another name, or none, then.
     pub after_bytes: Option<u64>,
-    /// Bytes dirty or under write-back when the program first used the file, whoever dirtied them.
+    /// Bytes dirty or under write-back when the program first used the file.
     pub dirty_before_bytes: Option<u64>,
     /// The same at the end.
     pub dirty_bytes: Option<u64>,

@@ -326,7 +326,6 @@ pub struct FileRow {
     /// Last path it was renamed to.
     pub renamed_to: Option<String>,
     /// Whether no name led to it when the program first used it, nor later: another file may have that path.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
     pub kind: FileKind,
     /// Device, `major:minor`.
