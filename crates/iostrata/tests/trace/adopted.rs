@@ -78,7 +78,7 @@ fn a_daemon_that_appends_overwrites_nothing() {
     {
         let dir = place();
         let log = dir.path().join("log");
-        std::fs::write(&log, [1; 100_000]).unwrap();
+        std::fs::write(&log, vec![1; 100_000]).unwrap();
         let remove = if is_removed { "rm log" } else { ":" };
         let goes_on = "echo; while :; do echo line >&3; sleep 0.01; done";
         let script = format!("{begin}; {remove}; {goes_on}");
