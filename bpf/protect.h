@@ -59,6 +59,7 @@ static __always_inline void send_mapped(struct task_state *state, struct file_ke
 	event->left_ns = state->entered_ns;
 	event->file = *key;
 	event->argument[1] = state->argument[1];
+	event->argument[2] = state->argument[2];
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 }
 
@@ -122,6 +123,21 @@ APART int map_shares(struct task_state *state)
 	    (state->mode & S_IFMT) == S_IFREG &&
 	    (READ(file, f_mode) & FMODE_WRITE))
 		*shared |= state->argument[2] & PROT_WRITE ? MAPPED : MAPPED | MAPPED_TO_READ;
+	return 0;
+}
+
+/* The files of shared mappings in a range that stores may have changed: the call is one on these. */
+APART int sync_mapped(struct task_state *state)
+{
+	struct areas areas = {};
+
+	if (!state)
+		return 0;
+	areas.at = state->argument[0];
+	areas.to = areas.at + state->argument[1];
+	bpf_loop(LOOKS, next_area, &areas, 0);
+	if (areas.at < areas.to)
+		lose(LOSS_ARGUMENTS);
 	return 0;
 }
 

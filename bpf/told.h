@@ -62,6 +62,8 @@ APART int told_at_exit(struct task_state *state)
 	case TOLD_BY_KEYED_PROTECTING:
 		told_by_protection(state, TOLD_PKEY_MPROTECT);
 		return 0;
+	case TOLD_BY_SYNCING:
+		return sync_mapped(state);
 	case TOLD_BY_MOVING:
 		return may_be_stored_to(state, state->result, state->argument[2], TOLD_MREMAP);
 	}

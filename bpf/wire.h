@@ -72,6 +72,7 @@ enum told {
 #define TOLD_BY_KEYED_PROTECTING 7
 #define TOLD_BY_MOVING 8
 #define TOLD_BY_ADVICE 9     /* argument 2 is a MADV_* */
+#define TOLD_BY_SYNCING 10   /* arguments 0 and 1 are a range of mappings (msync) */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */

@@ -235,9 +235,9 @@ fn on_file(call: &str, ended: &Ended) -> Option<Change> {
         "sync" => synced(None, Durability::Everything),
         "msync" if argument[2] & MS_SYNC != 0 => {
             let (offset, bytes) = (0, argument[1]);
-            synced(None, Durability::Range { offset, bytes })
+            synced(node, Durability::Range { offset, bytes })
         }
-        "msync" => synced(None, Durability::Hint),
+        "msync" => synced(node, Durability::Hint),
         "fsync" => synced(Some(node?), Durability::File),
         "fdatasync" => synced(Some(node?), Durability::Data),
         "sync_file_range" => synced(Some(node?), Durability::Hint),

@@ -25,8 +25,14 @@ const GROUP: u64 = 10;
 
 fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
     let syncs = name.sum.syncs.count;
-    let per_sync_bytes = name.sum.written_bytes.checked_div(syncs)?;
-    if syncs < LEAST_SYNCS || name.sum.writes == 0 || per_sync_bytes > RECORD_BYTES {
+    let is_mapped = name.sum.writes == 0;
+    let bytes = if is_mapped {
+        name.stored_bytes
+    } else {
+        name.sum.written_bytes
+    };
+    let per_sync_bytes = bytes.checked_div(syncs)?;
+    if syncs < LEAST_SYNCS || bytes == 0 || per_sync_bytes > RECORD_BYTES {
         return None;
     }
     let title = format!(
@@ -34,15 +40,26 @@ fn per_record(run: &TraceResult, name: &SyncedName<'_>) -> Option<Found> {
         grouped(syncs),
         short(per_sync_bytes)
     );
+    let (changes, changed) = if is_mapped {
+        ("stores".to_owned(), short(bytes) + " in all")
+    } else {
+        let piece_bytes = short(name.piece_bytes());
+        (
+            grouped(name.sum.writes) + " writes",
+            piece_bytes + " on average",
+        )
+    };
     let what = format!(
-        "{} syncs after {} writes of {} on average took {}",
+        "{} syncs after {changes} of {changed} took {}",
         grouped(syncs),
-        grouped(name.sum.writes),
-        short(name.piece_bytes()),
         duration(name.sum.syncs.took_s())
     );
     let remedy = Remedy::FewerSyncs {
-        piece_bytes: name.piece_bytes(),
+        piece_bytes: if is_mapped {
+            per_sync_bytes
+        } else {
+            name.piece_bytes()
+        },
         writes_per_sync: name.writes_per(syncs),
         syncs,
         group: GROUP,
@@ -79,6 +96,24 @@ mod tests {
         assert_eq!(draft.finding.title, "500 syncs, each of 200 B on average");
         assert_eq!(draft.finding.evidence[0].count, Some(500));
         assert_eq!(draft.finding.evidence[0].at_s, Some(1e-6));
+    }
+
+    #[test]
+    fn syncs_of_single_stores_are_to_be_grouped() {
+        let history = FileHistory {
+            msyncs: 500,
+            ..synced(500, 0, 0.4)
+        };
+        let mut file = changed("/data/map", history);
+        file.evidence.cache.dirtied_bytes = Some(500 * 4096);
+        let draft = the_only(RULE.look(&run(vec![file])));
+        assert_eq!(draft.finding.title, "500 syncs, each of 4.0 KiB on average");
+        let cited = &draft.finding.evidence[0];
+        assert_eq!(cited.call.as_deref(), Some("msync"));
+        assert_eq!(
+            cited.what,
+            "500 syncs after stores of 2.0 MiB in all took 400 ms"
+        );
     }
 
     #[test]

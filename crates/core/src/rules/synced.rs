@@ -30,6 +30,8 @@ pub(super) struct SyncedName<'a> {
     pub(super) sum: FileHistory,
     /// Whether mode, owner, times or attributes may have changed, too.
     pub(super) has_metadata: bool,
+    /// Bytes that turned dirty, where a mapping was synced.
+    pub(super) stored_bytes: u64,
 }
 
 impl SyncedName<'_> {
@@ -56,7 +58,9 @@ impl SyncedName<'_> {
 
     /// The most frequent call.
     pub(super) fn call(&self) -> &'static str {
-        if self.is_data_only() {
+        if self.sum.msyncs * 2 > self.sum.syncs.count {
+            "msync"
+        } else if self.is_data_only() {
             "fdatasync"
         } else {
             "fsync"
@@ -98,12 +102,17 @@ pub(super) fn synced_names(run: &TraceResult) -> Vec<SyncedName<'_>> {
             file,
             sum: FileHistory::default(),
             has_metadata: false,
+            stored_bytes: 0,
         });
         let (sum, nothing) = (&mut name.sum, &history.syncs_of_nothing);
         sum.writes += history.writes;
         sum.written_bytes += history.written_bytes;
         sum.appends += history.appends;
         sum.data_syncs += history.data_syncs;
+        sum.msyncs += history.msyncs;
+        if history.msyncs > 0 {
+            name.stored_bytes += file.evidence.cache.dirtied_bytes.unwrap_or(0);
+        }
         let mut useful = history.syncs.clone();
         useful.count = useful.count.saturating_sub(nothing.count);
         useful.took_ns = useful.took_ns.saturating_sub(nothing.took_ns);

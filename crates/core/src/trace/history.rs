@@ -153,12 +153,14 @@ pub struct FileHistory {
     /// Reports to the outside (standard output, a socket) by a process that had written to it,
     /// while its writes were not durable.
     pub acknowledged: Happened,
-    /// `fsync` and `fdatasync` calls that succeeded.
+    /// `fsync`, `fdatasync` and `msync(MS_SYNC)` calls that succeeded.
     pub syncs: Happened,
     /// Process that made the last of them.
     pub synced_by: Option<u32>,
-    /// Those that were `fdatasync`.
+    /// Those that were `fdatasync` or `msync`.
     pub data_syncs: u64,
+    /// Those that were `msync` with `MS_SYNC`.
+    pub msyncs: u64,
     /// Syncs of a file that the run had not changed since the previous sync.
     pub syncs_of_nothing: Happened,
     /// `fsync`s of a file that had changed, but whose length was the same as at the previous sync:

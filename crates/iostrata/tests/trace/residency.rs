@@ -5,7 +5,7 @@ use std::process::Command;
 
 use iostrata_core::cache::ResidencyMap;
 use iostrata_core::gap::Reason;
-use iostrata_core::trace::{Bounds, TraceResult};
+use iostrata_core::trace::{Bounds, FileRow, TraceResult};
 
 use crate::traced::{file, iostrata, place};
 use crate::undisturbed::undisturbed;
@@ -121,6 +121,52 @@ fn of_what_others_left_dirty_at_most_what_was_written_is_the_runs() {
                 .iter()
                 .any(|gap| gap.why == Reason::OthersDirtyFiles);
             assert_eq!(is_said, name == "data", "{said}");
+        }
+    });
+}
+
+/// An `msync` is a sync of the file whose mapping it names, also where the range has two.
+#[test]
+fn msync_is_a_sync_of_its_file() {
+    let script = "python3 -c '
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+maps = []
+for name in (\"one\", \"two\"):
+    file = open(name, \"w+b\")
+    file.truncate(8192)
+    maps.append(mmap.mmap(file.fileno(), 8192))
+for i in range(50):
+    maps[0][i] = 1
+    maps[0].flush()
+maps[1][0] = 1
+address = ctypes.addressof(ctypes.c_char.from_buffer(maps[1]))
+assert libc.msync(ctypes.c_void_p(address), ctypes.c_size_t(8192), 1) == 0
+'";
+    undisturbed(|| {
+        // The first needs root.
+        let needs_root = usize::from(!rustix::process::geteuid().is_root());
+        for backend in &["ebpf", "ptrace"][needs_root..] {
+            let dir = place();
+            let result = traced_by(backend, dir.path(), script);
+            let (one, two) = (file(&result, "one"), file(&result, "two"));
+            let msyncs = |row: &FileRow| row.history.as_ref().unwrap().msyncs;
+            assert_eq!((one.syncs.count, msyncs(one)), (50, 50), "{backend}");
+            // MS_ASYNC promises nothing (msync(2)).
+            assert_eq!((two.syncs.count, msyncs(two)), (1, 0), "{backend}");
+            assert_eq!(one.history.as_ref().unwrap().syncs.count, 50, "{backend}");
+            assert_eq!(two.history.as_ref().unwrap().hints.count, 1, "{backend}");
+            let found = result
+                .findings
+                .iter()
+                .find(|finding| finding.rule == "fsync-per-record");
+            if let Some(finding) = found {
+                assert_eq!(
+                    finding.evidence[0].call.as_deref(),
+                    Some("msync"),
+                    "{backend}"
+                );
+            }
         }
     });
 }

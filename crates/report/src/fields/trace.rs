@@ -311,7 +311,7 @@ fn history<'a>() -> Fields<'a, &'a FileHistory> {
     columns!(
         Fields::<&'a FileHistory>::new();
         values: created opened_to_write writes written_bytes appends allocated written_by synced_by
-            data_syncs writes_after_failed_sync first_written_ns overwritten_bytes name_acknowledged
+            data_syncs msyncs writes_after_failed_sync first_written_ns overwritten_bytes name_acknowledged
             name_journalled removed_by removal_unsynced unsynced_bytes synchronous mapping_synced;
         text: renamed_over name_unsynced;
         values: synced_since_named unlinked uncertain;

@@ -87,6 +87,7 @@ pub(crate) fn told_by(number: Sysno) -> u8 {
         N::io_submit => told_by::SUBMITTING,
         N::io_getevents | N::io_pgetevents => told_by::FETCHING,
         N::openat2 => told_by::HOW,
+        N::msync => told_by::SYNCING,
         N::mmap => told_by::MAPPING,
         N::mprotect => told_by::PROTECTING,
         N::pkey_mprotect => told_by::KEYED_PROTECTING,

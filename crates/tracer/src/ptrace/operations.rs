@@ -83,7 +83,7 @@ impl Recorder {
         ended.collect()
     }
 
-    /// A call that makes a shared mapping of a file writable is counted as that, for the file.
+    /// A call that makes a shared mapping of a file writable is counted as that, for the file; one that syncs it, too.
     pub(super) fn made_writable(&mut self, tid: Tid, mut entered: Entered, result: i64) -> Entered {
         let Ok(address) = u64::try_from(result) else {
             return entered;
@@ -102,6 +102,11 @@ impl Recorder {
             Sysno::mremap => {
                 self.mappings.moved(first, address, protection);
                 ("mremap(shared)", address, protection)
+            }
+            Sysno::msync => {
+                let found = self.mappings.stored_to(tid, first, bytes);
+                entered.file = found.map(|open| (-1, open));
+                return entered;
             }
             _ => return entered,
         };

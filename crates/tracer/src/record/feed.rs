@@ -59,9 +59,9 @@ impl Feed {
                     },
                 );
             }
-            Did::Changed(Change::Synced {
-                node: None, scope, ..
-            }) if call.name == "msync" => self.msync(scope, call, argument),
+            Did::Changed(Change::Synced { scope, .. }) if call.name == "msync" => {
+                self.msync(scope, call, argument);
+            }
             Did::Changed(Change::Changed { .. } | Change::Resized { .. }) => {
                 if let Some((at, node)) = decode::reached(&ended) {
                     self.add(Item::Reached { at, node });

@@ -314,11 +314,13 @@ fn synced(file: &FileRow, left: &BTreeMap<FileId, AtExit>) -> Option<bool> {
 }
 
 fn bounds(result: &TraceResult) -> Option<Judged> {
-    let lived_s = |task: &TaskRow| task.ended_s.unwrap_or(result.wall_s) - task.started_s;
+    // What still runs is asked after the end of the run, and may have begun after it.
+    let lived_s = |task: &TaskRow| Some(task.ended_s? - task.started_s);
     let obeys = |task: &&TaskRow| {
         let blocked_s = task.blocked_s.unwrap_or(0.0);
         let used_s = task.on_cpu_s.unwrap_or(0.0) + blocked_s;
-        blocked_s <= task.time_s + ROUNDED && used_s <= lived_s(task) * (1.0 + CLOCKS) + CLOCKS_S
+        let is_within = |lived_s: f64| used_s <= lived_s * (1.0 + CLOCKS) + CLOCKS_S;
+        blocked_s <= task.time_s + ROUNDED && lived_s(task).is_none_or(is_within)
     };
     let tasks = &result.tasks;
     (!tasks.is_empty())

@@ -288,7 +288,14 @@ impl Follower {
                     *known = at_ns.max(*known);
                 }
             }
-            // An msync does not identify its file.
+            (Durability::Range { bytes, .. }, Some(file)) => {
+                let whole = self.whole.of(Some(file.device));
+                let error = call.outcome.err();
+                self.with(file, |life| {
+                    life.mapping_synced(span, call.process, bytes, error, whole);
+                });
+            }
+            // The mapping was there before the run, or others hid it.
             (Durability::Range { .. }, None) if call.outcome.is_ok() => {
                 self.mapping_synced(call.process);
             }

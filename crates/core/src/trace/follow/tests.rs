@@ -421,8 +421,16 @@ fn hints_make_nothing_durable_and_msync_does() {
     let history = &followed.files[&id(3)];
     assert_eq!((history.hints.count, history.unsynced_bytes), (1, 10));
     assert!(!followed.files[&id(2)].mapping_synced);
-    let followed = follow(&[mapping, msync]);
+    let followed = follow(&[mapping.clone(), msync]);
     assert!(followed.files[&id(2)].mapping_synced);
+    // Its file is known. Bytes written outside its range stay.
+    let (offset, bytes) = (0, 4096);
+    let msync = synced_as(Some(2), Durability::Range { offset, bytes });
+    let followed = follow(&[mapping, wrote(2, 8192, 10), msync]);
+    let history = &followed.files[&id(2)];
+    assert!(history.mapping_synced);
+    assert_eq!((history.syncs.count, history.msyncs), (1, 1));
+    assert_eq!(history.unsynced_bytes, 10);
 }
 
 #[test]

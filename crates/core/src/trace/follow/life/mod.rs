@@ -208,6 +208,24 @@ impl Life {
         self.history.mapped_to_write.add(span);
     }
 
+    /// `msync` with `MS_SYNC` returned: an `fdatasync` of this many bytes (`msync`, mm/msync.c).
+    pub(super) fn mapping_synced(
+        &mut self,
+        span: Span,
+        process: u32,
+        bytes: u64,
+        error: Option<i32>,
+        whole: Option<Span>,
+    ) {
+        let covers = self.length.is_some_and(|length| bytes >= length);
+        let (covered_ns, pending) = (self.covered_ns, self.pending.clone());
+        self.synced((span, process), true, error, whole);
+        self.history.msyncs += u64::from(error.is_none());
+        if !covers {
+            (self.covered_ns, self.pending) = (covered_ns, pending);
+        }
+    }
+
     /// `fsync` or `fdatasync` returned. Returns the time of the latest change that made the file
     /// system write its journal, which then includes all earlier name changes.
     pub(super) fn synced(
