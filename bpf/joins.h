@@ -3,14 +3,19 @@
 #pragma once
 #include "adoption.h"
 
-/* Marks the task, and takes note how it came. */
+/* Marks the task, and takes note how it came. Nobody joins while the programs are attached: the first search
+ * finds who lives then, and a child of a task that had joined would have no claim when it ends. */
 static __always_inline struct task_state *join(struct task_struct *task, __u32 by)
 {
 	struct joined_key key = {};
 	struct joined how = { .by = by };
 	struct observer *known = observer();
-	struct task_state *state = mark(task);
+	struct config *c = configuration();
+	struct task_state *state;
 
+	if (!c || c->adoption == ADOPTION_PREPARES)
+		return 0;
+	state = mark(task);
 	if (!state)
 		return 0;
 	key.numbers = state->numbers;
