@@ -5,6 +5,7 @@ use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::trace::TraceResult;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -120,10 +121,19 @@ fn one_storm(ms: &str, backend: &str, by: By, more: &[&str]) -> Option<(Vec<Born
     (made.iter().filter(|child| is_after(child)).count() > 10).then_some((made, result))
 }
 
-/// Each child has written what it says.
+/// Each child has written what it says, its end was reported, and no law is broken.
 #[track_caller]
 fn is_whole(made: &[Born], result: &TraceResult, words: &str) {
     assert_eq!(result.lost_events, 0, "{words}: {:?}", result.missing);
+    let is_unreported = |gap: &Gap| matches!(gap.why, Reason::ExitUnreported(_));
+    let unreported: Vec<_> = result
+        .missing
+        .iter()
+        .filter(|gap| is_unreported(gap))
+        .collect();
+    assert!(unreported.is_empty(), "{words}: {unreported:?}");
+    let broken: Vec<_> = result.audit.iter().filter(|law| !law.holds).collect();
+    assert!(broken.is_empty(), "{words}: {broken:?}");
     let mut written: BTreeMap<u32, u64> = BTreeMap::new();
     for task in &result.tasks {
         *written.entry(task.process).or_default() += task.written_bytes;

@@ -30,6 +30,9 @@ impl EbpfObserver {
         self.object
             .attach()
             .map_err(|e| error("attach the eBPF programs", &e))?;
+        // Attaching takes longer than many programs run, so the run starts after it. Those that run
+        // already make calls from the moment that they are found.
+        self.config.started_ns = clock::now_ns();
         self.come_to(adoption::RUNS)?;
         let mut adopted = 0;
         for _ in 0..LOOKS {
@@ -53,9 +56,10 @@ impl EbpfObserver {
                 return Err(ObserveError { doing, cause });
             }
             if adopted == before {
-                // Attaching takes longer than many programs run, so their first moment starts after
-                // it.
-                self.config.started_ns = clock::now_ns();
+                if self.config.wants & wants::ROOTS == 0 {
+                    // What iostrata has started waits until it is found.
+                    self.config.started_ns = clock::now_ns();
+                }
                 return self.come_to(adoption::OVER);
             }
         }
