@@ -85,6 +85,7 @@ pub enum Countable {
     CallsWithoutArguments,
     CallsWithoutFile,
     DirectoriesOfNames,
+    DirtyFiles,
     EarlyProcesses,
     Events,
     FileNames,
@@ -171,6 +172,7 @@ pub enum Missing {
     Contradicted(Stratum),
     EarlierPrivileges,
     ExactData,
+    ExactDirty,
     ExactRequests,
     FileSystem { module: String },
     History,
@@ -382,6 +384,9 @@ pub enum Reason {
     OthersUseDisk,
     // Other programs dirtied pages of the same files.
     OthersDirtyFiles,
+    PagesNotAsked,
+    // Its processes were observed for a while only.
+    RunsOn,
     ReaderFailed,
     ServedUnseen,
     ThreadsSummed(Box<Others>),

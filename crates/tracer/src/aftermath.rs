@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,9 +13,10 @@ use iostrata_core::evidence::{CacheRow, RawEvidence, SyscallRow};
 use iostrata_core::halves;
 use iostrata_core::ledger::is_of_run;
 use iostrata_core::op::FileId;
-use iostrata_core::trace::{AtExit, FileKind, NamedFile, Seen, Storage};
+use iostrata_core::trace::{AtExit, FileKind, NamedFile, Seen, Storage, is_resize};
 use rustix::fs::{Mode, OFlags};
 
+use crate::handle::{Entrances, Found};
 use crate::identity::{is_observed, observed_file};
 use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
@@ -140,46 +141,98 @@ pub fn name_mapped(seen: &mut Seen, used: &[CacheRow]) {
     }
 }
 
-/// What is dirty or under write-back now, for each file that the run wrote or dirtied and that can be
-/// queried: it must still have the last name from the run, and the caller must be allowed to write it
-/// (`cachestat(2)`). A write to pages that are dirty already dirties none.
-pub fn at_exit(seen: &Seen, dirtied: &[CacheRow]) -> BTreeMap<FileId, AtExit> {
-    let dirtied = dirtied
-        .iter()
-        .filter(|row| row.dirtied_bytes > 0 && !row.metadata);
+/// What is dirty or under write-back now, for each file that the run wrote, cut or dirtied, by a handle or by its last
+/// name. A write to pages that are dirty already dirties none.
+pub fn at_exit(seen: &Seen, raw: &RawEvidence) -> BTreeMap<FileId, AtExit> {
+    let dirtied = raw.cache.iter().flatten();
+    let dirtied = dirtied.filter(|row| row.dirtied_bytes > 0 && !row.metadata);
     let mut wanted: HashSet<FileId> = dirtied.map(|row| row.file).collect();
-    let written = seen.followed.files.iter();
-    let written = written.filter(|(_, history)| history.writes > 0);
-    wanted.extend(written.map(|(file, _)| *file));
-    let page = crate::kernel::page_size() as u64;
-    let renamed = &seen.followed.renamed_to;
-    let dirty = |named: &&NamedFile| {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let path = renamed.get(&named.file).unwrap_or(&named.path);
-        let file = rustix::fs::open(path_of(path), flags, Mode::empty()).ok()?;
-        if !is_observed(&file, named.file) {
-            return None;
-        }
-        let pages = cachestat(file.as_fd(), 0..u64::MAX).ok()?;
-        let pages = pages.dirty_pages.saturating_add(pages.writeback_pages);
-        let blocks = rustix::fs::fstat(&file).ok()?.st_blocks;
-        let at_exit = AtExit {
-            dirty_bytes: pages.saturating_mul(page),
-            has_blocks: blocks > 0,
-        };
-        Some((named.file, at_exit))
-    };
-    let asked: Vec<&NamedFile> = seen
+    let changed = seen.followed.files.iter();
+    let changed =
+        changed.filter(|(_, history)| history.writes > 0 || history.mapped_to_write.is_any());
+    wanted.extend(changed.map(|(file, _)| *file));
+    // A cut within a page clears its rest.
+    let cut = raw.syscalls.iter().flatten();
+    let cut = cut.filter(|row| !row.is_source && is_resize(row.name) && row.count > row.errors);
+    wanted.extend(cut.filter_map(|row| row.file));
+    let named: HashMap<FileId, &NamedFile> = seen
         .names
         .iter()
-        .filter(|named| named.kind == FileKind::Regular && wanted.contains(&named.file))
-        .filter(|named| !is_in_memory(&named.filesystem))
+        .filter(|named| wanted.contains(&named.file))
+        .map(|named| (named.file, named))
         .collect();
+    let is_asked = |file: &FileId| {
+        named
+            .get(file)
+            .is_none_or(|named| named.kind == FileKind::Regular && !is_in_memory(&named.filesystem))
+    };
+    let asked: Vec<Asked<'_>> = wanted
+        .into_iter()
+        .filter(is_asked)
+        .map(|file| {
+            let named = named.get(&file).copied();
+            let renamed = seen.followed.renamed_to.get(&file);
+            let path = renamed.or(named.map(|named| &named.path));
+            Asked {
+                file,
+                named,
+                path: path.map(|path| path_of(path)),
+            }
+        })
+        .collect();
+    let devices = asked
+        .iter()
+        .map(|asked| (asked.file.device, asked.path.as_deref()));
+    let entrances = Entrances::of(devices);
     // Querying many files takes the kernel some microseconds each, and the user waits.
     let answers = halves::both(&asked, |files| -> Vec<_> {
-        files.iter().filter_map(dirty).collect()
+        let answer = |asked: &Asked<'_>| Some((asked.file, asked.left(&entrances)?));
+        files.iter().filter_map(answer).collect()
     });
     answers.into_iter().flatten().collect()
+}
+
+/// A file that is asked for its dirty pages.
+struct Asked<'a> {
+    file: FileId,
+    named: Option<&'a NamedFile>,
+    path: Option<PathBuf>,
+}
+
+impl Asked<'_> {
+    /// `None` of what is no file of a disk.
+    fn left(&self, entrances: &Entrances) -> Option<AtExit> {
+        let file = match entrances.open(self.file) {
+            Found::Gone => {
+                return Some(AtExit {
+                    dirty_bytes: Some(0),
+                    has_blocks: false,
+                });
+            }
+            Found::Open(file) => Some(file),
+            Found::NotKnown => self.by_name(),
+        };
+        let Some(file) = file else {
+            let is_stored = self.named.is_some() || FileId::device_numbers(self.file.device).0 != 0;
+            return is_stored.then(AtExit::default);
+        };
+        let dirty = cachestat(file.as_fd(), 0..u64::MAX).ok().map(|pages| {
+            let dirty = pages.dirty_pages.saturating_add(pages.writeback_pages);
+            dirty.saturating_mul(crate::kernel::page_size() as u64)
+        });
+        Some(AtExit {
+            dirty_bytes: dirty,
+            has_blocks: rustix::fs::fstat(&file).is_ok_and(|found| found.st_blocks > 0),
+        })
+    }
+
+    /// A file of overlayfs has no pages of its own (`ovl_mmap`, fs/overlayfs/file.c).
+    fn by_name(&self) -> Option<OwnedFd> {
+        let named = self.named.filter(|named| named.filesystem != "overlay")?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(self.path.as_ref()?, flags, Mode::empty()).ok()?;
+        is_observed(&file, named.file).then_some(file)
+    }
 }
 
 /// How many files have their residency reported: those with the most time.

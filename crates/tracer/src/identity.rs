@@ -29,6 +29,13 @@ pub fn observed_file(path: &Path) -> io::Result<KernelFile> {
     })
 }
 
+/// `st_dev` of an open file.
+pub(crate) fn device_of(file: impl AsFd) -> io::Result<u32> {
+    let seen = statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    let (major, minor) = (seen.stx_dev_major, seen.stx_dev_minor);
+    Ok(FileId::kernel_device(major, minor))
+}
+
 /// Looks `path` up as `/proc/PID/maps` shows it.
 ///
 /// The device is that of its mount, not `st_dev`: btrfs gives every subvolume an

@@ -14,6 +14,7 @@ mod decode;
 pub mod ebpf;
 pub mod failure;
 mod foreign;
+mod handle;
 pub mod identity;
 pub mod kernel;
 pub mod machine;

@@ -12,7 +12,7 @@ use crate::evidence::{
     BlockRow, Cause, Claim, DeviceCounts, DeviceRange, Pages, Phase, RawEvidence, Submitter,
 };
 use crate::op::FileId;
-use crate::trace::{Bounds, Direction, direction};
+use crate::trace::{AtExit, Bounds, Direction, FileHistory, direction, is_resize};
 
 use written::Written;
 
@@ -149,18 +149,26 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
     }
 }
 
-/// How much of what is dirty in these files is the run's.
+/// How much of what is dirty in these files is the run's. Where its processes `run_on`, they may have dirtied more since.
 pub(crate) fn left_dirty(
     raw: &RawEvidence,
-    dirty: impl Iterator<Item = (FileId, u64)> + Clone,
+    histories: &BTreeMap<FileId, Box<FileHistory>>,
+    at_exit: &BTreeMap<FileId, AtExit>,
+    run_on: bool,
 ) -> BTreeMap<FileId, Bounds> {
-    let written = written(raw, dirty.clone().map(|(file, _)| file));
-    dirty
-        .map(|(file, bytes)| {
-            let of = written.get(&file).copied().unwrap_or_default();
-            (file, of.bounds(bytes).into())
-        })
-        .collect()
+    let written = written(raw, at_exit.keys().copied());
+    let left = |(file, left): (&FileId, &AtExit)| {
+        let of = written.get(file).copied().unwrap_or_default();
+        let is_synced = |history: &Box<FileHistory>| of.is_synced(history) && !run_on;
+        if left.dirty_bytes.is_none() && histories.get(file).is_some_and(is_synced) {
+            return (*file, Bounds::default());
+        }
+        // By ptrace, what others turn dirty is seen only where it is more than the run can have left.
+        let is_unseen =
+            raw.cache.is_none() && left.dirty_bytes.is_some_and(|bytes| of.is_less(bytes));
+        (*file, of.left(left.dirty_bytes, run_on || is_unseen).into())
+    };
+    at_exit.iter().map(left).collect()
 }
 
 /// Whether the run has sent the request, or has written to the file of its pages.
@@ -202,10 +210,13 @@ fn written(raw: &RawEvidence, files: impl Iterator<Item = FileId>) -> HashMap<Fi
     }
     for row in raw.syscalls.iter().flatten().filter(|row| !row.is_source) {
         let writes = direction(row.name) == Some(Direction::Write);
-        if let Some(written) = row.file.and_then(|file| all.get_mut(&file))
-            && writes
-        {
+        let Some(written) = row.file.and_then(|file| all.get_mut(&file)) else {
+            continue;
+        };
+        if writes {
             written.called(row.count, row.returned);
+        } else if is_resize(row.name) {
+            written.resized(row.count);
         }
     }
     all

@@ -5,6 +5,7 @@
 //! which may have gone to pages that were dirty already, and what others turned dirty or was dirty before.
 
 use crate::evidence::{DeviceCounts, DeviceRange, Life, RequestCount};
+use crate::trace::FileHistory;
 
 /// `PAGE_SIZE` of x86.
 const PAGE_BYTES: u64 = 4096;
@@ -15,6 +16,8 @@ pub(super) struct Written {
     dirtied_bytes: u64,
     /// Its calls wrote at most so much, in pages.
     called_bytes: u64,
+    /// Calls that may each have cleared the rest of a page.
+    resizes: u64,
     /// `None` where it is not known: anything may be theirs.
     others: Option<Life>,
 }
@@ -36,6 +39,20 @@ impl Written {
         self.dirtied_bytes = self.dirtied_bytes.saturating_add(bytes);
     }
 
+    /// So many calls changed its length.
+    pub(super) fn resized(&mut self, count: u64) {
+        self.resizes = self.resizes.saturating_add(count);
+        self.called(count, count);
+    }
+
+    /// Whether nothing of it can be dirty that the run dirtied.
+    pub(super) fn is_synced(&self, history: &FileHistory) -> bool {
+        let is_all_known = self.resizes == 0 && !history.mapped_to_write.is_any();
+        is_all_known
+            && history.unsynced_bytes == 0
+            && (history.syncs.is_any() || history.synchronous)
+    }
+
     /// So many calls wrote so many bytes, which begin and end within pages.
     pub(super) fn called(&mut self, count: u64, bytes: u64) {
         let ends = count.saturating_mul(2);
@@ -53,13 +70,38 @@ impl Written {
         if others == 0 {
             return (back_bytes, back_bytes);
         }
-        let own = self.dirtied_bytes.saturating_add(self.called_bytes);
         let most = if life.is_mapped {
             back_bytes
         } else {
-            back_bytes.min(own)
+            back_bytes.min(self.most())
         };
         (back_bytes.saturating_sub(others).min(most), most)
+    }
+
+    /// Whether the run cannot have dirtied so many bytes.
+    pub(super) fn is_less(&self, bytes: u64) -> bool {
+        self.most() < bytes
+    }
+
+    /// All that the run may have dirtied. Stores to pages that others have dirtied are not reported.
+    fn most(&self) -> u64 {
+        let own = self.dirtied_bytes.saturating_add(self.called_bytes);
+        match self.others {
+            Some(life) if life.is_mapped => own
+                .saturating_add(life.before_bytes)
+                .saturating_add(life.dirtied_bytes),
+            _ => own,
+        }
+    }
+
+    /// The least and the most of the bytes dirty now that are the run's; `None` for how many could not be asked. The
+    /// least is 0 where anyone may have dirtied pages `since`.
+    pub(super) fn left(&self, dirty_bytes: Option<u64>, since: bool) -> (u64, u64) {
+        match dirty_bytes.map(|bytes| (bytes, self.bounds(bytes))) {
+            None => (0, self.most()),
+            Some((_, bounds)) if !since => bounds,
+            Some((bytes, _)) => (0, self.most().min(bytes)),
+        }
     }
 
     /// The share of requests that wrote pages back. They are not divided: where some bytes are the run's, at least one
@@ -110,6 +152,20 @@ mod tests {
             dirtied_bytes,
             is_mapped: false,
         }
+    }
+
+    #[test]
+    fn what_could_not_be_asked_is_at_most_what_was_dirtied() {
+        let alone = written(8192, (1, 4096), life(0, 0));
+        assert_eq!(alone.left(Some(4096), false), (4096, 4096));
+        // Its processes run on.
+        assert_eq!(alone.left(Some(4096), true), (0, 4096));
+        assert_eq!(alone.left(Some(1 << 20), true), (0, 8192 + 4096));
+        assert_eq!(alone.left(None, false), (0, 8192 + 4096));
+        assert!(alone.is_less(8192 + 4096 + 1) && !alone.is_less(8192 + 4096));
+        let mut mapped = written(8192, (0, 0), life(4096, 4096));
+        mapped.others.as_mut().unwrap().is_mapped = true;
+        assert_eq!(mapped.left(None, false), (0, 16384));
     }
 
     #[test]

@@ -52,11 +52,8 @@ pub struct Facts {
 }
 
 /// Combines everything.
-pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> TraceResult {
+pub fn assemble(mut raw: RawEvidence, mut seen: Seen, facts: Facts) -> TraceResult {
     for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
-        if let Some(dirty) = residency.dirty_bytes {
-            facts.at_exit.entry(residency.file).or_default().dirty_bytes = dirty;
-        }
         if let Some(before_bytes) = residency.dirty_before_bytes {
             let history = seen.followed.files.get(&residency.file);
             let life = Life {
@@ -67,8 +64,8 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
             raw.lives.insert(residency.file, life);
         }
     }
-    let at_exit = facts.at_exit.iter();
-    let left = left_dirty(&raw, at_exit.map(|(file, left)| (*file, left.dirty_bytes)));
+    let run_on = seen.tasks.iter().any(|task| task.ended_ns.is_none());
+    let left = left_dirty(&raw, &seen.followed.files, &facts.at_exit, run_on);
     let disks = facts.storage.all_disks();
     let claims = Claims::new(&raw, &seen, &facts.storage);
     let (ledger, syscalls) = at_once(
@@ -76,12 +73,13 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         || call_rows(&raw, facts.started_ns),
     );
     let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
-    let is_left_exact = left.values().all(|left| left.exact().is_some());
     let mut evidence = whole_run(&raw, ledger.as_ref());
-    if has_shared_pages || !is_left_exact {
+    let (is_shared, not_exact) = not_left_exact(&raw, &facts.at_exit, &left, run_on);
+    if has_shared_pages || is_shared {
         let gap = Gap::new(Missing::ExactData, Reason::OthersDirtyFiles);
         evidence.missing.push(gap);
     }
+    evidence.missing.extend(not_exact);
     let has_shared_disks = ledger.as_ref().is_some_and(Ledger::has_shared_disks);
     let other_requests = other_requests(&raw, &facts.storage);
     let histories = std::mem::take(&mut seen.followed.files);
@@ -117,7 +115,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, mut facts: Facts) -> Trace
         processes: seen.lived.processes,
         threads: seen.lived.threads,
         lost_events: raw.losses.total(),
-        bytes: descent(&files, &evidence, &left),
+        bytes: descent(&files, &evidence, &left, facts.lower.is_some()),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
@@ -296,7 +294,40 @@ fn call_row_of(
     }
 }
 
-fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, Bounds>) -> Descent {
+/// Whether others dirtied files of which it is not known how much the run left dirty, and the other reasons.
+fn not_left_exact(
+    raw: &RawEvidence,
+    at_exit: &BTreeMap<FileId, AtExit>,
+    left: &BTreeMap<FileId, Bounds>,
+    run_on: bool,
+) -> (bool, Vec<Gap>) {
+    let not_exact = left.iter().filter(|(_, left)| left.exact().is_none());
+    let (asked, unasked): (Vec<&FileId>, Vec<&FileId>) =
+        not_exact.map(|(file, _)| file).partition(|file| {
+            at_exit
+                .get(file)
+                .is_some_and(|left| left.dirty_bytes.is_some())
+        });
+    let is_alone = |file: &&FileId| raw.lives.get(file).is_some_and(|life| life.is_alone());
+    let is_shared = asked.iter().any(|file| !(run_on && is_alone(file)));
+    let since = asked.iter().any(|file| run_on && is_alone(file));
+    let gaps = [
+        Gap::counted(
+            unasked.len() as u64,
+            Countable::DirtyFiles,
+            Reason::PagesNotAsked,
+        ),
+        since.then(|| Gap::new(Missing::ExactDirty, Reason::RunsOn)),
+    ];
+    (is_shared, gaps.into_iter().flatten().collect())
+}
+
+fn descent(
+    files: &[FileRow],
+    whole: &Evidence,
+    left: &BTreeMap<FileId, Bounds>,
+    has_lower: bool,
+) -> Descent {
     let stored = || {
         files
             .iter()
@@ -307,7 +338,7 @@ fn descent(files: &[FileRow], whole: &Evidence, left: &BTreeMap<FileId, Bounds>)
     let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     let (device_read_bytes, device_read_bytes_shared) = Bounds::told(read);
     let (device_written_bytes, device_written_bytes_shared) = Bounds::told(written);
-    let is_known = whole.cache.dirtied_bytes.is_some() || !left.is_empty();
+    let is_known = whole.cache.dirtied_bytes.is_some() || has_lower;
     let dirty = || left.values().copied().fold(Bounds::default(), Bounds::plus);
     let (dirty_at_exit_bytes, dirty_at_exit_bytes_shared) = Bounds::told(is_known.then(dirty));
     Descent {

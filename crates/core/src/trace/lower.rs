@@ -15,15 +15,13 @@ pub struct Residency {
     pub after_bytes: Option<u64>,
     /// Bytes dirty or under write-back when the program first used the file.
     pub dirty_before_bytes: Option<u64>,
-    /// The same at the end.
-    pub dirty_bytes: Option<u64>,
 }
 
 /// What a run left of a file that it had dirtied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AtExit {
-    /// Bytes dirty or under write-back.
-    pub dirty_bytes: u64,
+    /// Bytes dirty or under write-back, whoever dirtied them; `None` where the file could not be asked.
+    pub dirty_bytes: Option<u64>,
     /// Whether it has blocks on a disk (`st_blocks`).
     pub has_blocks: bool,
 }

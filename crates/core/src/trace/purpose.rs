@@ -82,7 +82,7 @@ pub fn is_sync(call: &str) -> bool {
 }
 
 /// Whether the call changes a file's length or its blocks.
-pub(crate) fn is_resize(call: &str) -> bool {
+pub fn is_resize(call: &str) -> bool {
     effect(call) == Some(Effect::Resizes)
 }
 

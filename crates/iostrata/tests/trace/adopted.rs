@@ -9,7 +9,7 @@ use crate::traced::{file, place};
 use crate::wait::until;
 
 /// Killed when the test ends.
-struct Endless(Child);
+pub(crate) struct Endless(pub(crate) Child);
 
 impl Drop for Endless {
     fn drop(&mut self) {

@@ -17,6 +17,7 @@ mod image;
 mod interrupted;
 mod killed;
 mod languages;
+mod left;
 mod marked;
 mod missed;
 mod narrow;

@@ -48,7 +48,6 @@ impl Residencies {
                     before_bytes: before.stat.map(cached_bytes),
                     after_bytes: stat.map(cached_bytes),
                     dirty_before_bytes: before.stat.map(dirty_bytes),
-                    dirty_bytes: stat.map(dirty_bytes),
                 }
             })
             .collect();

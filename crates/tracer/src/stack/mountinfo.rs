@@ -86,7 +86,7 @@ impl Mounts {
         self.mounts.iter().rev().filter(is_it).find_map(seen)
     }
 
-    pub(super) fn all(&self) -> &[Mount] {
+    pub(crate) fn all(&self) -> &[Mount] {
         &self.mounts
     }
 

@@ -304,7 +304,7 @@ fn synced(file: &FileRow, left: &BTreeMap<FileId, AtExit>) -> Option<bool> {
         && !resizes
         && file.size_before_bytes == 0
         && left.get(&file.id()?)?.has_blocks
-        && left.get(&file.id()?)?.dirty_bytes == 0
+        && left.get(&file.id()?)?.dirty_bytes == Some(0)
         // Of compressed data, the requests name no file (btrfs_submit_compressed_write, fs/btrfs/compression.c).
         && file.filesystem != "btrfs"
         && dirtied_bytes > 0

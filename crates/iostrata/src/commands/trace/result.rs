@@ -32,7 +32,7 @@ pub(super) fn assemble(
         failure::stage("main.aftermath");
         aftermath::name_mapped(&mut seen, cache);
         // This comes first: the kernel keeps writing back meanwhile.
-        let at_exit = aftermath::at_exit(&seen, cache);
+        let at_exit = aftermath::at_exit(&seen, &raw);
         let calls = raw.syscalls.as_deref().unwrap_or(&[]);
         (at_exit, aftermath::residency(&seen, calls))
     });
