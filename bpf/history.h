@@ -42,6 +42,7 @@ APART int end_run(struct run *run, __u64 id)
 		event->from = run->from;
 		event->to = run->to;
 		event->sequential = run->sequential;
+		event->size = run->size;
 		event->flags = run->flags;
 		event->error = 0;
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
@@ -54,10 +55,17 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 				       __u64 now)
 {
 	struct run *run = &state->run;
+	struct file *file = (struct file *)state->open_file;
 	__u32 flags = manner_of(state);
+	__u64 size = NOT_KNOWN;
 
 	if (run->count && (run->nr != state->nr || run->flags != flags ||
 			   !is_same_file(&run->file, &state->file)))
+		end_run(run, current_numbers());
+	/* Others may have cut the file. */
+	if (!run->count || offset != run->end)
+		size = READ(file, f_inode, i_size);
+	if (run->count && size < run->to)
 		end_run(run, current_numbers());
 	if (!run->count) {
 		run->nr = state->nr;
@@ -68,6 +76,7 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 		run->from = offset;
 		run->to = 0;
 		run->sequential = 0;
+		run->size = size;
 	} else {
 		run->sequential += offset == run->end;
 	}

@@ -82,6 +82,7 @@ struct run {
 	__u64 to;
 	__u64 end;
 	__u64 sequential;
+	__u64 size; /* of the file after the first */
 	__u32 nr;
 	__u32 flags; /* RUN_* */
 };

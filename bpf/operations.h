@@ -102,6 +102,7 @@ APART int send_operation(struct ended *ended)
 	event->from = ended->offset;
 	event->to = ended->offset + event->bytes;
 	event->sequential = 0;
+	event->size = NOT_KNOWN;
 	event->flags = ended->flags;
 	event->error = ended->result < 0 ? -ended->result : 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);

@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(alone.left(Some(4096), false), (4096, 4096));
         // Its processes run on.
         assert_eq!(alone.left(Some(4096), true), (0, 4096));
-        assert_eq!(alone.left(Some(1 << 20), true), (0, 8192 + 4096));
-        assert_eq!(alone.left(None, false), (0, 8192 + 4096));
-        assert!(alone.is_less(8192 + 4096 + 1) && !alone.is_less(8192 + 4096));
+        assert_eq!(alone.left(Some(1 << 20), true), (0, 20480));
+        assert_eq!(alone.left(None, false), (0, 20480));
+        assert!(alone.is_less(20481) && !alone.is_less(20480));
         let mut mapped = written(8192, (0, 0), life(4096, 4096));
         mapped.others.as_mut().unwrap().is_mapped = true;
         assert_eq!(mapped.left(None, false), (0, 16384));

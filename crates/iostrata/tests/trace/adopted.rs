@@ -63,9 +63,19 @@ fn a_process_is_observed_for_a_time_and_goes_on() {
 fn a_daemon_that_appends_overwrites_nothing() {
     let appends = "exec 3>>log";
     let at_its_end = "exec 3<>log; cat <&3 >/dev/null";
+    // Without a position, and without O_APPEND.
+    let by_its_length = "exec python3 -c '
+import os, time
+log = os.open(\"log\", os.O_RDWR)
+print(flush=True)
+while True:
+    os.pwrite(log, b\"line\", os.fstat(log).st_size)
+    time.sleep(.01)'";
     let cases = [
         (appends, false, false),
         (at_its_end, false, false),
+        (by_its_length, false, false),
+        (by_its_length, false, true),
         (appends, true, false),
         (at_its_end, true, false),
         (appends, false, true),

@@ -98,6 +98,7 @@ impl Submission {
                 to: from.saturating_add(self.bytes),
                 durable: self.flags & run::DURABLE != 0,
                 appends: self.flags & run::APPENDS != 0,
+                size_bytes: None,
             })
         };
         let call = Call {

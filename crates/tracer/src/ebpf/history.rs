@@ -167,6 +167,7 @@ impl History {
                 to: event.to,
                 durable: event.flags & run::DURABLE != 0,
                 appends: event.flags & run::APPENDS != 0,
+                size_bytes: (event.size != NOT_KNOWN).then_some(event.size),
             })
         };
         let call = event.call();

@@ -178,6 +178,7 @@ impl Submission {
                 offset: None,
                 durable: self.durable,
                 appends: self.appends,
+                size_bytes: None,
             }),
             did: self.open.and_then(|open| self.did(name, open, outcome)),
         }
@@ -199,6 +200,7 @@ impl Submission {
             to: self.offset.saturating_add(bytes),
             durable: self.durable,
             appends: self.appends,
+            size_bytes: None,
         }))
     }
 }

@@ -240,17 +240,23 @@ impl Recorder {
         now_ns: u64,
     ) -> Ended {
         let outcome = outcome(result);
-        let transfer = (entered.meaning & call::MOVES != 0).then(|| Transfer {
-            direction: if entered.meaning & call::WRITES != 0 {
-                Direction::Write
-            } else {
-                Direction::Read
-            },
-            offset: outcome
-                .ok()
-                .and_then(|moved| self.offset(tid, &entered, moved)),
-            durable: is_durable(&entered),
-            appends: appends(&entered),
+        let transfer = (entered.meaning & call::MOVES != 0).then(|| {
+            let moved = outcome.ok();
+            let offset = moved.and_then(|moved| self.offset(tid, &entered, moved));
+            let is_write = entered.meaning & call::WRITES != 0;
+            let end = offset.zip(moved).filter(|_| is_write);
+            Transfer {
+                direction: if is_write {
+                    Direction::Write
+                } else {
+                    Direction::Read
+                },
+                offset,
+                durable: is_durable(&entered),
+                appends: appends(&entered),
+                size_bytes: end
+                    .and_then(|(from, moved)| self.size_after(tid, &entered, from, moved)),
+            }
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
@@ -273,6 +279,23 @@ impl Recorder {
             transfer,
             did: unplaced.or_else(|| did(call, entered, file_by_path)),
         }
+    }
+
+    /// The length of the file after a write that does not go on where the thread's last one ended: others may have
+    /// cut it.
+    fn size_after(&mut self, tid: Tid, entered: &Entered, from: u64, moved: u64) -> Option<u64> {
+        let (fd, open) = entered.file.filter(|(_, open)| open.is_regular())?;
+        let thread = self.tasks.threads.get_mut(&tid)?;
+        let end = from.saturating_add(moved);
+        let last = thread.wrote.replace((open.file, end));
+        if last == Some((open.file, from)) {
+            return None;
+        }
+        Some(
+            std::fs::metadata(format!("/proc/{tid}/fd/{fd}"))
+                .ok()?
+                .len(),
+        )
     }
 
     /// The offset at which the transfer began; the position of the open file is past it now.
@@ -442,6 +465,7 @@ fn unplaced(
         to: 0,
         durable: transfer.durable,
         appends: transfer.appends,
+        size_bytes: None,
     }))
 }
 

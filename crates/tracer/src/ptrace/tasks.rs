@@ -51,6 +51,8 @@ pub(super) struct Thread {
     pub(super) entered: Option<Entered>,
     /// Its usage before the observation.
     pub(super) before: Used,
+    /// The file of its last write, and where this ended.
+    pub(super) wrote: Option<(FileId, u64)>,
 }
 
 #[derive(Debug)]
@@ -91,6 +93,7 @@ impl Tasks {
             process,
             entered: None,
             before,
+            wrote: None,
         };
         self.threads.insert(tid, thread);
     }

@@ -104,7 +104,7 @@ fn run() -> (TraceResult, RawEvidence) {
 
 fn audit_of(result: &TraceResult, raw: &RawEvidence) -> Vec<Judged> {
     let left = AtExit {
-        dirty_bytes: 0,
+        dirty_bytes: Some(0),
         has_blocks: true,
     };
     audit(result, raw, &[(FILE, left)].into())

@@ -111,6 +111,7 @@ fn any_step() -> impl Strategy<Value = Did> {
                 to: n[3],
                 durable,
                 appends: false,
+                size_bytes: None,
             })
         }),
         (prop::option::of(file.clone()), scope).prop_map(|(file, scope)| synced_as(file, scope)),

@@ -76,6 +76,7 @@ pub(super) fn wrote(inode: u64, from: u64, bytes: u64) -> Did {
         to: from + bytes,
         durable: false,
         appends: false,
+        size_bytes: None,
     })
 }
 
@@ -203,12 +204,42 @@ fn what_is_appended_overwrites_nothing() {
             to: from + 10,
             durable: false,
             appends: true,
+            size_bytes: None,
         })
     };
     let history = &follow(&[appended(100), appended(0), wrote(2, 0, 10)]).files[&id(2)];
     assert_eq!((history.appends, history.overwritten_bytes), (2, 0));
     let history = &follow(&[appended(100), wrote(2, 0, 10)]).files[&id(2)];
     assert_eq!((history.appends, history.overwritten_bytes), (1, 10));
+}
+
+/// Others have cut the file, and the program writes at its new end.
+#[test]
+fn what_is_written_behind_a_cut_overwrites_nothing() {
+    let Did::Wrote(writes) = wrote(2, 10, 10) else {
+        unreachable!()
+    };
+    let written = |size_bytes: u64| {
+        let size_bytes = Some(size_bytes);
+        let then = [
+            Did::Wrote(Writes {
+                size_bytes,
+                ..writes
+            }),
+            wrote(2, 0, 30),
+        ];
+        let followed = follow(&then);
+        let history = &followed.files[&id(2)];
+        (
+            history.appends,
+            history.overwritten.count,
+            history.overwritten_bytes,
+        )
+    };
+    // As it was, cut to the end of the write or before, and cut behind it.
+    assert_eq!(written(100), (0, 2, 30));
+    assert_eq!(written(20), (2, 1, 10));
+    assert_eq!(written(25), (1, 2, 25));
 }
 
 #[test]

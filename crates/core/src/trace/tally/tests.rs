@@ -28,6 +28,7 @@ fn write(at_ns: u64, offset: u64, bytes: u64) -> Ended {
             offset: Some(offset),
             durable: false,
             appends: false,
+            size_bytes: None,
         }),
         did: None,
     }
@@ -147,6 +148,7 @@ fn a_transfer_without_offset_has_no_shape_and_is_in_no_run() {
             offset: None,
             durable: false,
             appends: false,
+            size_bytes: None,
         }),
         ..write(0, 0, 10)
     });
@@ -168,6 +170,7 @@ fn what_is_read_from_has_a_row_of_its_own() {
             offset: None,
             durable: false,
             appends: false,
+            size_bytes: None,
         }),
         ..write(0, 0, 4096)
     };
@@ -219,6 +222,7 @@ fn writes_that_follow_each_other_are_one_run_that_a_step_ends() {
                 to: 70,
                 durable: false,
                 appends: false,
+                size_bytes: None,
             }),
         })
     );

@@ -123,7 +123,9 @@ impl Thread {
         let one = written(ended)?;
         let goes_on = self.run.as_ref().is_some_and(|run| {
             let of = |writes: &Writes| (writes.file, writes.durable, writes.appends);
-            of(&run.writes) == of(&one) && run.call.name == ended.call.name
+            // Otherwise others have cut the file meanwhile.
+            let is_as_long = one.size_bytes.is_none_or(|bytes| bytes >= run.writes.to);
+            of(&run.writes) == of(&one) && run.call.name == ended.call.name && is_as_long
         });
         let before = if goes_on { None } else { self.end_run() };
         if let Some(Run { call, writes }) = &mut self.run {
@@ -171,5 +173,6 @@ fn written(ended: &Ended) -> Option<Writes> {
         to: from.saturating_add(bytes),
         durable: transfer.durable,
         appends: transfer.appends,
+        size_bytes: transfer.size_bytes,
     })
 }

@@ -106,6 +106,9 @@ impl Life {
             // The file ended there: what was behind it is gone.
             self.old_bytes = self.old_bytes.min(writes.from);
         }
+        if let Some(size) = writes.size_bytes {
+            self.found_cut(if size > writes.to { size } else { writes.from }, size);
+        }
         self.overwrite(span, writes);
         self.history.writes = self.history.writes.saturating_add(writes.count);
         self.history.written_bytes = self.history.written_bytes.saturating_add(writes.bytes);
@@ -143,6 +146,16 @@ impl Life {
             self.durable_write_ns = self.durable_write_ns.max(span.ended_ns);
         } else {
             self.wait_for_sync(span, writes.bytes, whole);
+        }
+    }
+
+    /// Where the file is shorter than it was, others have cut it: to `most` at least.
+    fn found_cut(&mut self, most: u64, size: u64) {
+        if size < self.old_bytes {
+            self.old_bytes = most;
+        }
+        if self.length.is_some_and(|length| size < length) {
+            self.length = Some(most);
         }
     }
 
