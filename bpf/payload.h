@@ -170,8 +170,7 @@ static __always_inline void prepare_write(struct task_state *state)
 	if (!file)
 		return;
 	state->file_flags = READ(file, f_flags);
-	state->appends = (state->call_flags & RWF_APPEND) ||
-			 ((state->file_flags & O_APPEND) && !(state->call_flags & RWF_NOAPPEND));
+	state->appends = !!(manner(state->file_flags, state->call_flags) & RUN_APPENDS);
 	state->looked_ns = is_own(file) && !(state->call & CALL_OFFSET) ? 0 : bpf_ktime_get_ns();
 	state->lowest = state->appends ? READ(file, f_inode, i_size) : READ(file, f_pos);
 }

@@ -71,7 +71,10 @@ fn main() -> ExitCode {
         iostrata_tracer::failure::inject(&stage);
     }
     signals::survive_file_limit();
-    let arguments = cli::parsed();
+    let arguments = match cli::parsed() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     ui::choose_color(arguments.color);
     match std::panic::catch_unwind(|| commands::run(arguments)) {
         Ok(Ok(code)) => code,

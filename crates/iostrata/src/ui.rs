@@ -34,18 +34,25 @@ pub(crate) fn say(message: &str) {
 }
 
 /// A drawn result, on standard error: standard output belongs to the traced program.
-pub(crate) fn say_drawn(text: &str) {
-    drop(io::stderr().write_all(text.as_bytes()));
+pub(crate) fn say_drawn(text: &str) -> io::Result<()> {
+    unless_closed(io::stderr().write_all(text.as_bytes()))
 }
 
-/// The result on standard output. A reader that has gone away (`| head`) is no error.
+/// A reader that has gone away (`| head`) is no error.
+pub(crate) fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(error),
+    })
+}
+
+/// The result on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match write(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Cannot(format!(
-            "cannot write to standard output: {error}"
-        ))),
-        _ => Ok(()),
-    }
+    unless_closed(write(text.as_bytes())).map_err(|error| unprinted(&error))
+}
+
+pub(crate) fn unprinted(error: &io::Error) -> Failure {
+    Failure::Cannot(format!("cannot write to standard output: {error}"))
 }
 
 /// Bytes on standard output.

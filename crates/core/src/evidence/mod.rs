@@ -36,8 +36,8 @@ pub struct Evidence {
     pub cache: Cache,
     /// Requests while the program ran; `null` when not observed.
     pub device: Option<DeviceRange>,
-    /// Requests for the same files after the program had ended, until write-back had settled: work
-    /// that the program left behind.
+    /// Requests for the same files after the program had ended: work that it left behind. In an
+    /// experiment until write-back had settled; a trace does not wait for it.
     pub device_after_exit: Option<DeviceRange>,
     pub faults: Faults,
     /// Time the program's threads ran on a CPU, seconds.

@@ -1,14 +1,25 @@
 //! What is said besides when the command line is refused: clap's own tips, where they fit.
 
+use std::process::ExitCode;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Error, Parser as _};
 use iostrata_core::suggest::is_slip;
 
 use super::Arguments;
+use crate::ui;
 
-/// The arguments of this process; ends it where they are refused.
-pub(crate) fn parsed() -> Arguments {
-    Arguments::try_parse().unwrap_or_else(|error| fitting(error).exit())
+/// The arguments of this process. Where it has none to go on with, that is said, or the help is printed.
+pub(crate) fn parsed() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| {
+        let error = fitting(error);
+        let printed = ui::unless_closed(error.print());
+        match printed {
+            // What was asked for, `--help` and `--version`, is a result.
+            Err(full) if !error.use_stderr() => ui::unprinted(&full).report(),
+            _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),
+        }
+    })
 }
 
 /// The error with the tips that help.

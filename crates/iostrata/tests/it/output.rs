@@ -54,7 +54,11 @@ fn nobody_who_listens_is_no_reason_to_panic() {
 
 #[test]
 fn a_full_standard_output_is_an_error() {
-    for (arguments, what) in [(QUICK, ""), ("doctor --json -", "the result ")] {
+    let printed = [QUICK, "--help", "trace --help", "--version"].map(|arguments| (arguments, ""));
+    for (arguments, what) in printed
+        .into_iter()
+        .chain([("doctor --json -", "the result ")])
+    {
         let place = Place::new();
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let errors = File::create(place.path("stderr")).unwrap();

@@ -91,6 +91,20 @@ fn a_result_that_cannot_be_saved() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut program = iostrata(&["--no-save"], &["echo", "done"]);
+    let output = program.stderr(full.unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert_eq!(output.stdout, b"done\n");
+    // Nobody wants it.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut program = iostrata(&["--no-save"], &["true"]);
+    assert!(program.stderr(writer).status().unwrap().success());
+}
+
+#[test]
 fn a_signal_to_iostrata_is_the_programs() {
     let dir = place();
     let ready = dir.path().join("ready");

@@ -7,6 +7,7 @@ use syscalls::Sysno;
 
 use super::calls::call;
 use super::identity::Open;
+use super::log::landing::call_flags;
 use super::tasks::Entered;
 use crate::decode::{self, Ended, RWF_DURABLE};
 
@@ -92,13 +93,8 @@ pub(super) fn is_durable(entered: &Entered) -> bool {
 
 /// Whether the call writes at the end of the file.
 pub(super) fn appends(entered: &Entered) -> bool {
-    let asked = if entered.meaning & call::FLAGS != 0 {
-        entered.arguments[5]
-    } else {
-        0
-    };
     let open = entered.file.map_or(0, |(_, open)| open.flags.bits());
-    decode::appends(open, asked)
+    decode::appends(open, call_flags(entered.meaning, &entered.arguments).into())
 }
 
 /// Whether a success of this call may create a file.

@@ -16,7 +16,7 @@ use iostrata_report::{terminal, words};
 use iostrata_tracer::failure::{self, survive};
 use iostrata_tracer::ptrace;
 
-use super::itself;
+use super::{itself, not_said};
 use crate::cli::Checks;
 use crate::error::Failure;
 use crate::ui::{self, Canvas};
@@ -77,10 +77,8 @@ pub(super) fn judge(
     };
     let sight = Sight { sees, hides_calls };
     let judged = budget::judge(result, &checks.budget, &sight);
-    ui::say_drawn(&terminal::trace::draw_budgets(
-        &judged,
-        Canvas::Error.width(),
-    ));
+    let drawn = terminal::trace::draw_budgets(&judged, Canvas::Error.width());
+    ui::say_drawn(&drawn).map_err(|error| not_said(&error))?;
     let exceeded = judged.iter().any(|one| one.outcome == Outcome::Exceeded);
     let unknown = judged
         .iter()

@@ -12,10 +12,10 @@ mod result;
 mod runs;
 mod stops;
 
-use std::iter;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ExitCode, ExitStatus};
+use std::{io, iter};
 
 use iostrata_core::environment::{Backend, Way};
 use iostrata_core::gap::{Gap, Missing, Reason, Stratum};
@@ -375,6 +375,12 @@ fn itself(error: impl std::fmt::Display) -> Failure {
     }
 }
 
+fn not_said(error: &io::Error) -> Failure {
+    itself(format!(
+        "cannot write the result to standard error: {error}"
+    ))
+}
+
 fn draw(
     options: &Trace,
     saved: &TraceResult,
@@ -391,8 +397,7 @@ fn draw(
         ui::print(&text(Canvas::Output))
     } else {
         // A program that was started has standard output for itself.
-        ui::say_drawn(&text(Canvas::Error));
-        Ok(())
+        ui::say_drawn(&text(Canvas::Error)).map_err(|error| not_said(&error))
     };
     let json = options.json.as_deref();
     let written = page.map_or(Ok(()), |page| page.save_one(Drawn::Trace(saved), json));

@@ -34,7 +34,10 @@ pub(super) fn draw(page: &mut Page, view: &View<'_>) {
     if let Some(text) = besides(view.result) {
         page.entry("  besides", Tone::Plain, COLUMN, &text);
     }
-    page.entry("  at exit", Tone::Plain, COLUMN, at_exit(view));
+    let mut tasks = view.result.tasks.iter();
+    let runs_on = view.result.attached.is_some() && tasks.any(|task| task.ended_s.is_none());
+    let label = if runs_on { "  at end" } else { "  at exit" };
+    page.entry(label, Tone::Plain, COLUMN, at_exit(view));
     if let Some(text) = others(view.result) {
         page.entry("  others", Tone::Plain, COLUMN, &text);
     }

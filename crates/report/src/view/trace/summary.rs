@@ -118,6 +118,6 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
     page.blank();
     let names = missing.iter().map(|gap| words::missing(&gap.what));
     let names = join(names, ", ");
-    let text = format!("not measured: {names}; the saved result gives the reasons");
+    let text = format!("not measured: {names}; --findings gives the reasons");
     page.paragraph(0, &text);
 }

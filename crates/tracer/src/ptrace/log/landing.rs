@@ -77,12 +77,7 @@ impl Aim {
         flags: u32,
     ) -> Self {
         let argument = arguments[3];
-        let call_flags = if meaning & call::FLAGS != 0 {
-            arguments[5]
-        } else {
-            0
-        };
-        let appends = decode::appends(flags, call_flags);
+        let appends = decode::appends(flags, call_flags(meaning, arguments).into());
         if matches!(number, Sysno::copy_file_range | Sysno::splice) {
             let given = (argument != 0)
                 .then(|| memory::word(tid, argument))
@@ -126,7 +121,7 @@ pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> La
 }
 
 /// Flags of this call only.
-pub(super) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
+pub(in crate::ptrace) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
     if meaning & call::FLAGS == 0 {
         return 0;
     }
