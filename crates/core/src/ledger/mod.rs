@@ -159,8 +159,8 @@ pub(crate) fn left_dirty(
     let written = written(raw, at_exit.keys().copied());
     let left = |(file, left): (&FileId, &AtExit)| {
         let of = written.get(file).copied().unwrap_or_default();
-        let is_synced = |history: &Box<FileHistory>| of.is_synced(history) && !run_on;
-        if left.dirty_bytes.is_none() && histories.get(file).is_some_and(is_synced) {
+        let history = histories.get(file).filter(|_| !run_on);
+        if left.dirty_bytes.is_none() && history.is_some_and(|history| of.is_synced(history)) {
             return (*file, Bounds::default());
         }
         // By ptrace, what others turn dirty is seen only where it is more than the run can have left.

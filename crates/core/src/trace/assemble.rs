@@ -308,7 +308,7 @@ fn not_left_exact(
                 .get(file)
                 .is_some_and(|left| left.dirty_bytes.is_some())
         });
-    let is_alone = |file: &&FileId| raw.lives.get(file).is_some_and(|life| life.is_alone());
+    let is_alone = |file: &&FileId| raw.lives.get(file).is_some_and(Life::is_alone);
     let is_shared = asked.iter().any(|file| !(run_on && is_alone(file)));
     let since = asked.iter().any(|file| run_on && is_alone(file));
     let gaps = [
