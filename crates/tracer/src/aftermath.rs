@@ -16,7 +16,7 @@ use iostrata_core::op::FileId;
 use iostrata_core::trace::{AtExit, FileKind, NamedFile, Seen, Storage, is_resize};
 use rustix::fs::{Mode, OFlags};
 
-use crate::handle::{Entrances, Found};
+use crate::handle::{ByHandle, Entrances};
 use crate::identity::{is_observed, observed_file};
 use crate::kernel::cachestat;
 use crate::page_cache::{FileSystems, LookedAt, count_by_cachestat, look_at};
@@ -203,14 +203,14 @@ impl Asked<'_> {
     /// `None` of what is no file of a disk.
     fn left(&self, entrances: &Entrances) -> Option<AtExit> {
         let file = match entrances.open(self.file) {
-            Found::Gone => {
+            ByHandle::Gone => {
                 return Some(AtExit {
                     dirty_bytes: Some(0),
                     has_blocks: false,
                 });
             }
-            Found::Open(file) => Some(file),
-            Found::NotKnown => self.by_name(),
+            ByHandle::Open(file) => Some(file),
+            ByHandle::NotKnown => self.by_name(),
         };
         let Some(file) = file else {
             let is_stored = self.named.is_some() || FileId::device_numbers(self.file.device).0 != 0;

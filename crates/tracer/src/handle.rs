@@ -30,7 +30,7 @@ struct Handle {
 enum Layout {
     /// `FILEID_INO32_GEN`: ext4, f2fs, and xfs with short inode numbers.
     Short,
-    /// `FILEID_INO32_GEN | XFS_FILEID_TYPE_64FLAG`, fs/xfs/xfs_export.h.
+    /// `FILEID_INO32_GEN | XFS_FILEID_TYPE_64FLAG` (`fs/xfs/xfs_export.h`).
     Xfs,
     /// `FILEID_BTRFS_WITHOUT_PARENT`: the root of the subvolume lies between (`struct btrfs_fid`, fs/btrfs/export.h).
     Btrfs,
@@ -54,7 +54,7 @@ const F2FS: u64 = 0xf2f5_2010;
 const XFS: u64 = 0x5846_5342;
 const BTRFS: u64 = 0x9123_683e;
 
-pub(crate) enum Found {
+pub(crate) enum ByHandle {
     Open(OwnedFd),
     /// No longer in the page cache, nor on the disk.
     Gone,
@@ -99,11 +99,11 @@ impl Entrances {
         Self(all)
     }
 
-    pub(crate) fn open(&self, file: FileId) -> Found {
+    pub(crate) fn open(&self, file: FileId) -> ByHandle {
         let entrance = self.0.get(&file.device);
         let Some((entrance, mut handle)) = entrance.and_then(|at| Some((at, at.handle_of(file)?)))
         else {
-            return Found::NotKnown;
+            return ByHandle::NotKnown;
         };
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
         // SAFETY: the kernel reads as many bytes of the live handle as it says.
@@ -116,11 +116,11 @@ impl Entrances {
         };
         if opened >= 0 {
             // SAFETY: the kernel has just made it, and nobody else knows it.
-            return Found::Open(unsafe { OwnedFd::from_raw_fd(opened) });
+            return ByHandle::Open(unsafe { OwnedFd::from_raw_fd(opened) });
         }
         match io::Error::last_os_error().raw_os_error() {
-            Some(libc::ESTALE) => Found::Gone,
-            _ => Found::NotKnown,
+            Some(libc::ESTALE) => ByHandle::Gone,
+            _ => ByHandle::NotKnown,
         }
     }
 }
@@ -214,14 +214,14 @@ mod tests {
         };
         let entrances = Entrances::of([(id.device, Some(path.as_path()))].into_iter());
         let found = || entrances.open(id);
-        let is_it = |found: Found| match found {
-            Found::Open(again) => {
+        let is_it = |found: ByHandle| match found {
+            ByHandle::Open(again) => {
                 let again = File::from(again).metadata().unwrap();
                 assert_eq!((again.ino(), again.len()), (id.inode, 1));
                 true
             }
-            Found::Gone => false,
-            Found::NotKnown => panic!("no handle"),
+            ByHandle::Gone => false,
+            ByHandle::NotKnown => panic!("no handle"),
         };
         assert!(is_it(found()));
         std::fs::rename(&path, dir.path().join("g")).unwrap();
@@ -236,8 +236,8 @@ mod tests {
             change(&mut other);
             entrances.open(other)
         };
-        assert!(matches!(other(|id| id.generation = 0), Found::NotKnown));
-        assert!(matches!(other(|id| id.device ^= 1), Found::NotKnown));
-        assert!(matches!(other(|id| id.generation ^= 1), Found::Gone));
+        assert!(matches!(other(|id| id.generation = 0), ByHandle::NotKnown));
+        assert!(matches!(other(|id| id.device ^= 1), ByHandle::NotKnown));
+        assert!(matches!(other(|id| id.generation ^= 1), ByHandle::Gone));
     }
 }

@@ -160,7 +160,10 @@ pub(crate) fn left_dirty(
     let left = |(file, left): (&FileId, &AtExit)| {
         let of = written.get(file).copied().unwrap_or_default();
         let history = histories.get(file).filter(|_| !run_on);
-        if left.dirty_bytes.is_none() && history.is_some_and(|history| of.is_synced(history)) {
+        if left.dirty_bytes.is_none()
+            && !of.is_resized()
+            && history.is_some_and(|history| is_synced(history))
+        {
             return (*file, Bounds::default());
         }
         // By ptrace, what others turn dirty is seen only where it is more than the run can have left.
@@ -169,6 +172,12 @@ pub(crate) fn left_dirty(
         (*file, of.left(left.dirty_bytes, run_on || is_unseen).into())
     };
     at_exit.iter().map(left).collect()
+}
+
+/// Whether all that was written to it by calls is on the disk, and nothing was stored to it.
+fn is_synced(history: &FileHistory) -> bool {
+    let has_synced = history.syncs.is_any() || history.synchronous;
+    has_synced && history.unsynced_bytes == 0 && !history.mapped_to_write.is_any()
 }
 
 /// Whether the run has sent the request, or has written to the file of its pages.

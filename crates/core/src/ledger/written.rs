@@ -5,7 +5,6 @@
 //! which may have gone to pages that were dirty already, and what others turned dirty or was dirty before.
 
 use crate::evidence::{DeviceCounts, DeviceRange, Life, RequestCount};
-use crate::trace::FileHistory;
 
 /// `PAGE_SIZE` of x86.
 const PAGE_BYTES: u64 = 4096;
@@ -45,12 +44,8 @@ impl Written {
         self.called(count, count);
     }
 
-    /// Whether nothing of it can be dirty that the run dirtied.
-    pub(super) fn is_synced(&self, history: &FileHistory) -> bool {
-        let is_all_known = self.resizes == 0 && !history.mapped_to_write.is_any();
-        is_all_known
-            && history.unsynced_bytes == 0
-            && (history.syncs.is_any() || history.synchronous)
+    pub(super) fn is_resized(&self) -> bool {
+        self.resizes > 0
     }
 
     /// So many calls wrote so many bytes, which begin and end within pages.

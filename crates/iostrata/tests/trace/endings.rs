@@ -92,7 +92,7 @@ fn a_result_that_cannot_be_saved() {
 
 #[test]
 fn a_report_that_cannot_be_written() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let full = fs::OpenOptions::new().write(true).open("/dev/full");
     let mut program = iostrata(&["--no-save"], &["echo", "done"]);
     let output = program.stderr(full.unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(125));

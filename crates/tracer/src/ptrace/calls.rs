@@ -49,3 +49,11 @@ fn is_bookkeeping(number: Sysno) -> bool {
 pub(super) fn known(number: u64) -> Option<Sysno> {
     Sysno::new(usize::try_from(number).ok()?)
 }
+/// `RWF_*`, of this call only.
+pub(super) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
+    if meaning & call::FLAGS == 0 {
+        return 0;
+    }
+    let [a, b, c, d, ..] = arguments[5].to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}

@@ -5,9 +5,8 @@ use iostrata_core::trace::{Did, FileKind, Located};
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
-use super::calls::call;
+use super::calls::{call, call_flags};
 use super::identity::Open;
-use super::log::landing::call_flags;
 use super::tasks::Entered;
 use crate::decode::{self, Ended, RWF_DURABLE};
 

@@ -136,7 +136,7 @@ fn broken(observation: Observation, backend: Backend, times: Range<u64>) -> Vec<
     let mut seen = seen.expect("names");
     let cache = raw.cache.as_deref().unwrap_or_default();
     aftermath::name_mapped(&mut seen, cache);
-    let at_exit = aftermath::at_exit(&seen, cache);
+    let at_exit = aftermath::at_exit(&seen, &raw);
     let storage = aftermath::storage(&seen.names, &raw);
     let facts = Facts {
         environment: machine::environment(Path::new("."), backend).expect("the machine"),

@@ -7,9 +7,8 @@ use syscalls::Sysno;
 
 use crate::clock::now_ns;
 use crate::decode;
-use crate::ptrace::calls::call;
+use crate::ptrace::calls::{call, call_flags};
 use crate::ptrace::memory;
-use crate::ptrace::recorder::low;
 use crate::ptrace::request::Tid;
 use crate::record::offsets::Landing;
 
@@ -118,14 +117,6 @@ pub(super) fn landing(aim: Aim, before: Moment, after: Moment, bytes: u64) -> La
         appends,
         between_ns: (before.at_ns, after.at_ns),
     }
-}
-
-/// Flags of this call only.
-pub(in crate::ptrace) fn call_flags(meaning: u32, arguments: &[u64; 6]) -> u32 {
-    if meaning & call::FLAGS == 0 {
-        return 0;
-    }
-    low(arguments[5])
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use iostrata_core::record::Change;
 use iostrata_core::trace::OpenFile;
 use syscalls::Sysno;
 
-use super::landing::{Aim, Moment, call_flags, landing};
+use super::landing::{Aim, Moment, landing};
 use super::told::is_step;
 use super::{Before, Log};
-use crate::ptrace::calls::call;
+use crate::ptrace::calls::{call, call_flags};
 use crate::ptrace::identity::Open;
 use crate::ptrace::memory;
 use crate::ptrace::place::descriptor;

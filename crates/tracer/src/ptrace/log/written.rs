@@ -10,8 +10,9 @@ use rustix::fs::OFlags;
 use syscalls::Sysno;
 
 use super::Log;
-use super::landing::{Aim, Moment, call_flags, landing};
+use super::landing::{Aim, Moment, landing};
 use super::payload::{Buffers, CHUNK, in_file};
+use crate::ptrace::calls::call_flags;
 use crate::ptrace::identity::Open;
 use crate::ptrace::recorder::Recorder;
 use crate::ptrace::request::Tid;
