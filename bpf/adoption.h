@@ -230,6 +230,12 @@ static __always_inline bool leaves_children(struct task_struct *task)
 	return !READ(task, signal, live.counter) && (__u64)READ(task, children.next) != children;
 }
 
+/* Whether those that live have passed on what they have counted: nobody would ask a new task for it. */
+static __always_inline bool has_ended(struct config *c)
+{
+	return !c || c->ends;
+}
+
 static __always_inline bool is_adopting(struct config *c)
 {
 	return c && c->adoption == ADOPTION_RUNS;

@@ -13,7 +13,7 @@ static __always_inline struct task_state *join(struct task_struct *task, __u32 b
 	struct config *c = configuration();
 	struct task_state *state;
 
-	if (!c || c->adoption == ADOPTION_PREPARES)
+	if (has_ended(c) || c->adoption == ADOPTION_PREPARES)
 		return 0;
 	state = mark(task);
 	if (!state)

@@ -112,7 +112,7 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 #ifdef TOP
 	return 0;
 #endif
-	if (state_of(child))
+	if (state_of(child) || has_ended(c))
 		return 0;
 	if (is_adopting(c)) {
 		if (!state_of(parent) && !is_of_root(parent, c))

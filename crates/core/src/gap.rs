@@ -346,6 +346,7 @@ pub enum Reason {
     EndsUnreported,
     ExitUnreported(Exit),
     FaultsUnseen,
+    FoliosUnseen,
     FirstMoveOnly,
     ForeignNumbers,
     MappingsMakeNoCalls,

@@ -149,29 +149,30 @@ pub(crate) fn owner(row: &BlockRow) -> Owner {
     }
 }
 
-/// How much of what is dirty in these files is the run's. Where its processes `run_on`, they may have dirtied more since.
+/// How much of what is dirty in these files is the run's; `None` where that cannot be said. Where its processes
+/// `run_on`, they may have dirtied more since.
 pub(crate) fn left_dirty(
     raw: &RawEvidence,
     histories: &BTreeMap<FileId, Box<FileHistory>>,
     at_exit: &BTreeMap<FileId, AtExit>,
     run_on: bool,
-) -> BTreeMap<FileId, Bounds> {
+) -> BTreeMap<FileId, Option<Bounds>> {
     let written = written(raw, at_exit.keys().copied());
-    let left = |(file, left): (&FileId, &AtExit)| {
+    let left = |file: &FileId, dirty_bytes: Option<u64>| {
         let of = written.get(file).copied().unwrap_or_default();
-        let history = histories.get(file).filter(|_| !run_on);
-        if left.dirty_bytes.is_none()
-            && !of.is_resized()
-            && history.is_some_and(|history| is_synced(history))
-        {
-            return (*file, Bounds::default());
+        let mut history = histories.get(file).filter(|_| !run_on && !of.is_resized);
+        if dirty_bytes.is_none() && history.take_if(|history| is_synced(history)).is_some() {
+            return Some(Bounds::default());
         }
-        // By ptrace, what others turn dirty is seen only where it is more than the run can have left.
-        let is_unseen =
-            raw.cache.is_none() && left.dirty_bytes.is_some_and(|bytes| of.is_less(bytes));
-        (*file, of.left(left.dirty_bytes, run_on || is_unseen).into())
+        // Stops show neither which folios a write dirties nor who else dirties some.
+        if raw.cache.is_none() {
+            return dirty_bytes.map(|bytes| (0, bytes).into());
+        }
+        Some(of.left(dirty_bytes, run_on).into())
     };
-    at_exit.iter().map(left).collect()
+    let each = at_exit.iter();
+    each.map(|(file, asked)| (*file, left(file, asked.dirty_bytes)))
+        .collect()
 }
 
 /// Whether all that was written to it by calls is on the disk, and nothing was stored to it.
@@ -225,7 +226,7 @@ fn written(raw: &RawEvidence, files: impl Iterator<Item = FileId>) -> HashMap<Fi
         if writes {
             written.called(row.count, row.returned);
         } else if is_resize(row.name) {
-            written.resized(row.count);
+            written.is_resized = true;
         }
     }
     all

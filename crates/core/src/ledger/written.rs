@@ -15,8 +15,8 @@ pub(super) struct Written {
     dirtied_bytes: u64,
     /// Its calls wrote at most so much, in pages.
     called_bytes: u64,
-    /// Calls that may each have cleared the rest of a page.
-    resizes: u64,
+    /// Whether calls have changed its length, each of which may have cleared the rest of a page.
+    pub(super) is_resized: bool,
     /// `None` where it is not known: anything may be theirs.
     others: Option<Life>,
 }
@@ -36,16 +36,6 @@ impl Written {
 
     pub(super) fn dirtied(&mut self, bytes: u64) {
         self.dirtied_bytes = self.dirtied_bytes.saturating_add(bytes);
-    }
-
-    /// So many calls changed its length.
-    pub(super) fn resized(&mut self, count: u64) {
-        self.resizes = self.resizes.saturating_add(count);
-        self.called(count, count);
-    }
-
-    pub(super) fn is_resized(&self) -> bool {
-        self.resizes > 0
     }
 
     /// So many calls wrote so many bytes, which begin and end within pages.
@@ -71,11 +61,6 @@ impl Written {
             back_bytes.min(self.most())
         };
         (back_bytes.saturating_sub(others).min(most), most)
-    }
-
-    /// Whether the run cannot have dirtied so many bytes.
-    pub(super) fn is_less(&self, bytes: u64) -> bool {
-        self.most() < bytes
     }
 
     /// All that the run may have dirtied. Stores to pages that others have dirtied are not reported.
@@ -157,7 +142,6 @@ mod tests {
         assert_eq!(alone.left(Some(4096), true), (0, 4096));
         assert_eq!(alone.left(Some(1 << 20), true), (0, 20480));
         assert_eq!(alone.left(None, false), (0, 20480));
-        assert!(alone.is_less(20481) && !alone.is_less(20480));
         let mut mapped = written(8192, (0, 0), life(4096, 4096));
         mapped.others.as_mut().unwrap().is_mapped = true;
         assert_eq!(mapped.left(None, false), (0, 16384));

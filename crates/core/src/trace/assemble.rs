@@ -53,17 +53,6 @@ pub struct Facts {
 
 /// Combines everything.
 pub fn assemble(mut raw: RawEvidence, mut seen: Seen, facts: Facts) -> TraceResult {
-    for residency in facts.lower.iter().flat_map(|lower| &lower.residency) {
-        if let Some(before_bytes) = residency.dirty_before_bytes {
-            let history = seen.followed.files.get(&residency.file);
-            let life = Life {
-                before_bytes,
-                dirtied_bytes: 0,
-                is_mapped: history.is_some_and(|history| history.mapped_to_write.is_any()),
-            };
-            raw.lives.insert(residency.file, life);
-        }
-    }
     let run_on = seen.tasks.iter().any(|task| task.ended_ns.is_none());
     let left = left_dirty(&raw, &seen.followed.files, &facts.at_exit, run_on);
     let disks = facts.storage.all_disks();
@@ -74,6 +63,10 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, facts: Facts) -> TraceResu
     );
     let has_shared_pages = ledger.as_ref().is_some_and(Ledger::has_shared_pages);
     let mut evidence = whole_run(&raw, ledger.as_ref());
+    // What rings write by ptrace is in no row.
+    let unseen_ring = |gap: &Gap| matches!(gap.why, Reason::RingUnseen);
+    let has_lower = facts.lower.is_some() && !raw.missing.iter().any(unseen_ring);
+    let is_all_seen = evidence.cache.dirtied_bytes.is_some() || has_lower;
     let (is_shared, not_exact) = not_left_exact(&raw, &facts.at_exit, &left, run_on);
     if has_shared_pages || is_shared {
         let gap = Gap::new(Missing::ExactData, Reason::OthersDirtyFiles);
@@ -115,7 +108,7 @@ pub fn assemble(mut raw: RawEvidence, mut seen: Seen, facts: Facts) -> TraceResu
         processes: seen.lived.processes,
         threads: seen.lived.threads,
         lost_events: raw.losses.total(),
-        bytes: descent(&files, &evidence, &left, facts.lower.is_some()),
+        bytes: descent(&files, &evidence, &left, is_all_seen),
         timeline: timeline(&seen.moments, wall_ns, &disks, |disk, cause| match cause {
             Cause::Data if has_shared_pages => Claim::Some,
             Cause::Read | Cause::Data => Claim::All,
@@ -298,19 +291,22 @@ fn call_row_of(
 fn not_left_exact(
     raw: &RawEvidence,
     at_exit: &BTreeMap<FileId, AtExit>,
-    left: &BTreeMap<FileId, Bounds>,
+    left: &BTreeMap<FileId, Option<Bounds>>,
     run_on: bool,
 ) -> (bool, Vec<Gap>) {
-    let not_exact = left.iter().filter(|(_, left)| left.exact().is_none());
+    let is_exact = |left: Option<Bounds>| left.is_some_and(|left| left.exact().is_some());
+    let not_exact = left.iter().filter(|(_, left)| !is_exact(**left));
+    let is_asked = |file: &&FileId| {
+        at_exit
+            .get(file)
+            .is_some_and(|left| left.dirty_bytes.is_some())
+    };
     let (asked, unasked): (Vec<&FileId>, Vec<&FileId>) =
-        not_exact.map(|(file, _)| file).partition(|file| {
-            at_exit
-                .get(file)
-                .is_some_and(|left| left.dirty_bytes.is_some())
-        });
+        not_exact.map(|(file, _)| file).partition(is_asked);
     let is_alone = |file: &&FileId| raw.lives.get(file).is_some_and(Life::is_alone);
-    let is_shared = asked.iter().any(|file| !(run_on && is_alone(file)));
-    let since = asked.iter().any(|file| run_on && is_alone(file));
+    let is_seen = raw.cache.is_some();
+    let is_shared = is_seen && asked.iter().any(|file| !(run_on && is_alone(file)));
+    let since = is_seen && asked.iter().any(|file| run_on && is_alone(file));
     let gaps = [
         Gap::counted(
             unasked.len() as u64,
@@ -318,6 +314,8 @@ fn not_left_exact(
             Reason::PagesNotAsked,
         ),
         since.then(|| Gap::new(Missing::ExactDirty, Reason::RunsOn)),
+        (!is_seen && !asked.is_empty())
+            .then(|| Gap::new(Missing::ExactDirty, Reason::FoliosUnseen)),
     ];
     (is_shared, gaps.into_iter().flatten().collect())
 }
@@ -325,8 +323,8 @@ fn not_left_exact(
 fn descent(
     files: &[FileRow],
     whole: &Evidence,
-    left: &BTreeMap<FileId, Bounds>,
-    has_lower: bool,
+    left: &BTreeMap<FileId, Option<Bounds>>,
+    is_all_seen: bool,
 ) -> Descent {
     let stored = || {
         files
@@ -338,9 +336,10 @@ fn descent(
     let written = range.map(|range| Bounds::from(range.of(|device| device.writes().bytes)));
     let (device_read_bytes, device_read_bytes_shared) = Bounds::told(read);
     let (device_written_bytes, device_written_bytes_shared) = Bounds::told(written);
-    let is_known = whole.cache.dirtied_bytes.is_some() || has_lower;
-    let dirty = || left.values().copied().fold(Bounds::default(), Bounds::plus);
-    let (dirty_at_exit_bytes, dirty_at_exit_bytes_shared) = Bounds::told(is_known.then(dirty));
+    let add = |sum: Bounds, left: &Option<Bounds>| left.map(|left| sum.plus(left));
+    let dirty = || left.values().try_fold(Bounds::default(), add);
+    let dirty = is_all_seen.then(dirty).flatten();
+    let (dirty_at_exit_bytes, dirty_at_exit_bytes_shared) = Bounds::told(dirty);
     Descent {
         read_bytes: total(stored().map(|file| file.reads.bytes)),
         written_bytes: total(stored().map(|file| file.writes.bytes)),

@@ -22,7 +22,7 @@ pub(super) fn file_rows(
     mut histories: BTreeMap<FileId, Box<FileHistory>>,
     facts: &Facts,
     ledger: Option<&Ledger>,
-    left: &BTreeMap<FileId, Bounds>,
+    left: &BTreeMap<FileId, Option<Bounds>>,
 ) -> Vec<FileRow> {
     let names: HashMap<FileId, &NamedFile> =
         seen.names.iter().map(|named| (named.file, named)).collect();
@@ -58,7 +58,7 @@ pub(super) fn file_rows(
             add_sites(&mut row.calls, sites);
         }
         (row.dirty_at_exit_bytes, row.dirty_at_exit_bytes_shared) =
-            Bounds::told(left.get(&file).copied());
+            Bounds::told(left.get(&file).copied().flatten());
         row.history = histories.remove(&file);
         let has_name = row
             .history

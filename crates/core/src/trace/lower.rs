@@ -13,8 +13,6 @@ pub struct Residency {
     pub before_bytes: Option<u64>,
     /// The same at the end; also `None` when the file had another name, or none, then.
     pub after_bytes: Option<u64>,
-    /// Bytes dirty or under write-back when the program first used the file.
-    pub dirty_before_bytes: Option<u64>,
 }
 
 /// What a run left of a file that it had dirtied.

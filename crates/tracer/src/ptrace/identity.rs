@@ -118,17 +118,19 @@ impl Identifier {
             .map_or("unknown", |(_, kind)| kind)
     }
 
-    /// Whether the file's mount is visible to the process. Remembers the type of its file system.
+    /// Whether the file's mount is visible to the process, or to iostrata. Remembers the type of its file system.
     fn is_listed(&mut self, place: Place, found: &Statx, tid: Tid) -> bool {
         let known = self.file_systems.entry(place).or_insert_with(|| {
-            listed(place, tid).map_or_else(|| (false, unlisted(found)), |kind| (true, kind))
+            // A process whose root is below a mount does not see that mount.
+            let kind = listed(place, &tid.to_string()).or_else(|| listed(place, "self"));
+            kind.map_or_else(|| (false, unlisted(found)), |kind| (true, kind))
         });
         known.0
     }
 }
 
-fn listed(place: Place, tid: Tid) -> Option<String> {
-    let table = std::fs::read(format!("/proc/{tid}/mountinfo")).ok()?;
+fn listed(place: Place, process: &str) -> Option<String> {
+    let table = std::fs::read(format!("/proc/{process}/mountinfo")).ok()?;
     let mounts = Mounts::parse(&table);
     Some(mounts.with_id(place.mount)?.kind.clone())
 }

@@ -47,7 +47,6 @@ impl Residencies {
                     file,
                     before_bytes: before.stat.map(cached_bytes),
                     after_bytes: stat.map(cached_bytes),
-                    dirty_before_bytes: before.stat.map(dirty_bytes),
                 }
             })
             .collect();
@@ -65,15 +64,8 @@ fn open_again(path: Vec<u8>) -> Option<rustix::fd::OwnedFd> {
 }
 
 fn cached_bytes(stat: CacheStat) -> u64 {
-    in_bytes(stat.cached_pages)
-}
-
-fn dirty_bytes(stat: CacheStat) -> u64 {
-    in_bytes(stat.dirty_pages.saturating_add(stat.writeback_pages))
-}
-
-fn in_bytes(pages: u64) -> u64 {
-    pages.saturating_mul(crate::kernel::page_size() as u64)
+    stat.cached_pages
+        .saturating_mul(crate::kernel::page_size() as u64)
 }
 
 pub(super) fn accounts(process: u32) -> Option<ProcessIo> {
