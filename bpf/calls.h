@@ -190,6 +190,8 @@ static __always_inline void prepare_history(struct task_state *state, struct pt_
 		look_at_file(state);
 	if (RECORD && (state->call & CALL_WRITES))
 		prepare_write(state);
+	if (state->call & CALL_WRITES)
+		look_at_size(state);
 	if (READS)
 		prepare_read(state, regs->r9);
 	/* Now: the call may change its length, or close it. */

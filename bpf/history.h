@@ -51,21 +51,37 @@ APART int end_run(struct run *run, __u64 id)
 	return 0;
 }
 
+/* Others may cut the file between two writes of the task. */
+static __always_inline void look_at_size(struct task_state *state)
+{
+	struct file *file = (struct file *)state->open_file;
+	struct run *run = &state->run;
+	__u64 from, size;
+
+	state->size = NOT_KNOWN;
+	if (!file)
+		return;
+	from = state->argument[3];
+	if (!(state->call & CALL_OFFSET) || from == ~0ULL)
+		from = READ(file, f_pos);
+	if (run->count && from == run->end && is_same_file(&run->file, &state->file))
+		return;
+	size = READ(file, f_inode, i_size);
+	barrier_var(size);
+	state->size = size;
+}
+
 static __always_inline void extend_run(struct task_state *state, __u64 offset, __u64 bytes,
 				       __u64 now)
 {
 	struct run *run = &state->run;
-	struct file *file = (struct file *)state->open_file;
 	__u32 flags = manner_of(state);
-	__u64 size = NOT_KNOWN;
 
 	if (run->count && (run->nr != state->nr || run->flags != flags ||
 			   !is_same_file(&run->file, &state->file)))
 		end_run(run, current_numbers());
-	/* Others may have cut the file. */
-	if (!run->count || offset != run->end)
-		size = READ(file, f_inode, i_size);
-	if (run->count && size < run->to)
+	/* Others have cut the file. */
+	if (run->count && state->size < run->to)
 		end_run(run, current_numbers());
 	if (!run->count) {
 		run->nr = state->nr;
@@ -76,7 +92,7 @@ static __always_inline void extend_run(struct task_state *state, __u64 offset, _
 		run->from = offset;
 		run->to = 0;
 		run->sequential = 0;
-		run->size = size;
+		run->size = state->size;
 	} else {
 		run->sequential += offset == run->end;
 	}

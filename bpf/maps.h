@@ -82,7 +82,7 @@ struct run {
 	__u64 to;
 	__u64 end;
 	__u64 sequential;
-	__u64 size; /* of the file after the first */
+	__u64 size; /* of the file before the first, or NOT_KNOWN */
 	__u32 nr;
 	__u32 flags; /* RUN_* */
 };
@@ -124,6 +124,7 @@ struct task_state {
 	__u64 looked_ns;      /* ... when that was read, 0 where no other thread can move it, */
 	__u32 appends;        /* ... and whether it goes to the end of the file */
 	__u32 call_flags;     /* RWF_*, 0 where the call has none */
+	__u64 size;           /* of the file before the write, or NOT_KNOWN where this goes on with a run */
 	__u64 touched[TOUCHED]; /* inodes whose change time the call has set */
 	struct file_key source; /* the file that the current call reads from */
 	__u64 source_file;

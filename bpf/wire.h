@@ -519,7 +519,7 @@ struct run_event {
 	__u64 from;
 	__u64 to;
 	__u64 sequential;
-	__u64 size;  /* of the file after the first write, or NOT_KNOWN */
+	__u64 size;  /* of the file before the first write, or NOT_KNOWN */
 	__u32 flags; /* RUN_* */
 	__s32 error; /* of a run of one: errno when it failed */
 };

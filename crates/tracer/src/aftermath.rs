@@ -175,6 +175,7 @@ pub fn at_exit(seen: &Seen, raw: &RawEvidence) -> BTreeMap<FileId, AtExit> {
             let path = renamed.or(named.map(|named| &named.path));
             Asked {
                 file,
+                pages: raw.copies.get(&file).copied().unwrap_or(file),
                 named,
                 path: path.map(|path| path_of(path)),
             }
@@ -182,7 +183,7 @@ pub fn at_exit(seen: &Seen, raw: &RawEvidence) -> BTreeMap<FileId, AtExit> {
         .collect();
     let devices = asked
         .iter()
-        .map(|asked| (asked.file.device, asked.path.as_deref()));
+        .map(|asked| (asked.pages.device, asked.path.as_deref()));
     let entrances = Entrances::of(devices);
     // Querying many files takes the kernel some microseconds each, and the user waits.
     let answers = halves::both(&asked, |files| -> Vec<_> {
@@ -195,6 +196,8 @@ pub fn at_exit(seen: &Seen, raw: &RawEvidence) -> BTreeMap<FileId, AtExit> {
 /// A file that is asked for its dirty pages.
 struct Asked<'a> {
     file: FileId,
+    /// The one that has its pages.
+    pages: FileId,
     named: Option<&'a NamedFile>,
     path: Option<PathBuf>,
 }
@@ -202,7 +205,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     /// `None` of what is no file of a disk.
     fn left(&self, entrances: &Entrances) -> Option<AtExit> {
-        let file = match entrances.open(self.file) {
+        let file = match entrances.open(self.pages) {
             ByHandle::Gone => {
                 return Some(AtExit {
                     dirty_bytes: Some(0),

@@ -252,6 +252,8 @@ pub struct RawEvidence {
     pub block: Option<Vec<BlockRow>>,
     /// Files that the run writes to.
     pub lives: HashMap<FileId, Life>,
+    /// Files of an overlay that were copied to its upper layer, and their copies, which have their pages.
+    pub copies: HashMap<FileId, FileId>,
     /// Loop devices that got requests, and which attachment of their number that was (`diskseq`); 0
     /// for several.
     pub attachments: BTreeMap<u32, u64>,

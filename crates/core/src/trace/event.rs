@@ -55,7 +55,7 @@ pub struct Writes {
     pub durable: bool,
     /// Whether each of them went to the end of the file (`O_APPEND`, `RWF_APPEND`).
     pub appends: bool,
-    /// Length of the file after the first of them; `None` where it was not looked up.
+    /// Length of the file before the first of them; `None` where it was not looked up.
     pub size_bytes: Option<u64>,
 }
 

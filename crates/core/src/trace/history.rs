@@ -148,7 +148,7 @@ pub struct FileHistory {
     pub first_written_ns: Option<u64>,
     /// Runs of writes over contents older than the run.
     pub overwritten: Happened,
-    /// Bytes of these contents that were overwritten.
+    /// Bytes of these contents that were overwritten, at most.
     pub overwritten_bytes: u64,
     /// Reports to the outside (standard output, a socket) by a process that had written to it,
     /// while its writes were not durable.

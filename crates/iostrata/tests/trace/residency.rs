@@ -113,6 +113,13 @@ fn of_what_others_left_dirty_at_most_what_was_written_is_the_runs() {
             std::fs::write(dir.path().join("data"), vec![1; 4 << 20]).unwrap();
             let result = traced_by(backend, dir.path(), script);
             let said = format!("{backend}: {script}: {:?}", result.missing);
+            let is_seen = *backend == "ebpf";
+            let expected = match (name, expected) {
+                // ptrace knows the most of it only.
+                ("data", _) if !is_seen => (0, ALL),
+                (_, (_, most)) if !is_seen => (0, most),
+                _ => expected,
+            };
             let expected = Some(Bounds::from(expected));
             assert_eq!(file(&result, name).dirty_at_exit(), expected, "{said}");
             assert_eq!(result.bytes.dirty_at_exit(), expected, "{said}");
@@ -120,7 +127,7 @@ fn of_what_others_left_dirty_at_most_what_was_written_is_the_runs() {
                 .missing
                 .iter()
                 .any(|gap| gap.why == Reason::OthersDirtyFiles);
-            assert_eq!(is_said, name == "data", "{said}");
+            assert_eq!(is_said, is_seen && name == "data", "{said}");
         }
     });
 }

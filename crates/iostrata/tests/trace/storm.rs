@@ -178,6 +178,30 @@ fn every_child_in_a_cgroup_is_seen() {
     }
 }
 
+/// What is forked into the cgroup after the end is not of the tree, and so not missed.
+#[test]
+fn what_is_forked_after_the_end_is_not_missed() {
+    let Some(group) = Group::new("iostrata-storm-NUMBER") else {
+        return;
+    };
+    for _ in 0..5 {
+        let dir = place();
+        let mut into = Command::new(workload("into"));
+        into.arg(group.path()).arg(workload("storm")).arg("3000");
+        into.current_dir(dir.path()).stdout(Stdio::null());
+        let mut storm = Running(into.spawn().unwrap());
+        let saved = dir.path().join("result.json");
+        let mut trace = Command::new(env!("CARGO_BIN_EXE_iostrata"));
+        trace.args(["trace", "--no-measure", "--for", "500ms", "--cgroup"]);
+        trace.arg(group.path()).arg("--json").arg(&saved);
+        let output = trace.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        storm.ended();
+        let text = std::fs::read_to_string(&saved).unwrap();
+        is_whole(&[], &serde_json::from_str(&text).unwrap(), "in a cgroup");
+    }
+}
+
 /// The observation ends as asked, and with what was seen until then.
 #[test]
 fn it_ends_when_it_is_to() {

@@ -52,6 +52,7 @@ pub(super) fn read(object: &Object, mut sums: Sums) -> Result<RawEvidence, MapEr
             .transpose()?,
         block: requests(object)?,
         lives: lives(ebpf)?,
+        copies: Copies::read(ebpf)?.by_original(),
         attachments: attachments(ebpf)?,
         sharing: sharing(object)?,
         totals: totals(ebpf)?,
@@ -503,6 +504,11 @@ impl Copies {
             of.insert(*copy, *file);
         })?;
         Ok(Self { of })
+    }
+
+    fn by_original(&self) -> HashMap<FileId, FileId> {
+        let both = |(copy, file)| Some((file_id(file)?, file_id(copy)?));
+        self.of.iter().filter_map(both).collect()
     }
 
     /// The file itself. While the kernel copies a file, nothing marks the new one as a copy yet.

@@ -155,10 +155,15 @@ impl Recorder {
             untraced,
             before,
             description,
+            size_bytes: None,
             started_ns: now_ns(),
         };
+        let size_bytes = self.size_before(tid, &entered);
         if let Some(thread) = self.tasks.threads.get_mut(&tid) {
-            thread.entered = Some(entered);
+            thread.entered = Some(Entered {
+                size_bytes,
+                ..entered
+            });
         }
     }
 
@@ -245,6 +250,11 @@ impl Recorder {
             let offset = moved.and_then(|moved| self.offset(tid, &entered, moved));
             let is_write = entered.meaning & call::WRITES != 0;
             let end = offset.zip(moved).filter(|_| is_write);
+            if let Some(thread) = self.tasks.threads.get_mut(&tid) {
+                let end = end.map(|(from, moved)| from.saturating_add(moved));
+                let file = entered.file.map(|(_, open)| open.file);
+                thread.wrote = file.zip(end).or(thread.wrote);
+            }
             Transfer {
                 direction: if is_write {
                     Direction::Write
@@ -254,8 +264,7 @@ impl Recorder {
                 offset,
                 durable: is_durable(&entered),
                 appends: appends(&entered),
-                size_bytes: end
-                    .and_then(|(from, moved)| self.size_after(tid, &entered, from, moved)),
+                size_bytes: entered.size_bytes,
             }
         });
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
@@ -281,14 +290,21 @@ impl Recorder {
         }
     }
 
-    /// The length of the file after a write that does not go on where the thread's last one ended: others may have
+    /// The length of the file before a write that does not go on where the thread's last one ended: others may have
     /// cut it.
-    fn size_after(&mut self, tid: Tid, entered: &Entered, from: u64, moved: u64) -> Option<u64> {
-        let (fd, open) = entered.file.filter(|(_, open)| open.is_regular())?;
+    fn size_before(&mut self, tid: Tid, entered: &Entered) -> Option<u64> {
         let thread = self.tasks.threads.get_mut(&tid)?;
-        let end = from.saturating_add(moved);
-        let last = thread.wrote.replace((open.file, end));
-        if last == Some((open.file, from)) {
+        if entered.meaning & call::WRITES == 0 {
+            if entered.number == Sysno::lseek {
+                thread.wrote = None;
+            }
+            return None;
+        }
+        let (fd, open) = entered.file.filter(|(_, open)| open.is_regular())?;
+        let argument = entered.arguments[3];
+        let has_offset = entered.meaning & call::OFFSET != 0 && argument != u64::MAX;
+        let goes_on = |(file, end)| file == open.file && (!has_offset || end == argument);
+        if thread.wrote.is_some_and(goes_on) {
             return None;
         }
         Some(

@@ -41,6 +41,8 @@ pub(super) struct Entered {
     pub(super) before: Option<Box<Before>>,
     /// The open file description that it closes.
     pub(super) description: Option<u64>,
+    /// Length of the file that it writes, `None` where that was not looked up.
+    pub(super) size_bytes: Option<u64>,
     /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) started_ns: u64,
 }

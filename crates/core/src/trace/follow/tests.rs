@@ -236,10 +236,28 @@ fn what_is_written_behind_a_cut_overwrites_nothing() {
             history.overwritten_bytes,
         )
     };
-    // As it was, cut to the end of the write or before, and cut behind it.
+    // As it was, cut to where the write begins and before, and cut within it.
     assert_eq!(written(100), (0, 2, 30));
-    assert_eq!(written(20), (2, 1, 10));
-    assert_eq!(written(25), (1, 2, 25));
+    assert_eq!(written(10), (2, 1, 10));
+    assert_eq!(written(0), (2, 0, 0));
+    assert_eq!(written(15), (2, 2, 15));
+}
+
+/// A run of writes has the first offset and the last end.
+#[test]
+fn no_more_is_overwritten_than_was_written() {
+    let apart = Did::Wrote(Writes {
+        file: id(2),
+        count: 2,
+        bytes: 20,
+        from: 0,
+        to: 90,
+        durable: false,
+        appends: false,
+        size_bytes: None,
+    });
+    let history = &follow(&[apart, wrote(2, 20, 10)]).files[&id(2)];
+    assert_eq!(history.overwritten_bytes, 30);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub struct Transfer {
     pub durable: bool,
     /// Whether they went to the end of the file.
     pub appends: bool,
-    /// Length of the file after the write; `None` where it was not looked up.
+    /// Length of the file before the write; `None` where it was not looked up.
     pub size_bytes: Option<u64>,
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Life {
     length: Option<u64>,
     /// Bytes at its beginning that are older than the run.
     old_bytes: u64,
+    /// Sum of the bytes written over these.
+    written_over: u64,
     /// Part of these that was overwritten.
     overwritten: Option<(u64, u64)>,
     links: u32,
@@ -59,6 +61,7 @@ impl Life {
             },
             length,
             old_bytes: length.unwrap_or(0),
+            written_over: 0,
             links: u32::from(!is_removed),
             ..Self::default()
         }
@@ -107,7 +110,7 @@ impl Life {
             self.old_bytes = self.old_bytes.min(writes.from);
         }
         if let Some(size) = writes.size_bytes {
-            self.found_cut(if size > writes.to { size } else { writes.from }, size);
+            self.found(size);
         }
         self.overwrite(span, writes);
         self.history.writes = self.history.writes.saturating_add(writes.count);
@@ -149,28 +152,26 @@ impl Life {
         }
     }
 
-    /// Where the file is shorter than it was, others have cut it: to `most` at least.
-    fn found_cut(&mut self, most: u64, size: u64) {
-        if size < self.old_bytes {
-            self.old_bytes = most;
-        }
-        if self.length.is_some_and(|length| size < length) {
-            self.length = Some(most);
-        }
+    /// Where the file is shorter than it was, others have cut it.
+    fn found(&mut self, size: u64) {
+        self.old_bytes = self.old_bytes.min(size);
+        self.length = self.length.map(|length| length.min(size));
     }
 
-    /// Contents older than the run are gone.
+    /// Contents older than the run are gone: no more of them than was written.
     fn overwrite(&mut self, span: Span, writes: &Writes) {
         let to = writes.to.min(self.old_bytes);
         if writes.from >= to || writes.durable {
             return;
         }
+        let most = writes.bytes.min(to - writes.from);
+        self.written_over = self.written_over.saturating_add(most);
         let (from, to) = match self.overwritten {
             Some((first, last)) => (first.min(writes.from), last.max(to)),
             None => (writes.from, to),
         };
         self.overwritten = Some((from, to));
-        self.history.overwritten_bytes = to - from;
+        self.history.overwritten_bytes = self.written_over.min(to - from);
         self.history.overwritten.add(span);
     }
 
