@@ -18,7 +18,7 @@ pub struct Residency {
 /// What a run left of a file that it had dirtied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AtExit {
-    /// Bytes dirty or under write-back, whoever dirtied them; `None` where the file could not be asked.
+    /// Bytes dirty or under write-back, those of others as well; `None` where the file could not be asked.
     pub dirty_bytes: Option<u64>,
     /// Whether it has blocks on a disk (`st_blocks`).
     pub has_blocks: bool,
