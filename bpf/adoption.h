@@ -80,7 +80,6 @@ static __always_inline void part_with_the_last(struct task_struct *task)
 {
 	__u32 at = place_of(task);
 	struct task_state *state = bpf_map_lookup_elem(&places, &at);
-
 	__u64 born = state ? *(volatile __u64 *)&state->born : 0;
 
 	/* An iterator may have met the task before its fork is reported, or is about to note when it was born. */

@@ -160,8 +160,8 @@ pub(crate) fn left_dirty(
     let written = written(raw, at_exit.keys().copied());
     let left = |file: &FileId, dirty_bytes: Option<u64>| {
         let of = written.get(file).copied().unwrap_or_default();
-        let mut history = histories.get(file).filter(|_| !run_on && !of.is_resized);
-        if dirty_bytes.is_none() && history.take_if(|history| is_synced(history)).is_some() {
+        let history = histories.get(file).filter(|_| !run_on && !of.is_resized);
+        if dirty_bytes.is_none() && history.is_some_and(|history| is_synced(history)) {
             return Some(Bounds::default());
         }
         // Stops show neither which folios a write dirties nor who else dirties some.
