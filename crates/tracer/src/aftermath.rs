@@ -233,8 +233,13 @@ impl Asked<'_> {
     fn by_name(&self) -> Option<OwnedFd> {
         let named = self.named.filter(|named| named.filesystem != "overlay")?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = rustix::fs::open(self.path.as_ref()?, flags, Mode::empty()).ok()?;
-        is_observed(&file, named.file).then_some(file)
+        // The last name, or the first, if it has lost another one since.
+        let first = path_of(&named.path);
+        let mut paths = self.path.iter().chain([&first]);
+        paths.find_map(|path| {
+            let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+            is_observed(&file, named.file).then_some(file)
+        })
     }
 }
 

@@ -41,6 +41,12 @@ pub(crate) fn ends_at_cachestat(number: libc::c_long) -> bool {
     *ENDS.get_or_init(|| is_filtered() && ends_at(number))
 }
 
+/// Whether a filter kills who opens a file by its handle.
+pub(crate) fn ends_at_handles() -> bool {
+    let calls = [libc::SYS_name_to_handle_at, libc::SYS_open_by_handle_at];
+    is_filtered() && calls.into_iter().any(ends_at)
+}
+
 /// The first call that ptrace tracing needs and for which a filter kills the caller.
 pub fn ends_at_tracing() -> Option<&'static str> {
     if !is_filtered() {
