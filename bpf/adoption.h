@@ -5,6 +5,7 @@
  * moment. A claim decides: whichever program makes it first marks the task, and a task that ends
  * before it is marked never is. */
 #pragma once
+#include "accounting.h"
 #include "alone.h"
 #include "permits.h"
 #include "wanted.h"
@@ -164,6 +165,7 @@ static __always_inline struct task_state *mark(struct task_struct *task)
 	state->on_cpu_base_ns = task->se.sum_exec_runtime;
 	state->minor_base = task->min_flt;
 	state->major_base = task->maj_flt;
+	state->accounted_base = accounted(task);
 	state->parent = parent_of(task);
 	begin(state, task);
 	begin_moving(state, task);

@@ -194,8 +194,8 @@ static __always_inline void prepare_history(struct task_state *state, struct pt_
 		look_at_size(state);
 	if (READS)
 		prepare_read(state, regs->r9);
-	/* Now: the call may change its length, or close it. */
-	if (state->open_file)
+	/* Now: the call may change its length, or close it. Others are named with their first sum. */
+	if (state->open_file && (state->call & (CALL_WRITES | CALL_STEP | CALL_CLOSES)))
 		name_once(state, state->open_file, &state->file);
 }
 
@@ -565,14 +565,20 @@ int BPF_PROG(call_left, struct pt_regs *regs, long result)
 	struct task_state *state = state_in_place(task);
 
 	if (state) {
-		if (!state->entered_ns)
+		if (!state->entered_ns) {
+			account_anew(state, task);
 			return 0;
+		}
 		take_result(state, result);
 		return leave_inline(state);
 	}
 	state = state_in_storage(task);
-	if (!state || !state->entered_ns)
+	if (!state)
 		return 0;
+	if (!state->entered_ns) {
+		account_anew(state, task);
+		return 0;
+	}
 	take_result(state, result);
 	return leave(state);
 }

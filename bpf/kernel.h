@@ -292,7 +292,10 @@ struct thread_info {
 	__u32 status;
 	__u32 cpu;
 };
-struct pid_namespace;
+struct fs_pin;
+struct pid_namespace {
+	struct fs_pin *bacct; /* of process accounting; only where the kernel has it */
+};
 struct upid {
 	int nr;
 	struct pid_namespace *ns;
@@ -304,6 +307,7 @@ struct pid {
 struct signal_struct {
 	atomic_t live; /* threads that do not end */
 	int nr_threads;
+	int group_exit_code;
 };
 struct kernfs_node {
 	__u64 id;
@@ -323,6 +327,11 @@ struct css_set {
 struct sched_entity {
 	__u64 exec_start; /* up to when the sum counts, on the clock of the run queue */
 	__u64 sum_exec_runtime;
+};
+/* What the task has moved by calls, in bytes; only where the kernel has extended accounting. */
+struct task_io_accounting {
+	__u64 rchar;
+	__u64 wchar;
 };
 struct bpf_local_storage;
 struct task_struct {
@@ -354,6 +363,7 @@ struct task_struct {
 	struct sched_entity se;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	struct task_io_accounting ioac;
 };
 struct xarray {
 	unsigned int xa_flags;

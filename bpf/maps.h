@@ -147,6 +147,8 @@ struct task_state {
 	__u64 run_queue_ns;   /* CLOCK_MONOTONIC less the clock of its run queue, 0 for not known */
 	__u64 minor_base;
 	__u64 major_base;
+	__u64 accounted_base; /* see accounting.h, */
+	__u64 accounted_before; /* ... and before the call */
 	__u64 started_ns;
 	__u64 born;           /* the task's start_time, 0 until all is set, and after a program */
 	__u64 numbers;        /* ... has sent it; its process and thread */

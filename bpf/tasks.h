@@ -93,6 +93,10 @@ static __always_inline bool settle(struct task_state *state, __u64 owner, struct
 		merge_moment(state);
 	if (!sum)
 		return 1;
+	if (HISTORY && task && is_accounted(task))
+		sum->accounted_bytes += accounted(task) - state->accounted_base;
+	else
+		sum->unaccounted++;
 	if (task) {
 		sum->on_cpu_ns += ran_ns;
 		sum->minor_faults += task->min_flt - state->minor_base;

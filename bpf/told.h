@@ -1,5 +1,6 @@
 /* Calls that only their arguments identify, or whose arguments list what they submit. */
 #pragma once
+#include "accounting.h"
 #include "aio.h"
 #include "clone.h"
 #include "protect.h"
@@ -18,7 +19,11 @@ APART int told_at_entry(struct task_state *state)
 	state->told_by = by;
 	switch (by) {
 	case TOLD_BY_IOCTL:
+		account_aside(state);
 		return ioctl_asks(state);
+	case TOLD_BY_NOTHING:
+		account_aside(state);
+		return 0;
 	case TOLD_BY_SUBMITTING:
 		bpf_loop(AIO_AT_ONCE, submit_one, &by, 0);
 		return 0;
@@ -44,7 +49,11 @@ APART int told_at_exit(struct task_state *state)
 		return 0;
 	switch (state->told_by) {
 	case TOLD_BY_IOCTL:
+		account_again(state);
 		return ioctl_did(state);
+	case TOLD_BY_NOTHING:
+		account_again(state);
+		return 0;
 	case TOLD_BY_SUBMITTING:
 		return aio_submitted(state);
 	case TOLD_BY_FETCHING:

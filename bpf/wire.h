@@ -73,6 +73,7 @@ enum told {
 #define TOLD_BY_MOVING 8
 #define TOLD_BY_ADVICE 9     /* argument 2 is a MADV_* */
 #define TOLD_BY_SYNCING 10   /* arguments 0 and 1 are a range of mappings (msync) */
+#define TOLD_BY_NOTHING 11   /* the kernel itself reads files in it (execve) */
 
 /* Which arguments are paths. Set by the loader. */
 #define PATH_FIRST 1        /* argument 0, from the working directory */
@@ -285,6 +286,8 @@ struct totals {
 	__u64 minor_faults;
 	__u64 major_faults;
 	__u64 tasks;
+	__u64 accounted_bytes; /* that calls have moved, by the kernel's accounting, */
+	__u64 unaccounted;     /* ... and tasks that this lacks, or which others wrote for */
 };
 
 /* Completion functions that identify the cause of a bio: indices of config.end_io. */

@@ -15,6 +15,8 @@ pub enum Law {
     Blocked,
     /// Threads have moved the bytes that calls returned.
     Bytes,
+    /// The kernel has accounted the bytes that calls returned to the threads.
+    Accounting,
     /// Each call is in a histogram of times that agrees with the time of all.
     Histogram,
     /// Writes and syncs are in the timeline.

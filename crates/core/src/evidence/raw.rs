@@ -147,6 +147,8 @@ pub struct Totals {
     pub minor_faults: u64,
     pub major_faults: u64,
     pub tasks: u64,
+    /// What calls have moved by the kernel's own accounting (`rchar` and `wchar`); `None` where a task is unknown.
+    pub accounted_bytes: Option<u64>,
 }
 
 /// Events that could not be recorded, counted by kind.

@@ -93,6 +93,7 @@ pub(crate) fn told_by(number: Sysno) -> u8 {
         N::pkey_mprotect => told_by::KEYED_PROTECTING,
         N::mremap => told_by::MOVING,
         N::madvise => told_by::ADVICE,
+        N::execve | N::execveat | N::finit_module | N::kexec_file_load => told_by::NOTHING,
         _ => 0,
     }
 }

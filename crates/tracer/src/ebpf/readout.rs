@@ -28,6 +28,7 @@ use super::wire::{
     USES, UseKey, loss, pages, submitted_by, using,
 };
 use super::{adoption, aio, calls, moments, told, wanted, wire};
+use crate::machine;
 
 /// A value of `in_flight`; its contents are not read.
 type Flight = [u64; 11];
@@ -385,6 +386,8 @@ fn totals(ebpf: &Ebpf) -> Result<Option<CoreTotals>, MapError> {
         minor_faults: sum(|v| v.minor_faults),
         major_faults: sum(|v| v.major_faults),
         tasks: sum(|v| v.tasks),
+        accounted_bytes: (sum(|v| v.unaccounted) == 0 && !machine::measures_files())
+            .then(|| sum(|v| v.accounted_bytes)),
     }))
 }
 

@@ -111,6 +111,21 @@ pub fn available_memory_bytes() -> Option<u64> {
     memory(&Roots::default(), "MemAvailable")
 }
 
+/// Whether the kernel reads files that are opened or executed, to measure them, and accounts for it to the thread
+/// (`integrity_kernel_read`, security/integrity/iint.c). The first entry of its list is that of the boot.
+pub(crate) fn measures_files() -> bool {
+    measures(&Roots::default())
+}
+
+fn measures(roots: &Roots) -> bool {
+    let list = roots
+        .sys
+        .join("kernel/security/ima/runtime_measurements_count");
+    let count = Roots::read(&list).and_then(|text| text.trim().parse().ok());
+    let line = Roots::read(&roots.proc.join("cmdline")).unwrap_or_default();
+    count.unwrap_or(0_u64) > 1 || line.split_whitespace().any(|word| word.starts_with("ima_"))
+}
+
 /// A line of `/proc/meminfo`, bytes.
 fn memory(roots: &Roots, name: &str) -> Option<u64> {
     let text = Roots::read(&roots.proc.join("meminfo"))?;
@@ -310,6 +325,20 @@ mod tests {
         );
         let (kept, roots) = Roots::with(&[("proc/1/cgroup", "0::/init.scope\n")]);
         assert_eq!(container(&roots, kept.path()), None);
+    }
+
+    #[test]
+    fn a_kernel_that_measures_files_says_so() {
+        let count = "sys/kernel/security/ima/runtime_measurements_count";
+        for (name, text, expected) in [
+            (count, "1\n", false),
+            (count, "2\n", true),
+            ("proc/cmdline", "quiet ima_policy=tcb\n", true),
+            ("proc/cmdline", "quiet\n", false),
+        ] {
+            let (_kept, roots) = Roots::with(&[(name, text)]);
+            assert_eq!(measures(&roots), expected, "{text}");
+        }
     }
 
     #[test]

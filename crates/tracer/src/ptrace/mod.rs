@@ -15,6 +15,7 @@
 //! program keeps running whichever process is killed; each of its calls then costs two stops.
 //! Errors and panics of the recording end only the recording.
 
+mod accounting;
 mod adopt;
 mod aio;
 mod calls;

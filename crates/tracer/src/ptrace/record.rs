@@ -14,6 +14,7 @@ use super::lower::Residencies;
 use super::notes::Notes;
 use super::request::Tid;
 use super::usage;
+use crate::machine;
 use crate::record::Unfinished;
 
 /// A run whose threads no longer stop.
@@ -23,6 +24,8 @@ pub(super) struct Record {
     pub(super) identifier: Identifier,
     pub(super) residencies: Residencies,
     pub(super) io: Option<ProcessIo>,
+    /// Of all threads, where each of them is known.
+    pub(super) accounted_bytes: Option<u64>,
     pub(super) notes: Notes,
     /// Threads still running: their process, and their usage before the observation.
     pub(super) left: Vec<(Tid, u32, Used)>,
@@ -56,7 +59,12 @@ impl Record {
         });
         let raw = RawEvidence {
             syscalls: Some(tallied.rows),
-            totals: Some(totals(&tallied.seen.tasks)),
+            totals: Some(Totals {
+                accounted_bytes: self
+                    .accounted_bytes
+                    .filter(|_| !still_running && !machine::measures_files()),
+                ..totals(&tallied.seen.tasks)
+            }),
             losses: Losses {
                 unattributed_calls: tallied.unattributed_calls,
                 names: tallied.unnamed_files,
@@ -91,5 +99,6 @@ fn totals(tasks: &[Task]) -> Totals {
         minor_faults: sum(|task| task.minor_faults),
         major_faults: sum(|task| task.major_faults),
         tasks: tasks.len() as u64,
+        accounted_bytes: None,
     }
 }

@@ -8,6 +8,7 @@ use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Did, Direction, ProcessIo, Writes};
 use syscalls::Sysno;
 
+use super::accounting::{Accounting, may_have_dumped};
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
@@ -19,7 +20,7 @@ use super::memory;
 use super::notes::Notes;
 use super::place::{self, Given, descriptor};
 use super::record::Record;
-use super::request::Tid;
+use super::request::{self, Tid};
 use super::tasks::{Entered, Tasks, family};
 use super::told::{self, CallKind};
 use super::usage;
@@ -33,6 +34,7 @@ pub(super) struct Recorder {
     pub(super) identifier: Identifier,
     residencies: Residencies,
     io: Option<ProcessIo>,
+    accounting: Accounting,
     pub(super) notes: Notes,
     pub(super) queue: Queue,
     pub(super) mappings: Mappings,
@@ -52,6 +54,7 @@ impl Recorder {
             identifier: Identifier::default(),
             residencies: Residencies::default(),
             io: None,
+            accounting: Accounting::new(counts_at_once),
             notes: Notes::default(),
             queue: Queue::default(),
             mappings: Mappings::default(),
@@ -156,6 +159,7 @@ impl Recorder {
             before,
             description,
             size_bytes: None,
+            accounted_bytes: self.accounting.before(tid, number, &arguments),
             started_ns: now_ns(),
         };
         let size_bytes = self.size_before(tid, &entered);
@@ -201,6 +205,9 @@ impl Recorder {
             clones::put_untraced_back(entered.number, &entered.arguments, tid);
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
+        if let Some(before) = entered.accounted_bytes {
+            self.accounting.set_aside(tid, before);
+        }
         self.note(process, &entered, result);
         let unnamed = entered.linked.filter(|open| open.is_unlinked);
         if let (Some(open), Some(path), 0) = (unnamed, &entered.second, result) {
@@ -402,10 +409,22 @@ impl Recorder {
 
     /// The thread formerly numbered `former` has executed a program.
     pub(super) fn executed(&mut self, tid: Tid, former: Tid, now_ns: u64) {
-        self.counts = true;
+        if !self.counts {
+            self.counts = true;
+            self.accounting.begin(tid);
+            if let Some(thread) = self.tasks.threads.get_mut(&tid)
+                && let Some(entered) = &mut thread.entered
+            {
+                entered.accounted_bytes = None;
+            }
+        }
         if former != tid && former != 0 {
+            self.accounting.renumber(tid, former);
             let first_was_there = self.tally.renumber(former, tid, now_ns);
             self.notes.without_figures += u64::from(first_was_there);
+            if first_was_there {
+                self.accounting.bytes = None;
+            }
             self.tasks.execute(tid, former);
         } else {
             self.tasks.execute(tid, tid);
@@ -421,15 +440,19 @@ impl Recorder {
         }
     }
 
-    /// A thread is about to end, or has gone without that stop, as a thread killed in between may
+    /// A thread is about to end with this status, or has gone without that stop, as a thread killed in between may
     /// (ptrace(2)). Either way its usage can still be read.
-    pub(super) fn ending(&mut self, tid: Tid, now_ns: u64) {
+    pub(super) fn ending(&mut self, tid: Tid, status: Option<u32>, now_ns: u64) {
         let Some(thread) = self.tasks.threads.get_mut(&tid) else {
             return;
         };
         if let (Some(entered), process) = (thread.entered.take(), thread.process) {
-            self.log_cut_off(tid, process, entered, now_ns);
+            self.cut_off(tid, process, entered, now_ns);
         }
+        if status.is_some_and(may_have_dumped) {
+            self.accounting.bytes = None;
+        }
+        self.accounting.end(tid);
         let Some(thread) = self.tasks.threads.get(&tid) else {
             return;
         };
@@ -442,6 +465,25 @@ impl Recorder {
         self.notes.without_figures += u64::from(used.is_none());
         self.tally.end_task(tid, used, Some(now_ns));
         self.tasks.end(tid);
+    }
+
+    /// A thread ends in a call: that has an outcome, too, unless it was not begun.
+    fn cut_off(&mut self, tid: Tid, process: u32, mut entered: Entered, now_ns: u64) {
+        let result = request::last_result(tid);
+        if let Some(result) = result {
+            self.find_opened(tid, &mut entered, result);
+        }
+        self.log_cut_off((process, tid), &entered, result, now_ns);
+        match result {
+            Some(result) if result == -i64::from(libc::ENOSYS) || !self.counts => {}
+            Some(result) => {
+                let result = told::result(tid, entered.counted, &entered.arguments, result);
+                let ended = self.ended(tid, process, entered, result, now_ns);
+                self.tally.call(ended);
+            }
+            None if entered.meaning & call::MOVES != 0 => self.accounting.bytes = None,
+            None => {}
+        }
     }
 
     /// Returns the record. [`Record::finish`] reads the rest from the kernel, when no thread is
@@ -458,6 +500,7 @@ impl Recorder {
             identifier: self.identifier,
             residencies: self.residencies,
             io: self.io,
+            accounted_bytes: self.accounting.bytes,
             notes: self.notes,
             log: self.log,
         }

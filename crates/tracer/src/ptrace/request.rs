@@ -114,7 +114,7 @@ pub(super) fn listen(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_LISTEN, tid, 0, 0)
 }
 
-/// The value of an event: the new thread, or the former id of one that executed.
+/// The value of an event: the new thread, the former id of one that executed, or the status of one that ends.
 pub(super) fn message(tid: Tid) -> io::Result<Tid> {
     let mut message: libc::c_ulong = 0;
     let address = ptr::from_mut(&mut message).addr();

@@ -43,6 +43,8 @@ pub(super) struct Entered {
     pub(super) description: Option<u64>,
     /// Length of the file that it writes, `None` where that was not looked up.
     pub(super) size_bytes: Option<u64>,
+    /// What was accounted to the thread before, where the kernel itself reads and writes in the call.
+    pub(super) accounted_bytes: Option<u64>,
     /// Entry, nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) started_ns: u64,
 }

@@ -331,7 +331,10 @@ impl Tracing {
                 let former = request::message(tid).unwrap_or(0);
                 recorder.executed(tid, former, now_ns);
             }
-            Stop::Ending | Stop::Gone => recorder.ending(tid, now_ns),
+            Stop::Ending | Stop::Gone => {
+                let status = (stop == Stop::Ending).then(|| request::message(tid).ok());
+                recorder.ending(tid, status.flatten(), now_ns);
+            }
             Stop::Trapped | Stop::GroupStopped | Stop::Signalled(_) => {
                 recorder.begin(tid, None, now_ns);
             }

@@ -69,6 +69,7 @@ pub(super) fn audit(
     let mut judged = Vec::new();
     if result.lost_events == 0 && is_whole(result) {
         judged.extend(of_calls(result));
+        judged.extend(accounting(result, raw));
     }
     judged.extend(bounds(result));
     if result.lost_events == 0 {
@@ -140,6 +141,35 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
     judged.extend(blocked.map(|(ours, witness)| Judged::seconds(Law::Blocked, ours, witness)));
     judged.extend(timeline_calls(result));
     judged
+}
+
+/// What the kernel adds to `rchar` and `wchar` of the thread, where a call returns bytes (`fs/read_write.c`). On
+/// overlay, a copy is accounted once more for the files below (`ovl_copyfile`, fs/overlayfs/file.c); eCryptfs reads and
+/// writes files below as the thread (`ecryptfs_read_lower`, fs/ecryptfs/read_write.c).
+fn accounting(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
+    let times = |name: &str| match name {
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" => 1,
+        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => 1,
+        "sendfile" | "copy_file_range" => 2,
+        _ => 0,
+    };
+    let is_twice = |file: &FileRow| match &*file.filesystem {
+        "ecryptfs" => true,
+        "overlay" => file
+            .calls
+            .iter()
+            .any(|call| call.row.name == "copy_file_range"),
+        _ => false,
+    };
+    let witness = raw.totals?.accounted_bytes?;
+    let own = result.files.iter().flat_map(|file| &file.calls);
+    let own = own.filter(|call| !call.is_source);
+    let ours = total(own, |call| {
+        let stats = &call.row.stats;
+        stats.bytes.saturating_mul(times(&call.row.name))
+    });
+    let is_judged = !result.files.iter().any(is_twice);
+    is_judged.then(|| Judged::equal(Law::Accounting, Amount::Bytes, ours, witness))
 }
 
 /// A call in bucket n took 2^n to 2^(n + 1) - 1 ns.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::evidence::{
-    BlockRow, Cache, CallStats, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter,
+    BlockRow, Cache, CallStats, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter, Totals,
 };
 use crate::trace::timeline::{CallSeries, RequestSeries, Timeline};
 use crate::trace::{FileCall, FileHistory, Happened, fixture};
@@ -97,6 +97,10 @@ fn run() -> (TraceResult, RawEvidence) {
     result.files = vec![file];
     let raw = RawEvidence {
         lives: [(FILE, Life::default())].into(),
+        totals: Some(Totals {
+            accounted_bytes: Some(8192),
+            ..Totals::default()
+        }),
         ..RawEvidence::default()
     };
     (result, raw)
@@ -124,7 +128,7 @@ fn all_laws_are_judged_and_hold() {
     let (result, raw) = run();
     let judged = audit_of(&result, &raw);
     assert!(judged.iter().all(|judged| judged.holds), "{judged:?}");
-    assert_eq!(judged.len(), 11);
+    assert_eq!(judged.len(), 12);
 }
 
 /// A fault, the law that it breaks, and both figures.
@@ -134,7 +138,7 @@ type Fault = (fn(&mut TraceResult), Law, [Amount; 2]);
 fn each_fault_breaks_its_law() {
     use Amount::{Bytes, Count, Seconds};
     const NONE_OF_ONE: [Amount; 2] = [Count(0), Count(1)];
-    let faults: [Fault; 11] = [
+    let faults: [Fault; 12] = [
         (
             |run| run.tasks[0].calls = 6,
             Law::Calls,
@@ -154,6 +158,16 @@ fn each_fault_breaks_its_law() {
             |run| run.tasks[0].written_bytes += 1,
             Law::Bytes,
             [Bytes(8192), Bytes(8193)],
+        ),
+        (
+            // Neither table has a part of a call.
+            |run| {
+                run.tasks[0].written_bytes -= 1;
+                run.files[0].calls[0].row.stats.bytes -= 1;
+                run.files[0].history.as_mut().unwrap().written_bytes -= 1;
+            },
+            Law::Accounting,
+            [Bytes(8191), Bytes(8192)],
         ),
         (
             |run| run.syscalls[0].took.clear(),
@@ -203,6 +217,35 @@ fn each_fault_breaks_its_law() {
         let judged = judged.iter().find(|judged| judged.law == law).unwrap();
         assert_eq!([judged.ours, judged.witness], figures);
     }
+}
+
+#[test]
+fn calls_move_what_the_kernel_accounts() {
+    let (mut result, mut raw) = run();
+    result.files[0].calls[0].row.name = "sendfile".to_owned();
+    raw.totals.as_mut().unwrap().accounted_bytes = Some(2 * 8192);
+    assert!(!broken(&result, &raw).contains(&Law::Accounting));
+    // A call that nobody has seen.
+    raw.totals.as_mut().unwrap().accounted_bytes = Some(2 * 8192 + 1);
+    let judged = audit_of(&result, &raw);
+    let judged = judged.iter().find(|judged| judged.law == Law::Accounting);
+    let figures = judged.map(|judged| (judged.ours, judged.witness));
+    assert_eq!(figures, Some((Amount::Bytes(16384), Amount::Bytes(16385))));
+    assert!(broken(&result, &raw).contains(&Law::Accounting));
+    // Pages that leave memory for a pipe, and operations of io_uring, are not accounted.
+    for name in ["splice", "io_uring.write"] {
+        result.files[0].calls[0].row.name = name.to_owned();
+        raw.totals.as_mut().unwrap().accounted_bytes = Some(0);
+        assert!(!broken(&result, &raw).contains(&Law::Accounting));
+    }
+    // The kernel copies between files below, too, and accounts for both.
+    result.files[0].calls[0].row.name = "copy_file_range".to_owned();
+    assert!(laws(&result, &raw).contains(&Law::Accounting));
+    result.files[0].filesystem = "overlay".to_owned();
+    assert!(!laws(&result, &raw).contains(&Law::Accounting));
+    raw.totals.as_mut().unwrap().accounted_bytes = None;
+    result.files[0].filesystem = "ext4".to_owned();
+    assert!(!laws(&result, &raw).contains(&Law::Accounting));
 }
 
 fn laws(result: &TraceResult, raw: &RawEvidence) -> Vec<Law> {

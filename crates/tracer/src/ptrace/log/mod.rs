@@ -357,7 +357,7 @@ impl Recorder {
         }
     }
 
-    fn cut_off(&mut self) {
+    fn lose_change(&mut self) {
         if let Some(log) = &mut self.log {
             log.cut_off += 1;
         }
@@ -375,23 +375,19 @@ impl Recorder {
     /// A thread is about to end, or has ended, during a call.
     pub(super) fn log_cut_off(
         &mut self,
-        tid: Tid,
-        process: u32,
-        mut entered: Entered,
+        (process, tid): (u32, Tid),
+        entered: &Entered,
+        result: Option<i64>,
         now_ns: u64,
     ) {
         if !self.counts || !self.has_log() {
             return;
         }
-        let result = request::last_result(tid);
-        if let Some(result) = result {
-            self.find_opened(tid, &mut entered, result);
-        }
         let has_opened = entered.meaning & call::FD_RETURNED != 0 && entered.file.is_none();
         match result {
-            Some(0..) if has_opened && may_change(&entered) => self.cut_off(),
-            Some(result) => self.log_call((process, tid), &entered, result, now_ns),
-            None if may_change(&entered) => self.cut_off(),
+            Some(0..) if has_opened && may_change(entered) => self.lose_change(),
+            Some(result) => self.log_call((process, tid), entered, result, now_ns),
+            None if may_change(entered) => self.lose_change(),
             None => {}
         }
     }

@@ -117,7 +117,7 @@ impl Recorder {
         };
         let Some(landing) = landing else {
             // Its process is being killed.
-            self.cut_off();
+            self.lose_change();
             return;
         };
         let flags = reading

@@ -62,7 +62,7 @@ impl Recorder {
                 (Some(aim), Some(before), Some(after)) => landing(aim, before, after, bytes),
                 // Its process is being killed.
                 _ => {
-                    self.cut_off();
+                    self.lose_change();
                     return;
                 }
             };
