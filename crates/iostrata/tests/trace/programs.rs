@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::trace::FileKind;
+use iostrata_core::trace::{FileKind, TraceResult};
 
-use crate::traced::{calls, file, place, strace, trace};
+use crate::skip::skip;
+use crate::traced::{assert_audited, calls, file, iostrata, place, strace, trace, workload};
 
 /// Runs the command twice, each time after `prepare`, and compares.
 #[track_caller]
@@ -196,4 +197,40 @@ fn fio_with_io_uring() {
     let syncs = of("io_uring.fsync").map_or(0, |call| call.row.stats.count)
         + of("fsync").map_or(0, |call| call.row.stats.count);
     assert!(syncs >= 3, "{:?}", data.calls);
+}
+
+/// The kernel asks the listener instead of the tracer (seccomp(2)).
+#[test]
+fn a_listener_of_the_program_hides_no_calls() {
+    let dir = place();
+    let program = workload("listened");
+    for backend in ["ptrace", "ebpf"] {
+        if backend == "ebpf" && !rustix::process::geteuid().is_root() {
+            skip("loading eBPF programs needs root");
+            continue;
+        }
+        let saved = dir.path().join("result.json");
+        let options = [
+            "--backend",
+            backend,
+            "--no-save",
+            "-o",
+            saved.to_str().unwrap(),
+        ];
+        let output = iostrata(&options, &[&program, "F"])
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let result: TraceResult =
+            serde_json::from_str(&fs::read_to_string(&saved).unwrap()).unwrap();
+        let written = file(&result, "F");
+        let figures = (
+            written.writes.count,
+            written.writes.bytes,
+            written.syncs.count,
+        );
+        assert_eq!(figures, (2, 11, 1), "{backend}");
+        assert_audited(&result);
+    }
 }

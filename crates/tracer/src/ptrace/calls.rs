@@ -42,6 +42,7 @@ fn is_bookkeeping(number: Sysno) -> bool {
             | N::pivot_root
             | N::setns
             | N::io_uring_setup
+            | N::seccomp
     )
 }
 

@@ -213,7 +213,11 @@ impl Session {
         self.watch.status()
     }
 
+    /// Threads that are observed.
     pub fn alive(&self) -> u64 {
+        if self.thread.is_finished() {
+            return 0;
+        }
         self.watch.alive.load(Ordering::Acquire)
     }
 

@@ -38,6 +38,9 @@ pub(super) struct Recorder {
     pub(super) notes: Notes,
     pub(super) queue: Queue,
     pub(super) mappings: Mappings,
+    /// Whether threads stop at each call: a filter of the program lets a listener answer calls, and such an answer
+    /// comes before that of our filter (seccomp(2), `SECCOMP_RET_USER_NOTIF`).
+    pub(super) has_listener: bool,
     /// Whether calls count: not before the program is executed.
     pub(super) counts: bool,
     pub(super) log: Option<Log>,
@@ -58,6 +61,7 @@ impl Recorder {
             notes: Notes::default(),
             queue: Queue::default(),
             mappings: Mappings::default(),
+            has_listener: false,
             counts: counts_at_once,
             log: None,
             descriptions: 0,
@@ -403,6 +407,10 @@ impl Recorder {
                 self.tasks.unshare(process);
             }
             N::io_uring_setup if result >= 0 => self.notes.rings += 1,
+            N::seccomp if result >= 0 && makes_listener(&entered.arguments) => {
+                self.has_listener = true;
+                self.tasks.interrupt(process);
+            }
             _ => {}
         }
     }
@@ -505,6 +513,12 @@ impl Recorder {
             log: self.log,
         }
     }
+}
+
+/// `SECCOMP_SET_MODE_FILTER` with `SECCOMP_FILTER_FLAG_NEW_LISTENER`.
+fn makes_listener(arguments: &[u64; 6]) -> bool {
+    arguments[0] == u64::from(libc::SECCOMP_SET_MODE_FILTER)
+        && arguments[1] & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0
 }
 
 /// A write at the position of an open file that another thread has moved before it could be read.

@@ -11,7 +11,7 @@ use syscalls::Sysno;
 use super::descriptors::{SharedTable, Table};
 use super::identity::Open;
 use super::log::Before;
-use super::request::Tid;
+use super::request::{self, Tid};
 use super::usage;
 
 /// A call that a thread is in.
@@ -112,6 +112,14 @@ impl Tasks {
         }
         self.processes.remove(&process);
         Some(process)
+    }
+
+    /// Its threads may have got a filter too (`SECCOMP_FILTER_FLAG_TSYNC`), and stop at their next call.
+    pub(super) fn interrupt(&self, process: u32) {
+        let threads = self.threads.iter();
+        for (tid, _) in threads.filter(|(_, thread)| thread.process == process) {
+            drop(request::interrupt(*tid)); // it may have ended
+        }
     }
 
     /// Whether the process of `tid` has no other thread.

@@ -13,6 +13,7 @@ use iostrata_core::gap::{Gap, Missing, Reason};
 use syscalls::Sysno;
 
 use super::Stops;
+use super::calls;
 use super::record::Record;
 use super::recorder::Recorder;
 use super::request::{self, CallInfo, Next, Resume, Stop, Tid};
@@ -35,6 +36,8 @@ pub(super) struct Tracing {
     stops: Stops,
     /// Traced threads. The first is the program, or the attached process.
     traced: HashSet<Tid>,
+    /// Those whose creator has not reported them: some of them have ended.
+    untold: HashSet<Tid>,
     root: Tid,
     /// The child whose end requests the end of the observation.
     bell: Tid,
@@ -90,6 +93,7 @@ impl Tracing {
             current: None,
             stops,
             traced,
+            untold: HashSet::new(),
             root,
             bell,
             watch,
@@ -272,12 +276,22 @@ impl Tracing {
         if stop == Stop::Executed && tid == self.root {
             self.watch.executed.store(true, Ordering::Release);
         }
-        let ended = stop == Stop::Gone;
-        let changed = if ended {
+        let is_new = !self.traced.contains(&tid);
+        if is_new {
+            self.untold.insert(tid);
+        }
+        let mut changed = if stop == Stop::Gone {
             self.traced.remove(&tid)
         } else {
             self.traced.insert(tid)
         };
+        // From then on, so that the end of its creator is not that of all.
+        if stop == Stop::Made
+            && let Ok(made) = request::message(tid)
+            && !self.untold.remove(&made)
+        {
+            changed |= self.traced.insert(made);
+        }
         if stop == Stop::Executed
             && let Ok(former) = request::message(tid)
             && former != tid
@@ -315,9 +329,15 @@ impl Tracing {
         failure::stage("tracer.record");
         match stop {
             Stop::Filtered | Stop::Call => match request::call_info(tid) {
-                Ok(CallInfo::Entry { number, arguments }) => {
+                // The filter comes second where each call stops.
+                Ok(CallInfo::Entry { number, arguments })
+                    if !recorder.has_listener
+                        || stop == Stop::Call
+                            && calls::known(number).is_some_and(calls::is_stopped_at) =>
+                {
                     recorder.entered(tid, number, arguments);
                 }
+                Ok(CallInfo::Entry { .. }) => {}
                 Ok(CallInfo::Foreign) => recorder.notes.foreign += u64::from(recorder.counts),
                 Ok(CallInfo::Exit { result }) => recorder.left(tid, result, now_ns),
                 Ok(CallInfo::None) | Err(_) => {}
@@ -346,7 +366,9 @@ impl Tracing {
     fn onward(&self, tid: Tid) -> Resume {
         let is_recorded = match (self.stops, &self.recorder) {
             (Stops::All, recorder) => recorder.is_some(),
-            (Stops::Io, recorder) => recorder.as_ref().is_some_and(|r| r.is_inside(tid)),
+            (Stops::Io, recorder) => recorder
+                .as_ref()
+                .is_some_and(|it| it.has_listener || it.is_inside(tid)),
         };
         if is_recorded {
             Resume::ToCall
