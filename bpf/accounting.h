@@ -44,8 +44,9 @@ static __always_inline bool is_accounted(struct task_struct *task)
 {
 	struct pid *pid = READ(task, thread_pid);
 
-	if (!bpf_core_field_exists(task->ioac.rchar) ||
-	    DUMP_CORE >> (READ(task, signal, group_exit_code) & 31) & 1)
+	__u32 signal = READ(task, signal, group_exit_code) & 127;
+
+	if (!bpf_core_field_exists(task->ioac.rchar) || (signal < 32 && DUMP_CORE >> signal & 1))
 		return 0;
 	if (!pid || !HAS(struct pid_namespace, bacct))
 		return 1;

@@ -217,8 +217,12 @@ int BPF_PROG(call_entered, struct pt_regs *regs, long nr)
 		state->entered_ns = 0;
 		return 0;
 	}
-	if (nr >= 0 && nr < SYSCALLS)
-		call = CALLS[nr];
+	/* There is none, or it was taken away: a tracer has changed its number. */
+	if (nr < 0 || nr >= SYSCALLS) {
+		state->entered_ns = 0;
+		return 0;
+	}
+	call = CALLS[nr];
 	state->nr = nr;
 	state->call = call;
 	state->blocked_ns = 0;

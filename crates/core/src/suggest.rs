@@ -7,10 +7,20 @@ const ALIKE: f64 = 0.7;
 /// Shorter names differ by a single letter.
 const SHORTEST: usize = 4;
 
-/// The known name most similar to `name`; `None` when none is similar.
+/// The first known name that begins with `name`, else the one most similar to it; `None` when none is similar.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let is_long = name.chars().count() >= SHORTEST;
+    let begun = known
+        .iter()
+        .find(|known| is_long && known.starts_with(name));
+    begun.copied().or_else(|| most_like(name, &known))
+}
+
+fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|candidate| is_slip(name, candidate))
         .map(|candidate| (strsim::jaro(name, candidate), candidate))
         .filter(|(likeness, _)| *likeness > ALIKE)
@@ -34,6 +44,7 @@ mod tests {
         let known = ["fsync", "fdatasync", "device.writes", "dirty_at_exit"];
         assert_eq!(nearest("fsink", known), Some("fsync"));
         assert_eq!(nearest("fdatsync", known), Some("fdatasync"));
+        assert_eq!(nearest("dirty", known), Some("dirty_at_exit"));
         assert_eq!(nearest("device.write", known), Some("device.writes"));
         assert_eq!(nearest("dirty_on_exit", known), Some("dirty_at_exit"));
         assert_eq!(nearest("mkdir", known), None);

@@ -152,7 +152,7 @@ pub fn settle(mut draft: Draft, replayed: Option<Replayed>, bound: &Bound<'_>) -
     if unmeasured && !is_hidden {
         let text = match share {
             Some(_) => "the saving is an upper bound, computed as if all calls cost the same",
-            None => "the saving was neither measured nor estimated",
+            None => "the saving is an upper bound: how much of this time it saves was not measured",
         };
         finding.evidence.push(draft::said(text.to_owned()));
     }
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((open.saving_s, open.saving_basis), (None, None));
         assert_eq!(open.cost_s, Some(0.8));
         let told = &open.evidence.last().unwrap().what;
-        assert!(told.contains("neither measured"), "{told}");
+        assert!(told.contains("was not measured"), "{told}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::environment::Backend;
 use crate::gap::Stratum;
 
 use super::{Basis, Finding, Severity, TaskRow, TraceResult, is_sync, spent};
@@ -173,9 +174,12 @@ fn split(run: &TraceResult) -> Option<Split<'_>> {
         .on_cpu_s
         .zip(blocked_s)
         .map(|(cpu, blocked)| (cpu - (file_s - blocked).max(0.0)).max(0.0));
-    let waiting_s = spent
-        .blocked
-        .map_or(in_calls.waiting_s, |blocked| blocked.waiting_s);
+    // Behind a filter, most calls that wait make no stop.
+    let waiting_s = match spent.blocked {
+        Some(blocked) => blocked.waiting_s,
+        None if run.backend == Backend::Ptrace => 0.0,
+        None => in_calls.waiting_s,
+    };
     let is_some = run.files.iter().any(|file| file.kind.is_stored()) || run.other_calls > 0;
     let parts = [
         (Part::Cpu, on_cpu_s.unwrap_or(0.0)),

@@ -148,6 +148,43 @@ fn figures_of_a_broken_law_keep_no_budget() {
     assert_eq!(code, Some(0), "{said}");
 }
 
+#[test]
+fn what_ends_or_is_skipped_within_a_call_breaks_none() {
+    let skipped = "import ctypes, os, mmap
+call = ctypes.CDLL(None).syscall
+for number in (-1, -100, 512, 9999): call(ctypes.c_long(number))
+r, w = os.pipe(); s, t = os.pipe(); os.write(w, b'five!'); call(276, r, t, 5, 0)";
+    let killed = "for i in 1 2 3 4 5 6 7 8; do timeout -s KILL 0.00$i ls /etc; done; sh -c 'kill -40 $$'; true";
+    let place = place();
+    for backend in ["ebpf", "ptrace"] {
+        if backend == "ebpf" && !rustix::process::geteuid().is_root() {
+            skip("observing pages and requests needs root");
+            continue;
+        }
+        for command in [["python3", "-c", skipped], ["sh", "-c", killed]] {
+            let saved = place.path().join("result.json");
+            let options = [
+                "--backend",
+                backend,
+                "--no-save",
+                "-o",
+                saved.to_str().unwrap(),
+            ];
+            let output = iostrata(&options, &command)
+                .current_dir(place.path())
+                .output()
+                .unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            let text = std::fs::read_to_string(&saved).unwrap();
+            assert_eq!(
+                broken(&serde_json::from_str(&text).unwrap()),
+                [],
+                "{backend}: {said}"
+            );
+        }
+    }
+}
+
 /// What the kernel itself reads and writes for a task, and what moves bytes unaccounted.
 #[test]
 fn the_kernel_accounts_what_calls_move() {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use iostrata_core::trace::accounted_times;
 use syscalls::Sysno;
 
 use super::request::Tid;
@@ -25,14 +26,25 @@ impl Accounting {
         }
     }
 
-    /// So far, before a call in which the kernel itself reads and writes files.
-    pub(super) fn before(&self, tid: Tid, called: Sysno, arguments: &[u64; 6]) -> Option<u64> {
-        let is_aside = match called {
+    /// So far, before a call in which the kernel itself reads and writes files, or which a listener may answer.
+    pub(super) fn before(
+        &self,
+        tid: Tid,
+        called: Sysno,
+        arguments: &[u64; 6],
+        has_listener: bool,
+    ) -> Option<u64> {
+        let is_asked_for = match called {
             Sysno::execve | Sysno::execveat => true,
-            Sysno::ioctl => ASIDE.contains(&(arguments[1] & 0xffff)),
-            _ => false,
+            Sysno::ioctl => arguments[1] >> 8 & 0xff != TERMINALS,
+            called => has_listener && is_accounted(called),
         };
-        is_aside.then(|| of(tid)).flatten()
+        is_asked_for.then(|| of(tid)).flatten()
+    }
+
+    /// Whether anything was accounted since.
+    pub(super) fn has_grown(&self, tid: Tid, before: u64) -> bool {
+        of(tid).is_none_or(|now| now > before)
     }
 
     /// The call is over.
@@ -66,9 +78,13 @@ impl Accounting {
     }
 }
 
-/// Type and number of `BTRFS_IOC_SEND` (include/uapi/linux/btrfs.h) and `FS_IOC_ENABLE_VERITY`
-/// (include/uapi/linux/fsverity.h).
-const ASIDE: [u64; 2] = [0x9426, 0x6685];
+/// Whether the kernel accounts the bytes that it moves to the thread.
+pub(super) fn is_accounted(called: Sysno) -> bool {
+    accounted_times(called.name()) > 0
+}
+
+/// The type of the requests that programs make often (include/uapi/asm-generic/ioctls.h): they read no file.
+const TERMINALS: u64 = b'T' as u64;
 
 /// Signals that end a process with a core dump, which the thread writes (signal(7)).
 const DUMP_CORE: [i32; 10] = [

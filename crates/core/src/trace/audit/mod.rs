@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use super::budget::Amount;
+use super::calls::{Counted, group};
 use super::purpose::Purpose;
 use super::{
-    AtExit, CallGroup, CallRow, Direction, FileKind, FileRow, TaskRow, TraceResult, direction,
-    is_operation, is_resize, is_sync, stores,
+    AtExit, CallGroup, CallRow, Direction, FileCall, FileKind, FileRow, TaskRow, TraceResult,
+    direction, is_operation, is_resize, is_sync, stores,
 };
 use crate::cache::is_in_memory;
 use crate::evidence::{Cause, Life, Pages, RawEvidence};
@@ -113,6 +114,12 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
             .map(|call| &call.row)
     };
     let moved = || on_files().filter(|call| direction(&call.row.name).is_some());
+    // `tee` moves bytes between two pipes, and is on neither.
+    let is_unfiled = |row: &&CallRow| {
+        let by_name = group(&row.name).is_some_and(|of| of.counted == Counted::ByName);
+        by_name && direction(&row.name).is_some()
+    };
+    let unfiled = made().filter(is_unfiled);
     let mut judged = vec![
         Judged::equal(
             Law::Calls,
@@ -128,7 +135,8 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
         Judged::equal(
             Law::Bytes,
             Amount::Bytes,
-            total(moved(), |call| call.row.stats.bytes),
+            total(moved(), |call| call.row.stats.bytes)
+                .saturating_add(total(unfiled, |row| row.stats.bytes)),
             total(tasks, |task| {
                 task.read_bytes.saturating_add(task.written_bytes)
             }),
@@ -143,33 +151,38 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
     judged
 }
 
-/// What the kernel adds to `rchar` and `wchar` of the thread, where a call returns bytes (`fs/read_write.c`). On
-/// overlay, a copy is accounted once more for the files below (`ovl_copyfile`, fs/overlayfs/file.c); eCryptfs reads and
-/// writes files below as the thread (`ecryptfs_read_lower`, fs/ecryptfs/read_write.c).
-fn accounting(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
-    let times = |name: &str| match name {
+/// How many times the kernel adds what the call returns to `rchar` and `wchar` of the thread (`add_rchar` and
+/// `add_wchar`, `fs/read_write.c`).
+pub fn accounted_times(call: &str) -> u64 {
+    match call {
         "read" | "readv" | "pread64" | "preadv" | "preadv2" => 1,
         "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => 1,
         "sendfile" | "copy_file_range" => 2,
         _ => 0,
-    };
+    }
+}
+
+/// On overlay, a copy is accounted once more for the files below (`ovl_copyfile`, fs/overlayfs/file.c); eCryptfs reads and
+/// writes files below as the thread (`ecryptfs_read_lower`, fs/ecryptfs/read_write.c).
+fn accounting(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
+    let is_copied =
+        |call: &FileCall| call.row.name == "copy_file_range" && call.row.stats.bytes > 0;
     let is_twice = |file: &FileRow| match &*file.filesystem {
         "ecryptfs" => true,
-        "overlay" => file
-            .calls
-            .iter()
-            .any(|call| call.row.name == "copy_file_range"),
+        "overlay" => file.calls.iter().any(is_copied),
         _ => false,
     };
+    // A request of btrfs reads for the thread (`btrfs_uring_encoded_read`, fs/btrfs/ioctl.c).
+    let is_command = |row: &CallRow| row.name.starts_with("io_uring.uring_cmd");
+    let is_unknown = result.files.iter().any(is_twice) || result.syscalls.iter().any(is_command);
     let witness = raw.totals?.accounted_bytes?;
     let own = result.files.iter().flat_map(|file| &file.calls);
     let own = own.filter(|call| !call.is_source);
     let ours = total(own, |call| {
         let stats = &call.row.stats;
-        stats.bytes.saturating_mul(times(&call.row.name))
+        stats.bytes.saturating_mul(accounted_times(&call.row.name))
     });
-    let is_judged = !result.files.iter().any(is_twice);
-    is_judged.then(|| Judged::equal(Law::Accounting, Amount::Bytes, ours, witness))
+    (!is_unknown).then(|| Judged::equal(Law::Accounting, Amount::Bytes, ours, witness))
 }
 
 /// A call in bucket n took 2^n to 2^(n + 1) - 1 ns.

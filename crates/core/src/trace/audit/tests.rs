@@ -3,7 +3,7 @@ use crate::evidence::{
     BlockRow, Cache, CallStats, DeviceCounts, DeviceRange, Phase, RequestCount, Submitter, Totals,
 };
 use crate::trace::timeline::{CallSeries, RequestSeries, Timeline};
-use crate::trace::{FileCall, FileHistory, Happened, fixture};
+use crate::trace::{FileHistory, Happened, fixture};
 
 const FILE: FileId = FileId {
     device: 254 << 20,

@@ -96,9 +96,13 @@ fn outcome(
         return Outcome::Kept;
     }
     if !keeps(budget, most, 0) {
-        return Outcome::Unknown(
-            "requests without a file may be those of others on the same disk".to_owned(),
-        );
+        let why = match budget.of {
+            Of::DirtyAtExit => {
+                "not all of these pages are known to be the run's; `--findings` gives the reasons"
+            }
+            _ => "requests without a file may be those of others on the same disk",
+        };
+        return Outcome::Unknown(why.to_owned());
     }
     Outcome::Unknown(format!(
         "{} lost, and with them it may be exceeded",
@@ -308,6 +312,21 @@ mod tests {
         assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
         let (used, outcome) = outcome_of(&result, "dirty_at_exit<=9");
         assert!(used.is_none() && matches!(outcome, Outcome::Unknown(_)));
+    }
+
+    #[test]
+    fn pages_that_may_be_others_are_not_called_requests() {
+        let mut result = run();
+        result.bytes.dirty_at_exit_bytes = None;
+        result.bytes.dirty_at_exit_bytes_shared = Some(crate::trace::Bounds {
+            at_least: 0,
+            at_most: 4096,
+        });
+        let (_, outcome) = outcome_of(&result, "dirty_at_exit<=9");
+        let Outcome::Unknown(why) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(why.starts_with("not all of these pages"), "{why}");
     }
 
     /// At least 2 and at most 3 flushes, at least 8 and at most 16 KiB.

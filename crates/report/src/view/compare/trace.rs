@@ -25,7 +25,7 @@ const PATH_LEAST: usize = 20;
 
 /// The meaning of a range.
 const RANGE: &str =
-    "x to y: the least and the most that was this run's; other programs used the same disk";
+    "x to y: the least and the most that may be this run's; report --findings gives the reasons";
 
 /// Start column of a finding.
 const FINDING_COLUMN: usize = 16;

@@ -1,6 +1,7 @@
 //! Files: those with the most time, or all of them.
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::environment::Backend;
 use iostrata_core::noun::counted;
 use iostrata_core::trace::{FileGroup, FileRow, NotFound, Sort, TraceResult};
 
@@ -26,6 +27,9 @@ const WIDE_SHARE: usize = 3;
 const LEGEND: &str =
     "cache r/p/m: pages asked for by reads and faults: resident / prefetched / missed";
 
+/// Of times under ptrace.
+const STOPS: &str = "times include the two stops that the observer makes at each call";
+
 /// The first `most`, or as many as requested, each on one line.
 pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
     let files = view.files();
@@ -50,7 +54,7 @@ pub(super) fn top(page: &mut Page, view: &View<'_>, most: usize) {
         let left_out = Table::new(0, columns).draw(page);
         let hidden = files.len() - shown.len();
         page.and_more(0, hidden, "", "--files shows all");
-        legend(page, &[left_out]);
+        legend(page, view.result, &[left_out]);
     }
     others(page, view.result);
 }
@@ -127,8 +131,11 @@ fn others(page: &mut Page, result: &TraceResult) {
     page.paragraph(0, &text);
 }
 
-/// The legend of the pages column, if it was drawn.
-fn legend(page: &mut Page, tables: &[LeftOut]) {
+/// The legend of the pages column, if it was drawn, and of times that the observer's stops lengthen.
+fn legend(page: &mut Page, result: &TraceResult, tables: &[LeftOut]) {
+    if result.backend == Backend::Ptrace {
+        page.styled(0, STOPS, Tone::Quiet);
+    }
     let left_out = |table: &LeftOut| {
         let heads = [&table.unseen, &table.no_room];
         heads.into_iter().flatten().any(|head| head == PAGES)
@@ -154,7 +161,7 @@ pub(super) fn all(page: &mut Page, view: &View<'_>) -> Vec<LeftOut> {
         in_two(page, view, files)
     };
     if !every.is_empty() {
-        legend(page, &left_out);
+        legend(page, view.result, &left_out);
     }
     others(page, view.result);
     let not_found = view.result.not_found.iter();

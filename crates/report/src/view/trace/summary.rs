@@ -1,5 +1,7 @@
 //! The summary: one sentence, then as much as fits a screen.
 
+use iostrata_core::gap::Missing;
+
 use super::{Style, View, calls, descent, files, findings, heading, headline, runs, wall};
 use crate::format::join;
 use crate::terminal::text_of;
@@ -116,6 +118,14 @@ pub(super) fn missing(page: &mut Page, view: &View<'_>, reasons: bool) {
         return;
     }
     page.blank();
+    // What would have shown most of it comes first.
+    let (without, missing): (Vec<_>, Vec<_>) = missing
+        .into_iter()
+        .partition(|gap| gap.what == Missing::CacheAndDevice);
+    for gap in without {
+        let why = words::reason(&gap.why);
+        page.paragraph(0, &format!("not observed by eBPF: {why}"));
+    }
     let names = missing.iter().map(|gap| words::missing(&gap.what));
     let names = join(names, ", ");
     let text = format!("not measured: {names}; --findings gives the reasons");

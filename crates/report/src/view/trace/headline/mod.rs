@@ -205,7 +205,15 @@ fn doubt(result: &TraceResult, finding: &Finding) -> &'static str {
 
 fn spent(result: &TraceResult, split: &Split<'_>) -> String {
     let wall = wall(result);
-    let files = split.file_s.map(time);
+    // Each call's time includes its stops.
+    let (at_most, at_most_begins) = if result.backend == Backend::Ptrace {
+        ("at most ", "At most ")
+    } else {
+        ("", "")
+    };
+    let files = split
+        .file_s
+        .map(|file_s| format!("{at_most}{}", time(file_s)));
     let most = split.most.map(|(part, share)| (part, percent(share)));
     let text = match (most, files) {
         (Some((Part::Cpu, share)), None) => format!("No file I/O: {share} of {wall} was on CPU"),
@@ -223,7 +231,10 @@ fn spent(result: &TraceResult, split: &Split<'_>) -> String {
             format!("{share} of {wall} was spent waiting ({WAITS}); file I/O took {files}")
         }
         (Some((Part::Files, share)), Some(_)) => {
-            return format!("{share} of {wall} was file I/O; {}.", best(split));
+            return format!(
+                "{at_most_begins}{share} of {wall} was file I/O; {}.",
+                best(split)
+            );
         }
         (None, Some(files)) => several(result, split, &wall, &files),
     };
