@@ -227,6 +227,13 @@ pub struct States {
     pub limit_reached: bool,
 }
 
+impl States {
+    /// Whether each point was explored.
+    pub fn are_all(&self) -> bool {
+        self.points_not_explored == 0
+    }
+}
+
 /// One way to break something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
@@ -300,10 +307,24 @@ pub struct FixRow {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing that was explored.
+    /// Nothing: each point was explored.
     Clean,
+    /// Nothing that was explored, and there are points that were not.
+    Partial,
     /// Something.
     Failing,
     /// The log lacks something, or the program failed, so that nothing can be promised.
     Incomplete,
+}
+
+impl Verdict {
+    /// `is_whole` where the recording lacks nothing, and the exploration came to its end.
+    pub fn of(findings: &[Finding], modes: &[ModeRow], is_whole: bool) -> Self {
+        match (findings.is_empty(), is_whole) {
+            (false, _) => Self::Failing,
+            (true, false) => Self::Incomplete,
+            (true, true) if modes.iter().all(|mode| mode.states.are_all()) => Self::Clean,
+            (true, true) => Self::Partial,
+        }
+    }
 }

@@ -67,6 +67,10 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) states: u64,
 
+    /// Exit with 0, not 3, where nothing that was explored breaks, and not all points were explored
+    #[arg(long)]
+    pub(crate) accept_partial: bool,
+
     /// Seed of the random states
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -173,8 +177,8 @@ pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -
 }
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env model states jobs keep \
-    state partition record from mode html open";
+const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env model states accept_partial jobs \
+    keep state partition record from mode html open";
 
 /// `append`.
 fn litmus(name: &str) -> Result<&'static Litmus, String> {

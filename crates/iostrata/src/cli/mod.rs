@@ -240,6 +240,10 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "DIR")]
     pub(crate) from: Option<PathBuf>,
 
+    /// Of parts of crash: exit with 0, not 3, where nothing that was explored breaks, and not all points were explored
+    #[arg(long)]
+    pub(crate) accept_partial: bool,
+
     /// Also write the result as JSON; - for standard output, without text
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

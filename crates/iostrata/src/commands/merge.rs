@@ -52,7 +52,12 @@ fn parts(options: &Merge, saved: &[Saved]) -> Result<ExitCode, Failure> {
     });
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let destination = Destination::open(options.json.as_deref())?;
-    super::crash::merge(&results, options.from.as_deref(), destination)
+    super::crash::merge(
+        &results,
+        options.from.as_deref(),
+        destination,
+        options.accept_partial,
+    )
 }
 
 fn lab_result(path: &Path, saved: Saved) -> Result<LabResult, Failure> {

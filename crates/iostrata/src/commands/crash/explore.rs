@@ -4,9 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, CrashResult, Fault, Finding, FormatRow, Found, History, ModeRow, Model, Recording,
-    SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows,
-    search,
+    Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, Recording, SCHEMA, Said,
+    Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Gap, Missing, Reason};
@@ -98,6 +97,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         })
     });
     let is_whole = gaps.is_empty() && searched.interrupted.is_none();
+    let modes = modes(task, &searched, &gaps);
     let result = CrashResult {
         check_kept_in: kept_in,
         settings: Some(task.settings.clone()),
@@ -107,8 +107,8 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        modes: modes(task, &searched, &gaps),
-        verdict: verdict(&findings, is_whole),
+        verdict: Verdict::of(&findings, &modes, is_whole),
+        modes,
         findings,
         fix,
         fix_unknown_because,
@@ -118,14 +118,6 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         result,
         interrupted: searched.interrupted,
     })
-}
-
-fn verdict(findings: &[Finding], is_whole: bool) -> Verdict {
-    match (findings.is_empty(), is_whole) {
-        (false, _) => Verdict::Failing,
-        (true, false) => Verdict::Incomplete,
-        (true, true) => Verdict::Clean,
-    }
 }
 
 /// A result before anything was explored.
@@ -182,7 +174,7 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         explored.interrupted = Some(by);
     }
     let is_whole = result.modes.iter().all(|mode| mode.complete) && explored.interrupted.is_none();
-    result.verdict = verdict(&result.findings, is_whole);
+    result.verdict = Verdict::of(&result.findings, &result.modes, is_whole);
 }
 
 fn search_all(

@@ -23,6 +23,7 @@ pub(crate) fn merge(
     results: &[(&Path, &CrashResult)],
     from: Option<&Path>,
     destination: Option<Destination>,
+    accepts_partial: bool,
 ) -> Result<ExitCode, Failure> {
     let files = results.iter();
     let inputs = files.map(|(file, result)| (file.display().to_string(), *result));
@@ -65,7 +66,7 @@ pub(crate) fn merge(
         ..explored.result
     };
     let explored = Explored { result, ..explored };
-    deliver(destination, None, None, &explored)
+    deliver(destination, None, None, &explored, accepts_partial)
 }
 
 /// The options of a run that has all parts.

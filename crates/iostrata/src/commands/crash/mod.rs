@@ -75,7 +75,13 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
         let explored = explore::of_runs(options, scratch.path(), runs)?;
         drop((scratch, guard));
-        return deliver(destination, page, options.json.as_deref(), &explored);
+        return deliver(
+            destination,
+            page,
+            options.json.as_deref(),
+            &explored,
+            options.accept_partial,
+        );
     }
     let log = recorded(options, scratch.path(), &interrupt)?;
     if let Some(number) = options.state {
@@ -107,15 +113,23 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         explore::join(&mut explored, runs);
     }
     drop((scratch, guard));
-    deliver(destination, page, options.json.as_deref(), &explored)
+    deliver(
+        destination,
+        page,
+        options.json.as_deref(),
+        &explored,
+        options.accept_partial,
+    )
 }
 
-/// Prints and saves the result, and its page with the file `saved_to`; gives the exit code.
+/// Prints and saves the result, and its page with the file `saved_to`; gives the exit code, 0 where what was not explored
+/// is accepted.
 fn deliver(
     destination: Option<Destination>,
     page: Option<Page>,
     saved_to: Option<&Path>,
     explored: &Explored,
+    accepts_partial: bool,
 ) -> Result<ExitCode, Failure> {
     let result = &explored.result;
     let is_page = page.as_ref().is_some_and(Page::is_standard_output);
@@ -135,8 +149,9 @@ fn deliver(
     }
     Ok(ExitCode::from(match explored.result.verdict {
         Verdict::Clean => 0,
+        Verdict::Partial if accepts_partial => 0,
         Verdict::Failing => 1,
-        Verdict::Incomplete => 3,
+        Verdict::Partial | Verdict::Incomplete => 3,
     }))
 }
 

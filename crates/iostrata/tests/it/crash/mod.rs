@@ -264,6 +264,28 @@ fn a_checker_cannot_touch_the_files() {
 }
 
 #[test]
+fn what_was_not_explored_is_never_clean() {
+    let case = Case::new("f", "old");
+    let clean = "for i in 1 2 3 4 5; do echo $i > n && sync n && mv n f && sync .; done";
+    case.crash(&["--model", "ext4"], clean, 0);
+    let few = ["--model", "ext4", "--states", "4"];
+    let outcome = run(case.command(&few, clean)).expect(3);
+    let flowed = outcome.stdout.split_whitespace().collect::<Vec<_>>();
+    let flowed = flowed.join(" ");
+    assert!(flowed.contains("Clean so far: none of "), "{flowed}");
+    assert!(
+        flowed.contains("a higher --states explores the rest"),
+        "{flowed}"
+    );
+    assert_eq!(case.crash(&few, clean, 3)["verdict"], "partial");
+    case.crash(&[&few[..], &["--accept-partial"]].concat(), clean, 0);
+    // Of a model that was not explored, nothing is said.
+    let outcome = run(case.command(&["--model", "posix"], "echo new > f")).expect(1);
+    let said = "A crash can break this as far as POSIX goes: ";
+    assert!(outcome.stdout.contains(said), "{}", outcome.stdout);
+}
+
+#[test]
 fn a_program_that_fails_is_never_clean() {
     let case = Case::new("f", "old");
     for (script, says, code) in [

@@ -48,6 +48,7 @@ impl Case {
             filesystem,
             "--pressure",
             pressure,
+            "--accept-partial", // of images
             "--json",
             saved.to_str().unwrap(),
         ];

@@ -69,7 +69,7 @@ fn show_verdict(page: &mut Page, result: &CrashResult) {
     let tone = match result.verdict {
         Verdict::Clean => Tone::Good,
         Verdict::Failing => Tone::Bad,
-        Verdict::Incomplete => Tone::Warning,
+        Verdict::Partial | Verdict::Incomplete => Tone::Warning,
     };
     page.styled(0, &sentence(result), tone);
     if result.check_kept_in == Some(Sandbox::ProcessGroup) {
@@ -171,6 +171,27 @@ fn states(result: &CrashResult) -> String {
     counted(states.sum(), "different state")
 }
 
+/// The options that limit modes which were not explored at each point.
+fn limits(result: &CrashResult) -> String {
+    let partial = result.modes.iter().filter(|mode| !mode.states.are_all());
+    let options: BTreeSet<&str> = partial
+        .map(|mode| match mode.recording {
+            Some(_) => "--images",
+            None => "--states",
+        })
+        .collect();
+    join(options.into_iter(), " and ")
+}
+
+/// `18 of 45 points`, over all modes.
+fn points(result: &CrashResult) -> String {
+    let modes = || result.modes.iter().map(|mode| mode.states);
+    let explored: u64 = modes().map(|states| states.points).sum();
+    let left: u64 = modes().map(|states| states.points_not_explored).sum();
+    let all = explored.saturating_add(left);
+    format!("{} of {}", grouped(explored), counted(all, "point"))
+}
+
 fn verdict(result: &CrashResult) -> String {
     match (result.verdict, result.findings.first()) {
         (Verdict::Incomplete, _) if result.interrupted_by.is_some() => format!(
@@ -182,7 +203,8 @@ fn verdict(result: &CrashResult) -> String {
                 .to_owned()
         }
         (Verdict::Failing, Some(first)) => {
-            let (on, broken) = (on(&damaged_on(result, first)), broken(result, first));
+            let on = on(&damaged_on(result, first), &result.modes);
+            let broken = broken(result, first);
             match unknown_of(result, first) {
                 None => format!(
                     "A crash can break this{on}: {broken}. {}",
@@ -199,6 +221,12 @@ fn verdict(result: &CrashResult) -> String {
             "Clean: the program changed nothing in the directory.".to_owned()
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
+        (Verdict::Partial, _) => format!(
+            "Clean so far: none of {} at {} breaks anything; a higher {} explores the rest.",
+            states(result),
+            points(result),
+            limits(result)
+        ),
     }
 }
 
@@ -228,13 +256,33 @@ fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
     models
 }
 
-/// On which file systems; POSIX alone is none.
-fn on(models: &[Model]) -> String {
-    let real = models.iter().filter(|model| **model != Model::Posix);
-    match join(real.map(|model| model.as_str()), ", ").as_str() {
-        "" => " as far as POSIX goes, though none of ext4, xfs and btrfs does it".to_owned(),
-        real => format!(" on {real}"),
+/// On which file systems; POSIX alone is none. Nothing is said of one that was not explored, or not at each point.
+fn on(models: &[Model], modes: &[ModeRow]) -> String {
+    let names = |models: Vec<&Model>, last: &str| {
+        let names: Vec<&str> = models.iter().map(|model| model.as_str()).collect();
+        match names.as_slice() {
+            [first @ .., end] if !first.is_empty() => format!("{}{last}{end}", first.join(", ")),
+            _ => names.concat(),
+        }
+    };
+    let is_real = |model: &&Model| **model != Model::Posix;
+    let real: Vec<&Model> = models.iter().filter(is_real).collect();
+    if !real.is_empty() {
+        return format!(" on {}", names(real, ", "));
     }
+    let whole = modes
+        .iter()
+        .filter(|mode| mode.complete && mode.states.are_all());
+    let without: Vec<&Model> = whole
+        .filter_map(|mode| mode.model.as_ref())
+        .filter(is_real)
+        .collect();
+    let does_not = match without.len() {
+        0 => String::new(),
+        1 => format!(", though {} does not do it", names(without, "")),
+        _ => format!(", though none of {} does it", names(without, " and ")),
+    };
+    format!(" as far as POSIX goes{does_not}")
 }
 
 /// The syncs of the fix where there are few, else what the finding advises.
