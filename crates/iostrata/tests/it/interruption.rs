@@ -230,7 +230,7 @@ fn a_wait_that_no_signal_ends_is_named() {
 /// Traces a program that goes on at Ctrl-C, which is pressed until iostrata is back.
 fn ctrl_c_twice(backend: &str) {
     let place = Place::new();
-    let mut command = place.iostrata("trace --no-save --backend");
+    let mut command = place.iostrata("trace --no-save --calls --backend");
     command.args([backend, "--", "/bin/sh", "-c"]);
     command.arg("trap '' INT; echo $$; exec /bin/sleep 600");
     command.process_group(0);

@@ -494,7 +494,7 @@ impl Recorder {
         if let Some(result) = result {
             self.find_opened(tid, &mut entered, result);
         }
-        self.log_cut_off((process, tid), &entered, result, now_ns);
+        self.log_cut_off(tid, process, &entered, result, now_ns);
         match result {
             Some(result) if result == -i64::from(libc::ENOSYS) || !self.counts => {}
             Some(result) => {

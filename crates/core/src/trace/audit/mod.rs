@@ -173,7 +173,8 @@ fn accounting(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
         _ => false,
     };
     // A request of btrfs reads for the thread (`btrfs_uring_encoded_read`, fs/btrfs/ioctl.c).
-    let is_command = |row: &CallRow| row.name.starts_with("io_uring.uring_cmd");
+    let is_command =
+        |row: &CallRow| matches!(&*row.name, "io_uring.uring_cmd" | "io_uring.uring_cmd128");
     let is_unknown = result.files.iter().any(is_twice) || result.syscalls.iter().any(is_command);
     let witness = raw.totals?.accounted_bytes?;
     let own = result.files.iter().flat_map(|file| &file.calls);

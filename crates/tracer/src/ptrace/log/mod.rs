@@ -375,7 +375,8 @@ impl Recorder {
     /// A thread is about to end, or has ended, during a call.
     pub(super) fn log_cut_off(
         &mut self,
-        (process, tid): (u32, Tid),
+        tid: Tid,
+        process: u32,
         entered: &Entered,
         result: Option<i64>,
         now_ns: u64,
