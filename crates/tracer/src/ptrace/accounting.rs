@@ -26,27 +26,6 @@ impl Accounting {
         }
     }
 
-    /// So far, before a call in which the kernel itself reads and writes files, or which a listener may answer.
-    pub(super) fn before(
-        &self,
-        tid: Tid,
-        called: Sysno,
-        arguments: &[u64; 6],
-        has_listener: bool,
-    ) -> Option<u64> {
-        let is_asked_for = match called {
-            Sysno::execve | Sysno::execveat => true,
-            Sysno::ioctl => arguments[1] >> 8 & 0xff != TERMINALS,
-            called => has_listener && is_accounted(called),
-        };
-        is_asked_for.then(|| of(tid)).flatten()
-    }
-
-    /// Whether anything was accounted since.
-    pub(super) fn has_grown(&self, tid: Tid, before: u64) -> bool {
-        of(tid).is_none_or(|now| now > before)
-    }
-
     /// The call is over.
     pub(super) fn set_aside(&mut self, tid: Tid, before: u64) {
         match of(tid) {
@@ -76,6 +55,27 @@ impl Accounting {
             .zip(bytes)
             .map(|(sum, bytes)| sum.saturating_add(bytes));
     }
+}
+
+/// What was accounted to the thread so far, before a call in which the kernel itself reads and writes files, or which a
+/// listener may answer.
+pub(super) fn before(
+    tid: Tid,
+    called: Sysno,
+    arguments: &[u64; 6],
+    has_listener: bool,
+) -> Option<u64> {
+    let is_asked_for = match called {
+        Sysno::execve | Sysno::execveat => true,
+        Sysno::ioctl => arguments[1] >> 8 & 0xff != TERMINALS,
+        called => has_listener && is_accounted(called),
+    };
+    is_asked_for.then(|| of(tid)).flatten()
+}
+
+/// Whether anything was accounted since.
+pub(super) fn has_grown(tid: Tid, before: u64) -> bool {
+    of(tid).is_none_or(|now| now > before)
 }
 
 /// Whether the kernel accounts the bytes that it moves to the thread.

@@ -8,7 +8,7 @@ use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Did, Direction, ProcessIo, Writes};
 use syscalls::Sysno;
 
-use super::accounting::{Accounting, is_accounted, may_have_dumped};
+use super::accounting::{self, Accounting, is_accounted, may_have_dumped};
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
@@ -163,9 +163,7 @@ impl Recorder {
             before,
             description,
             size_bytes: None,
-            accounted_bytes: self
-                .accounting
-                .before(tid, number, &arguments, self.has_listener),
+            accounted_bytes: accounting::before(tid, number, &arguments, self.has_listener),
             started_ns: now_ns(),
         };
         let size_bytes = self.size_before(tid, &entered);
@@ -217,7 +215,7 @@ impl Recorder {
             && result > 0
             && entered
                 .accounted_bytes
-                .is_some_and(|before| !self.accounting.has_grown(tid, before));
+                .is_some_and(|before| !accounting::has_grown(tid, before));
         if let Some(before) = entered.accounted_bytes.filter(|_| !is_read_or_written) {
             self.accounting.set_aside(tid, before);
         }

@@ -337,10 +337,9 @@ impl Tracing {
                 {
                     recorder.entered(tid, number, arguments);
                 }
-                Ok(CallInfo::Entry { .. }) => {}
                 Ok(CallInfo::Foreign) => recorder.notes.foreign += u64::from(recorder.counts),
                 Ok(CallInfo::Exit { result }) => recorder.left(tid, result, now_ns),
-                Ok(CallInfo::None) | Err(_) => {}
+                Ok(CallInfo::Entry { .. } | CallInfo::None) | Err(_) => {}
             },
             Stop::Made => {
                 if let Ok(made) = request::message(tid) {

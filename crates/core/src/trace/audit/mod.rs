@@ -155,15 +155,15 @@ fn of_calls(result: &TraceResult) -> Vec<Judged> {
 /// `add_wchar`, `fs/read_write.c`).
 pub fn accounted_times(call: &str) -> u64 {
     match call {
-        "read" | "readv" | "pread64" | "preadv" | "preadv2" => 1,
-        "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2" => 1,
+        "read" | "readv" | "pread64" | "preadv" | "preadv2" | "write" | "writev" | "pwrite64"
+        | "pwritev" | "pwritev2" => 1,
         "sendfile" | "copy_file_range" => 2,
         _ => 0,
     }
 }
 
 /// On overlay, a copy is accounted once more for the files below (`ovl_copyfile`, fs/overlayfs/file.c); eCryptfs reads and
-/// writes files below as the thread (`ecryptfs_read_lower`, fs/ecryptfs/read_write.c).
+/// writes files below as the thread (`ecryptfs_read_lower`, `fs/ecryptfs/read_write.c`).
 fn accounting(result: &TraceResult, raw: &RawEvidence) -> Option<Judged> {
     let is_copied =
         |call: &FileCall| call.row.name == "copy_file_range" && call.row.stats.bytes > 0;

@@ -180,7 +180,7 @@ fn limits(result: &CrashResult) -> String {
             None => "--states",
         })
         .collect();
-    join(options.into_iter(), " and ")
+    join(options, " and ")
 }
 
 /// `18 of 45 points`, over all modes.
