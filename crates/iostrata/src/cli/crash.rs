@@ -289,5 +289,6 @@ Examples:
   iostrata crash --dir config --check './valid settings' -- ./save-settings
   iostrata crash --calibrate --fs ext4
 
-Exit codes: 0 clean; 1 a crash can break something; 3 incomplete: the recording lacks something.
+Exit codes: 0 clean; 1 a crash can break something; 3 incomplete (the recording lacks
+something, or the program failed), or clean so far: not each point was explored (0 with --accept-partial).
 With --calibrate: 0 sound; 1 a model denies what a file system left; 3 incomplete.";

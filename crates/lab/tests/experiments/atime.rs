@@ -16,6 +16,7 @@ use iostrata_lab::scratch::{ImageKind, Images, Plan, Prepared, TMPFS, isolate, p
 use iostrata_lab::session::{Effort, RunSettings};
 use iostrata_lab::target::Target;
 use iostrata_tracer::ebpf::EbpfObserver;
+use iostrata_tracer::page_cache::page_out;
 use iostrata_tracer::stack::{Roots, inspect};
 
 use crate::places::launcher;
@@ -189,7 +190,12 @@ fn reading_files_on_ext4_writes_a_sector_for_each_that_was_due() {
                 row.row.case
             );
             assert_eq!(calls.get("read").unwrap().bytes, reads * 4096);
-            assert_eq!(row.row.notes, [""; 0], "{:?}", row.row.case);
+            // A kernel with proactive page-out may evict files between two loops, of which the row takes note.
+            let is_evicted = |note: &String| note.ends_with("not all files were resident");
+            let notes = &row.row.notes;
+            let is_quiet =
+                notes.is_empty() || !page_out().is_empty() && notes.iter().all(is_evicted);
+            assert!(is_quiet, "{:?}: {notes:?}", row.row.case);
             assert_eq!(row.row.evidence.lost_events, 0);
         }
         // Two options compared with noatime, for each of three loops.
