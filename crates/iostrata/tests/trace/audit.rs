@@ -8,7 +8,7 @@ use iostrata_core::trace::TraceResult;
 
 use crate::image::Image;
 use crate::skip::skip;
-use crate::traced::{iostrata, place, trace_any, workload};
+use crate::traced::{iostrata, place, trace_any, trace_by, workload};
 
 /// 200 writes and a sync by `dd`, with this fault; the exit code says whether a budget was kept.
 fn with(
@@ -157,30 +157,11 @@ r, w = os.pipe(); s, t = os.pipe(); os.write(w, b'five!'); call(276, r, t, 5, 0)
     let killed = "for i in 1 2 3 4 5 6 7 8; do timeout -s KILL 0.00$i ls /etc; done; sh -c 'kill -40 $$'; true";
     let place = place();
     for backend in ["ebpf", "ptrace"] {
-        if backend == "ebpf" && !rustix::process::geteuid().is_root() {
-            skip("observing pages and requests needs root");
-            continue;
-        }
         for command in [["python3", "-c", skipped], ["sh", "-c", killed]] {
-            let saved = place.path().join("result.json");
-            let options = [
-                "--backend",
-                backend,
-                "--no-save",
-                "-o",
-                saved.to_str().unwrap(),
-            ];
-            let output = iostrata(&options, &command)
-                .current_dir(place.path())
-                .output()
-                .unwrap();
-            let said = String::from_utf8(output.stderr).unwrap();
-            let text = std::fs::read_to_string(&saved).unwrap();
-            assert_eq!(
-                broken(&serde_json::from_str(&text).unwrap()),
-                [],
-                "{backend}: {said}"
-            );
+            let Some((output, result)) = trace_by(backend, place.path(), &command) else {
+                continue;
+            };
+            assert_eq!(broken(&result), [], "{backend}: {output:?}");
         }
     }
 }
@@ -201,38 +182,16 @@ except OSError: pass
 t = threading.Thread(target = lambda: os.write(b, b'thread')); t.start(); t.join()
 if not os.fork(): os.write(b, b'child'); os.kill(os.getpid(), signal.SIGKILL)
 os.wait(); os.execvp('tail', ['tail', '-c', '4', 'copy'])";
-    for (backend, program) in [
-        ("ebpf", "sh"),
-        ("ebpf", "python3"),
-        ("ptrace", "sh"),
-        ("ptrace", "python3"),
-    ] {
-        if backend == "ebpf" && !rustix::process::geteuid().is_root() {
-            skip("observing pages and requests needs root");
-            continue;
+    for backend in ["ebpf", "ptrace"] {
+        for command in [["sh", "-c", programs], ["python3", "-c", moves]] {
+            let Some((output, result)) = trace_by(backend, place.path(), &command) else {
+                continue;
+            };
+            let mut judged = result.audit.iter();
+            let judged = judged.find(|judged| judged.law == Law::Accounting);
+            let holds = judged.is_some_and(|judged| judged.holds);
+            assert!(holds, "{backend} {command:?}: {judged:?} {output:?}");
         }
-        let text = if program == "sh" { programs } else { moves };
-        let saved = place.path().join("result.json");
-        let options = [
-            "--backend",
-            backend,
-            "--no-save",
-            "-o",
-            saved.to_str().unwrap(),
-        ];
-        let mut command = iostrata(&options, &[program, "-c", text]);
-        let output = command.current_dir(place.path()).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        let result: TraceResult =
-            serde_json::from_str(&std::fs::read_to_string(&saved).unwrap()).unwrap();
-        let judged = result
-            .audit
-            .iter()
-            .find(|judged| judged.law == Law::Accounting);
-        assert!(
-            judged.is_some_and(|judged| judged.holds),
-            "{backend} {program}: {judged:?}\n{said}"
-        );
     }
 }
 

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use iostrata_core::trace::{FileKind, TraceResult};
+use iostrata_core::trace::FileKind;
 
-use crate::skip::skip;
-use crate::traced::{assert_audited, calls, file, iostrata, place, strace, trace, workload};
+use crate::traced::{assert_audited, calls, file, place, strace, trace, trace_by, workload};
 
 /// Runs the command twice, each time after `prepare`, and compares.
 #[track_caller]
@@ -205,25 +204,10 @@ fn a_listener_of_the_program_hides_no_calls() {
     let dir = place();
     let program = workload("listened");
     for backend in ["ptrace", "ebpf"] {
-        if backend == "ebpf" && !rustix::process::geteuid().is_root() {
-            skip("loading eBPF programs needs root");
+        let Some((output, result)) = trace_by(backend, dir.path(), &[&program, "F"]) else {
             continue;
-        }
-        let saved = dir.path().join("result.json");
-        let options = [
-            "--backend",
-            backend,
-            "--no-save",
-            "-o",
-            saved.to_str().unwrap(),
-        ];
-        let output = iostrata(&options, &[&program, "F"])
-            .current_dir(dir.path())
-            .output()
-            .unwrap();
+        };
         assert!(output.status.success(), "{output:?}");
-        let result: TraceResult =
-            serde_json::from_str(&fs::read_to_string(&saved).unwrap()).unwrap();
         let written = file(&result, "F");
         let figures = (
             written.writes.count,

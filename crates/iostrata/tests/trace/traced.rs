@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use iostrata_core::trace::{FileRow, TraceResult};
 
+use crate::skip::skip;
+
 /// A directory on a real disk, removed when the test ends.
 pub(crate) fn place() -> tempfile::TempDir {
     tempfile::Builder::new()
@@ -46,6 +48,32 @@ pub(crate) fn trace_any(dir: &Path, command: &[&str]) -> (Output, TraceResult) {
     assert_eq!(result.lost_events, 0);
     assert_audited(&result);
     (output, result)
+}
+
+/// The same by this back end, whatever the audit says; `None` where it cannot be tried.
+pub(crate) fn trace_by(
+    backend: &str,
+    dir: &Path,
+    command: &[&str],
+) -> Option<(Output, TraceResult)> {
+    if backend == "ebpf" && !rustix::process::geteuid().is_root() {
+        skip("loading eBPF programs needs root");
+        return None;
+    }
+    let saved = dir.join("result.json");
+    let options = [
+        "--backend",
+        backend,
+        "--no-save",
+        "-o",
+        saved.to_str().unwrap(),
+    ];
+    let output = iostrata(&options, command)
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(&saved).unwrap();
+    Some((output, serde_json::from_str(&text).unwrap()))
 }
 
 /// No figure contradicts another.

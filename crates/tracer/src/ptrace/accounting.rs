@@ -26,8 +26,15 @@ impl Accounting {
         }
     }
 
-    /// The call is over.
-    pub(super) fn set_aside(&mut self, tid: Tid, before: u64) {
+    /// A call is over before which [`before`] was asked.
+    pub(super) fn leave(&mut self, tid: Tid, called: Sysno, before: Option<u64>) {
+        if let Some(before) = before.filter(|_| !is_accounted(called)) {
+            self.set_aside(tid, before);
+        }
+    }
+
+    /// What was accounted since is not of the thread's calls.
+    fn set_aside(&mut self, tid: Tid, before: u64) {
         match of(tid) {
             Some(now) => *self.aside.entry(tid).or_default() += now.saturating_sub(before),
             None => self.bytes = None,
@@ -73,13 +80,14 @@ pub(super) fn before(
     is_asked_for.then(|| of(tid)).flatten()
 }
 
-/// Whether anything was accounted since.
-pub(super) fn has_grown(tid: Tid, before: u64) -> bool {
-    of(tid).is_none_or(|now| now > before)
+/// Whether a listener has made up the result of a call that did not take place.
+pub(super) fn is_made_up(tid: Tid, called: Sysno, before: Option<u64>, result: i64) -> bool {
+    let was_idle = |before| of(tid).is_some_and(|now| now <= before);
+    is_accounted(called) && result > 0 && before.is_some_and(was_idle)
 }
 
 /// Whether the kernel accounts the bytes that it moves to the thread.
-pub(super) fn is_accounted(called: Sysno) -> bool {
+fn is_accounted(called: Sysno) -> bool {
     accounted_times(called.name()) > 0
 }
 

@@ -8,7 +8,7 @@ use iostrata_core::trace::tally::{Ended, Tally, Transfer, Used};
 use iostrata_core::trace::{Did, Direction, ProcessIo, Writes};
 use syscalls::Sysno;
 
-use super::accounting::{self, Accounting, is_accounted, may_have_dumped};
+use super::accounting::{self, Accounting, may_have_dumped};
 use super::aio::Queue;
 use super::calls::{self, call};
 use super::clones::{self, CLONE_FILES, CLONE_THREAD};
@@ -209,16 +209,9 @@ impl Recorder {
             clones::put_untraced_back(entered.number, &entered.arguments, tid);
         }
         self.forget_closed(tid, entered.number, &entered.arguments);
-        // The listener may have made up the result of a call that did not take place.
-        let is_read_or_written = is_accounted(entered.number);
-        let is_answered = is_read_or_written
-            && result > 0
-            && entered
-                .accounted_bytes
-                .is_some_and(|before| !accounting::has_grown(tid, before));
-        if let Some(before) = entered.accounted_bytes.filter(|_| !is_read_or_written) {
-            self.accounting.set_aside(tid, before);
-        }
+        let before = entered.accounted_bytes;
+        let is_made_up = accounting::is_made_up(tid, entered.number, before, result);
+        self.accounting.leave(tid, entered.number, before);
         self.note(process, &entered, result);
         let unnamed = entered.linked.filter(|open| open.is_unlinked);
         if let (Some(open), Some(path), 0) = (unnamed, &entered.second, result) {
@@ -232,7 +225,7 @@ impl Recorder {
         for ended in &after {
             self.log_operation(ended);
         }
-        if self.counts && !is_answered {
+        if self.counts && !is_made_up {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);
             for ended in after {
@@ -484,10 +477,8 @@ impl Recorder {
 
     /// A thread ends in a call: that has an outcome, too, unless it was not begun.
     fn cut_off(&mut self, tid: Tid, process: u32, mut entered: Entered, now_ns: u64) {
-        let is_aside = !is_accounted(entered.number);
-        if let Some(before) = entered.accounted_bytes.filter(|_| is_aside) {
-            self.accounting.set_aside(tid, before);
-        }
+        self.accounting
+            .leave(tid, entered.number, entered.accounted_bytes);
         let result = request::last_result(tid);
         if let Some(result) = result {
             self.find_opened(tid, &mut entered, result);

@@ -258,29 +258,20 @@ fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
 
 /// On which file systems; POSIX alone is none. Nothing is said of one that was not explored, or not at each point.
 fn on(models: &[Model], modes: &[ModeRow]) -> String {
-    let names = |models: Vec<&Model>, last: &str| {
-        let names: Vec<&str> = models.iter().map(|model| model.as_str()).collect();
-        match names.as_slice() {
-            [first @ .., end] if !first.is_empty() => format!("{}{last}{end}", first.join(", ")),
-            _ => names.concat(),
-        }
-    };
-    let is_real = |model: &&Model| **model != Model::Posix;
-    let real: Vec<&Model> = models.iter().filter(is_real).collect();
+    let name = |model: &Model| (*model != Model::Posix).then(|| model.as_str());
+    let real: Vec<&str> = models.iter().filter_map(name).collect();
     if !real.is_empty() {
-        return format!(" on {}", names(real, ", "));
+        return format!(" on {}", real.join(", "));
     }
-    let whole = modes
-        .iter()
-        .filter(|mode| mode.complete && mode.states.are_all());
-    let without: Vec<&Model> = whole
-        .filter_map(|mode| mode.model.as_ref())
-        .filter(is_real)
-        .collect();
-    let does_not = match without.len() {
-        0 => String::new(),
-        1 => format!(", though {} does not do it", names(without, "")),
-        _ => format!(", though none of {} does it", names(without, " and ")),
+    let whole = |mode: &&ModeRow| mode.complete && mode.states.are_all();
+    let explored = modes.iter().filter(whole).filter_map(|mode| mode.model);
+    let without: Vec<&str> = explored.filter_map(|model| name(&model)).collect();
+    let does_not = match without.as_slice() {
+        [] => String::new(),
+        [one] => format!(", though {one} does not do it"),
+        [first @ .., last] => {
+            format!(", though none of {} and {last} does it", first.join(", "))
+        }
     };
     format!(" as far as POSIX goes{does_not}")
 }
