@@ -145,6 +145,7 @@ pub enum Listed {
     ExtendedAttributes,
     FileBytes,
     MappedStores,
+    MovedOut,
     Owners,
     SpecialBits,
     SymbolicLinks,
@@ -435,6 +436,7 @@ pub enum Reason {
     // Crash exploration.
     EndedWith { exit_code: i32 },
     ExplorationEnded,
+    OutsideDirectory,
     // Comparing and merging.
     IncompleteSide { side: String, why: Box<Self> },
     MachinesDiffer,

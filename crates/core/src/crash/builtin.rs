@@ -50,6 +50,11 @@ pub struct Builtin<D> {
     rebuilt: BTreeSet<FileId>,
     /// Files that others look at.
     known: Vec<FormatRow>,
+    /// Paths that are there at the end.
+    last: BTreeMap<Vec<u8>, Held>,
+    /// Of these, those that were there at the beginning and that the program has removed: a crash may not leave their
+    /// absence, but a report vouches for it.
+    removed: BTreeSet<Vec<u8>>,
     root: FileId,
 }
 
@@ -69,35 +74,45 @@ where
             told: Vec::new(),
             rebuilt: history.rebuilt_nodes(),
             known,
+            last: BTreeMap::new(),
+            removed: BTreeSet::new(),
             root: history.root,
         };
-        let mut tree = history.base.clone();
+        let (base, end) = history.ends();
+        builtin.last = builtin.files(&end)?;
+        let mut tree = base;
         for (path, held) in builtin.files(&tree)? {
             builtin.add(path, 0, Some(held));
         }
         for step in &history.steps {
             state::replay(&mut tree, &history.effects[step.effects.clone()]);
-            builtin.follow(step, &tree)?;
+            let is_rename = history.effects[step.effects.clone()]
+                .iter()
+                .any(|effect| effect.group.is_some());
+            builtin.follow(step, is_rename, &tree)?;
         }
         let end = history.steps.len() * 2;
-        let last = builtin.files(&tree)?;
-        for (path, held) in &last {
-            builtin.add(path.clone(), end, Some(held.clone()));
+        let last = std::mem::take(&mut builtin.last);
+        builtin.gone(&last, end, false);
+        for (path, held) in last {
+            builtin.add(path, end, Some(held));
         }
-        builtin.gone(&last, end);
         builtin.told.sort_unstable();
         Ok(builtin)
     }
 
-    fn follow(&mut self, step: &Step, tree: &Tree) -> Result<(), E> {
+    fn follow(&mut self, step: &Step, is_rename: bool, tree: &Tree) -> Result<(), E> {
         if step.printed.is_some() {
             self.told.push(step.end);
+            for path in std::mem::take(&mut self.removed) {
+                self.add(path, step.end, None);
+            }
         }
         if step.settles.is_empty() && step.effects.is_empty() {
             return Ok(());
         }
         let files = self.files(tree)?;
-        self.gone(&files, step.end);
+        self.gone(&files, step.end, is_rename);
         let settled = below(tree, self.root).into_iter();
         let settled = settled.filter(|(_, node)| step.settles.contains(node));
         for (path, _) in settled {
@@ -110,11 +125,18 @@ where
         Ok(())
     }
 
-    /// Notes paths that are not there any more.
-    fn gone(&mut self, files: &BTreeMap<Vec<u8>, Held>, time: usize) {
+    /// Notes paths that are not there any more. What was renamed is under another name.
+    fn gone(&mut self, files: &BTreeMap<Vec<u8>, Held>, time: usize, is_rename: bool) {
+        self.removed.retain(|path| !files.contains_key(path));
         for (path, versions) in &mut self.versions {
             let was_there = versions.last().is_some_and(|last| last.file.is_some());
-            if was_there && !files.contains_key(path) {
+            if !was_there || files.contains_key(path) {
+                continue;
+            }
+            let began = versions.first().is_some_and(|first| first.file.is_some());
+            if began && !is_rename && self.last.contains_key(path) {
+                self.removed.insert(path.clone());
+            } else {
                 versions.push(Version { time, file: None });
             }
         }

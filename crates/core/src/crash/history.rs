@@ -44,7 +44,7 @@ pub struct Step {
 }
 
 /// A thread of the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Thread {
     pub process: u32,
@@ -81,6 +81,8 @@ pub struct History {
     pub(super) effects: Vec<Effect>,
     /// Files of the directory with writable shared mappings.
     pub(super) mapped: Vec<Mapped>,
+    /// Files that left the directory by a rename, or lost their names in it and have others.
+    pub moved_out: Examples,
     /// Whether all effects together make the files that the log ends with.
     pub is_whole: bool,
 }

@@ -140,10 +140,9 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
+    use super::super::Model;
     use super::super::litmus::{Log, ROOT, letters};
-    use super::super::{Budget, Builtin, Coverage, Digest, Explorer, Model};
+    use super::super::tests::said;
     use super::*;
     use crate::gap::{Listed, Missing, Reason};
     use crate::record::Change;
@@ -237,24 +236,7 @@ mod tests {
         };
         log.push("munmap", stored);
         let history = history(&log);
-        // Where the bytes are in the log stands for them.
-        let digest = |contents: &Contents| -> Result<Digest, Infallible> {
-            let extents: Vec<_> = contents.extents().collect();
-            Ok(*blake3::hash(format!("{extents:?}").as_bytes()).as_bytes())
-        };
-        assert!(history.is_whole);
-        let mut rules = Builtin::new(&history, digest, Vec::new()).unwrap();
-        let mut said = BTreeSet::new();
-        let mut explorer = Explorer::new(&history, Model::Posix);
-        let look = |_: &_, (tree, told): (&Tree, usize), _: &Coverage| {
-            said.extend(rules.check(tree, told).unwrap());
-            Ok::<(), Infallible>(())
-        };
-        let mut coverage = Coverage::default();
-        explorer
-            .explore(Budget::default(), &mut coverage, look)
-            .unwrap();
-        (said, coverage.states)
+        said(&history, Model::Posix)
     }
 
     #[test]

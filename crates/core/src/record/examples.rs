@@ -6,7 +6,7 @@ use crate::gap::{Gap, Listed, ListedNames, Missing, Reason};
 const NAMED: usize = 10;
 
 /// A count of files of one kind.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Examples {
     count: u64,
     first: Vec<String>,

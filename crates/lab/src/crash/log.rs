@@ -159,6 +159,11 @@ impl Log {
             incomplete_because.push(Gap::new(Missing::States, Reason::NotUnderstood));
         }
         name_mapped(&mut incomplete_because, &history);
+        incomplete_because.extend(
+            history
+                .moved_out
+                .gap(Listed::MovedOut, Reason::OutsideDirectory),
+        );
         let unknown = history.unknown();
         incomplete_because.extend(unknown.gap(Listed::FileBytes, Reason::NotInLog));
         Ok(Self {

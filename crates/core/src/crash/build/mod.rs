@@ -13,8 +13,8 @@ use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
 use crate::record::{
-    Body, Change, Contents, Description, Name, Operation, Paths, Payload, Place, RENAME_EXCHANGE,
-    Refused, Tree,
+    Body, Change, Contents, Description, Examples, Name, Operation, Paths, Payload, Place,
+    RENAME_EXCHANGE, Refused, Tree,
 };
 
 /// Makes a history of the operations of a log.
@@ -44,6 +44,7 @@ impl Builder {
                 steps: Vec::new(),
                 effects: Vec::new(),
                 mapped: Vec::new(),
+                moved_out: Examples::default(),
                 is_whole: false,
             },
             now: Tree::default(),
@@ -143,8 +144,10 @@ impl Builder {
         self.history
             .retain(|effect| inside.contains(&effect.node()));
         self.history.set_order();
+        self.history.settle_reports();
         self.mapped.retain(|node, _| inside.contains(node));
         self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory), head);
+        self.history.moved_out = moved_out(&self.now, root, inside);
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
         self.history.fix_rebuilt(&end);
@@ -360,6 +363,22 @@ impl Builder {
             _ => 0,
         }
     }
+}
+
+/// Files that were in the directory and have names in other directories alone at the end.
+fn moved_out(now: &Tree, root: FileId, inside: &HashSet<FileId>) -> Examples {
+    let still: HashSet<FileId> = below(now, root).into_iter().map(|(_, node)| node).collect();
+    let mut moved = Examples::default();
+    let top = now.root().into_iter().flat_map(|top| below(now, top));
+    for (path, node) in top {
+        let is_file = now
+            .node(node)
+            .is_some_and(|node| node.kind != FileKind::Directory);
+        if is_file && inside.contains(&node) && !still.contains(&node) {
+            moved.add(|| format!("/{}", String::from_utf8_lossy(&path)));
+        }
+    }
+    moved
 }
 
 fn range_of(change: &Change) -> Option<(u64, u64)> {

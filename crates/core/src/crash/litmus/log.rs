@@ -39,6 +39,8 @@ pub(crate) struct Log {
     operations: Vec<Operation>,
     now_ns: u64,
     nodes: u64,
+    /// The thread that makes the next calls.
+    pub(crate) thread: u32,
 }
 
 impl Log {
@@ -47,6 +49,7 @@ impl Log {
             operations: Vec::new(),
             now_ns: 1_000,
             nodes: 2,
+            thread: 1,
         };
         log.find(ROOT, FileKind::Directory, Place::Root, None);
         log
@@ -63,7 +66,7 @@ impl Log {
         self.operations.push(Operation {
             id: self.operations.len() as u64,
             process: 1,
-            thread: 1,
+            thread: self.thread,
             started_ns,
             took_ns: self.now_ns - started_ns,
             call: Cow::Borrowed(call),

@@ -1,5 +1,6 @@
 //! Small logs, typed by hand, and what each model makes of a crash in them.
 
+mod builtin;
 mod calls;
 mod known;
 mod litmus;
@@ -12,9 +13,9 @@ use std::convert::Infallible;
 
 use super::litmus::{Left, left, outcome};
 pub(super) use super::litmus::{Log, ROOT, id, letters};
-use super::{Budget, Coverage, Explorer, History, Model, State};
+use super::{Budget, Builtin, Coverage, Digest, Explorer, History, Model, State};
 use crate::op::FileId;
-use crate::record::{Attribute, Change, Durability, Tree};
+use crate::record::{Attribute, Change, Contents, Durability, Tree};
 
 impl Log {
     pub(super) fn fsync(&mut self, node: FileId) {
@@ -69,4 +70,26 @@ pub(super) fn trees(log: &Log, model: Model) -> BTreeSet<String> {
     };
     let states = states(&log.history(), model, budget);
     states.into_iter().map(|(tree, _)| tree).collect()
+}
+
+/// What the built-in rules say of the states that a model allows, and the number of these.
+pub(super) fn said(history: &History, model: Model) -> (BTreeSet<String>, u64) {
+    // Where the bytes are in the log stands for them.
+    let digest = |contents: &Contents| -> Result<Digest, Infallible> {
+        let extents: Vec<_> = contents.extents().collect();
+        Ok(*blake3::hash(format!("{extents:?}").as_bytes()).as_bytes())
+    };
+    assert!(history.is_whole);
+    let mut rules = Builtin::new(history, digest, Vec::new()).unwrap();
+    let mut said = BTreeSet::new();
+    let look = |_: &_, (tree, told): (&Tree, usize), _: &Coverage| {
+        said.extend(rules.check(tree, told).unwrap());
+        Ok::<(), Infallible>(())
+    };
+    let mut coverage = Coverage::default();
+    let mut explorer = Explorer::new(history, model);
+    explorer
+        .explore(Budget::default(), &mut coverage, look)
+        .unwrap();
+    (said, coverage.states)
 }
