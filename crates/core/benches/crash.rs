@@ -11,11 +11,12 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, Builder, Coverage, Found, History, Model, Seen, Stopped, Verdicts, search,
+    Budget, Builder, Builtin, Coverage, Digest, Found, History, Model, Seen, Stopped, Verdicts,
+    search,
 };
 use iostrata_core::op::{FileId, FileKind};
 use iostrata_core::record::{
-    Change, Description, Durability, Name, Operation, Payload, Piece, Place,
+    Change, Contents, Description, Durability, Name, Operation, Payload, Piece, Place,
 };
 
 const ROOT: FileId = file(2);
@@ -112,8 +113,46 @@ fn changes() -> Vec<Change> {
 }
 
 fn history() -> History {
+    built(changes())
+}
+
+/// So many appends to one file, or new files with a block each; nothing is synced.
+fn long(operations: u64, of_one_file: bool) -> History {
+    let mut all = vec![found(ROOT, FileKind::Directory, Place::Root, None)];
+    let mut node = DATABASE;
+    for number in 0..operations {
+        if number == 0 || !of_one_file {
+            node = file(10 + number);
+            let name = Name::new(ROOT, format!("f{number}"));
+            all.push(Change::Opened {
+                node,
+                description: Description(number),
+                flags: 0,
+                created: Some(Place::Name(name)),
+                mode: Some(0o644),
+                truncated: false,
+            });
+        }
+        let at = if of_one_file { number * 100 } else { 0 };
+        let bytes = Piece::Stored {
+            chunk: number,
+            at: 0,
+            bytes: 100,
+        };
+        all.push(wrote(
+            node,
+            at,
+            Payload {
+                pieces: vec![bytes],
+            },
+        ));
+    }
+    built(all)
+}
+
+fn built(changes: Vec<Change>) -> History {
     let mut builder = Builder::new("/");
-    for (id, change) in (0..).zip(changes()) {
+    for (id, change) in (0..).zip(changes) {
         let operation = Operation {
             id,
             process: 1,
@@ -129,7 +168,65 @@ fn history() -> History {
     builder.finish(|_| Vec::new()).unwrap()
 }
 
+/// Explores with the built-in rules, bytes standing for where the log has them.
+fn explored(what: &str, history: &History, model: Model, states: u64) {
+    let begun = Instant::now();
+    let hashed = |contents: &Contents| -> Result<Digest, Infallible> {
+        let mut hasher = blake3::Hasher::new();
+        for (offset, extent) in contents.extents() {
+            hasher.update(format!("{offset} {extent:?}").as_bytes());
+        }
+        Ok(*hasher.finalize().as_bytes())
+    };
+    let mut rules = Builtin::new(history, hashed, Vec::new()).unwrap();
+    let ready = begun.elapsed().as_secs_f64();
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        let said = seen
+            .iter()
+            .map(|(tree, told)| rules.check(tree, *told).unwrap());
+        Ok::<_, Stopped<Infallible>>(said.collect())
+    };
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(1);
+    let budget = Budget {
+        states,
+        ..Budget::default()
+    };
+    search(
+        history,
+        model,
+        budget,
+        &mut verdicts,
+        &mut check,
+        &mut found,
+    )
+    .unwrap();
+    let seconds = begun.elapsed().as_secs_f64();
+    let Coverage {
+        states,
+        points,
+        not_tried,
+        ..
+    } = found.coverage;
+    println!(
+        "crash: {}: {what}: {states} states, {points} points covered, {not_tried} not, {} faults, in {seconds:.2} s ({ready:.2} s rules): {:.0} states/s",
+        model.as_str(),
+        found.faults.len(),
+        states as f64 / seconds
+    );
+}
+
 fn main() {
+    for operations in [1_000, 10_000] {
+        for (what, of_one_file) in [("appends", true), ("new files", false)] {
+            let history = long(operations, of_one_file);
+            for model in Model::ALL {
+                for states in [2 * operations, 4 * operations] {
+                    explored(&format!("{operations} {what}"), &history, model, states);
+                }
+            }
+        }
+    }
     let history = history();
     let mut check =
         |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(vec![None; seen.len()]);

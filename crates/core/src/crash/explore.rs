@@ -2,19 +2,21 @@
 //!
 //! A crash is considered after each step that changed something or acknowledged it. The effects that
 //! were under way by then, and that no sync covers, may be on disk in any combination that the model
-//! allows. Where there are few combinations all are tried; where there are many, those that
-//! find most: everything, nothing, all but one, one alone, all but one file or one operation,
-//! prefixes, and random ones.
+//! allows. Each point first has its whole and its least state: everything, and what is certain. Then,
+//! where there are few combinations, all are tried; where there are many, those that find most: all but
+//! one, one alone, all but one file or one operation, prefixes, and random ones.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use blake3::Hasher;
+use blake3::{Hash, Hasher};
 
+use super::cursor::{Cursor, Slots};
 use super::effect::Piece;
 use super::graph::Graph;
 use super::history::History;
 use super::model::Model;
-use super::state::{self, Absurd};
+use super::state::Absurd;
 use super::verdicts::Share;
 use crate::record::Tree;
 
@@ -66,17 +68,27 @@ pub struct State {
     pub(super) kept: Vec<bool>,
 }
 
+/// A state as a judge sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Looked<'t> {
+    pub tree: &'t Arc<Tree>,
+    /// What tells the tree from others.
+    pub hash: Hash,
+    /// The number of acknowledgements by then.
+    pub told: usize,
+}
+
 /// How much of all there is was tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
     pub states: u64,
-    /// Points where the power could fail, and that were tried.
+    /// Points where the power could fail, and of which the whole and the least state were tried.
     pub points: u64,
     /// Of these, points where not all combinations were tried.
     pub sampled: u64,
     /// Points that were not tried: the number of states was reached before, or the search was ended.
     pub not_tried: u64,
-    /// Whether the number of states was reached before the last point.
+    /// Whether the number of states was reached before all was tried that is tried at any point.
     pub limit_reached: bool,
 }
 
@@ -87,11 +99,11 @@ pub struct Explorer<'h> {
     model: Model,
     pub(super) graph: Graph,
     needed_by: Vec<Vec<usize>>,
-    /// The tree with all effects before `settled`, which no crash from here on can take away.
-    begun: Tree,
-    settled: usize,
-    /// The time that they are of.
-    time: usize,
+    slots: Slots<'h>,
+    /// Of two neighbours the nearer one leads to a state: whole and least states are near each other.
+    cursors: [Cursor; 2],
+    /// When acknowledgements ended, in order.
+    told_at: Vec<usize>,
 }
 
 impl<'h> Explorer<'h> {
@@ -104,20 +116,23 @@ impl<'h> Explorer<'h> {
                 needed_by[*earlier].push(later);
             }
         }
+        let cursor = Cursor::of(history);
+        let reports = history.reports();
         Self {
             history,
             model,
             graph,
             needed_by,
-            begun: history.base.clone(),
-            settled: 0,
-            time: 0,
+            slots: Slots::of(history),
+            cursors: [cursor.clone(), cursor],
+            told_at: reports.map(|step| history.steps[step].end).collect(),
         }
     }
 
-    /// Gives every state to `judge`, with its tree and the number of acknowledgements. Points
-    /// that stand for others come first: the first and the last of each call on each file. `coverage` is of
-    /// what was tried also when it ends early.
+    /// Gives every state to `judge`, with its tree, what tells the tree from others, and the number of
+    /// acknowledgements. First come the whole and the least state of each point, those after an acknowledgement
+    /// before all others; then other states, at points that stand for others first: the first and the last
+    /// of each call on each file. `coverage` is of what was tried also when it ends early.
     ///
     /// # Errors
     /// When `judge` does.
@@ -125,52 +140,123 @@ impl<'h> Explorer<'h> {
         &mut self,
         budget: Budget,
         coverage: &mut Coverage,
-        mut judge: impl FnMut(&State, (&Tree, usize), &Coverage) -> Result<(), E>,
+        mut judge: impl FnMut(&State, Looked<'_>, &Coverage) -> Result<(), E>,
     ) -> Result<(), E> {
-        let [first, rest] = self.rounds();
-        coverage.not_tried = (first.len() + rest.len()) as u64;
+        let points = self.points();
+        coverage.not_tried = points.len() as u64;
+        let [first, rest] = self.rounds(points);
+        for point in self.reports_first(&first, &rest) {
+            let ends = self.ends(point);
+            if coverage.states + ends.len() as u64 > budget.states {
+                coverage.limit_reached = true;
+                return Ok(());
+            }
+            for kept in ends {
+                self.look(point, kept, coverage, &mut judge)?;
+            }
+            coverage.points += 1;
+            coverage.sampled += 1;
+            coverage.not_tried -= 1;
+        }
         // Half of the states is for the first round, and what it leaves is for the second.
         let mut until = if rest.is_empty() {
             budget.states
         } else {
-            budget.states.div_ceil(2)
+            coverage.states + budget.states.saturating_sub(coverage.states).div_ceil(2)
         };
         for round in [first, rest] {
             for (number, point) in round.iter().enumerate() {
-                if coverage.states >= budget.states {
-                    coverage.limit_reached = true;
-                    return Ok(());
-                }
-                coverage.points += 1;
-                coverage.not_tried -= 1;
-                self.advance_to(*point);
                 let left = until.saturating_sub(coverage.states);
                 let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
-                let (states, all) = self.states_at(*point, budget, most);
-                coverage.sampled += u64::from(!all);
-                let told = self.told(*point);
+                let (mut states, all) = self.states_at(*point, budget, most);
+                let ends = self.ends(*point);
+                states.retain(|kept| !ends.contains(kept));
                 for kept in states {
-                    let number = coverage.states + 1;
-                    let state = State {
-                        point: *point,
-                        number,
-                        kept,
-                    };
-                    // What no file system could hold is no state.
-                    if let Ok(tree) = self.tree(&state) {
-                        coverage.states = number;
-                        judge(&state, (&tree, told), coverage)?;
+                    if coverage.states == budget.states {
+                        coverage.limit_reached = true;
+                        return Ok(());
                     }
+                    self.look(*point, kept, coverage, &mut judge)?;
                 }
+                coverage.sampled -= u64::from(all);
             }
             until = budget.states;
         }
         Ok(())
     }
 
+    fn look<E>(
+        &mut self,
+        point: Point,
+        kept: Vec<bool>,
+        coverage: &mut Coverage,
+        judge: &mut impl FnMut(&State, Looked<'_>, &Coverage) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let number = coverage.states + 1;
+        // What no file system could hold is no state.
+        let Ok((tree, hash)) = self.tree(&kept) else {
+            return Ok(());
+        };
+        coverage.states = number;
+        let told = self.told(point);
+        let state = State {
+            point,
+            number,
+            kept,
+        };
+        judge(
+            &state,
+            Looked {
+                tree: &tree,
+                hash,
+                told,
+            },
+            coverage,
+        )
+    }
+
+    /// The whole and the least state of a point, where they are none of an earlier one.
+    fn ends(&self, point: Point) -> Vec<Vec<bool>> {
+        let certain = self.certain(point);
+        let whole = self.closed(&certain, self.issued(point));
+        let mut ends = vec![whole];
+        if ends[0] != certain {
+            ends.push(certain);
+        }
+        ends.retain(|kept| self.is_new(point, kept));
+        ends
+    }
+
+    /// Whether a state is none of an earlier point: without an effect of this step it is one, where fewer people had been
+    /// told.
+    fn is_new(&self, point: Point, kept: &[bool]) -> bool {
+        let step = &self.history.steps[point.step];
+        let all_new = point.time == step.end;
+        all_new && (self.told(point) > 0 || kept.contains(&true))
+            || step.effects.clone().any(|at| kept[at])
+    }
+
+    /// All points: those after an acknowledgement before the others, and of both those first that stand for the rest.
+    fn reports_first(&self, first: &[Point], rest: &[Point]) -> Vec<Point> {
+        let part = |all: &[Point], reports: bool| {
+            let all = all.iter().copied();
+            all.filter(|point| self.is_report(*point) == reports)
+                .collect::<Vec<_>>()
+        };
+        let parts = [(first, true), (rest, true), (first, false), (rest, false)];
+        parts
+            .into_iter()
+            .flat_map(|(all, reports)| part(all, reports))
+            .collect()
+    }
+
+    fn is_report(&self, point: Point) -> bool {
+        let step = &self.history.steps[point.step];
+        step.printed.is_some() && point.time == step.end
+    }
+
     /// Points that stand for others, and all others, each in the order of time.
-    fn rounds(&self) -> [Vec<Point>; 2] {
-        let points = self.points();
+    fn rounds(&self, points: Vec<Point>) -> [Vec<Point>; 2] {
         let alike = |point: &Point| {
             let step = &self.history.steps[point.step];
             (
@@ -196,9 +282,15 @@ impl<'h> Explorer<'h> {
         [first, rest].map(|round| round.into_iter().map(|(_, point)| point).collect())
     }
 
-    /// The tree of a state. Fails where the effects cannot be together.
-    pub(super) fn tree(&self, state: &State) -> Result<Tree, Absurd> {
-        state::with(&self.begun, self.history, self.settled, &state.kept)
+    /// The tree with these effects, and what tells it from others. Fails where the effects cannot be together.
+    pub(super) fn tree(&mut self, kept: &[bool]) -> Result<(Arc<Tree>, Hash), Absurd> {
+        let [one, other] = &mut self.cursors;
+        let nearer = if one.distance(kept) <= other.distance(kept) {
+            one
+        } else {
+            other
+        };
+        nearer.go(self.history, &self.slots, kept)
     }
 
     /// Times at which the power may fail: others leave nothing that these do not. A sync leaves less than
@@ -220,21 +312,6 @@ impl<'h> Explorer<'h> {
         points
     }
 
-    /// Applies for good what is on disk at this time and later.
-    pub(super) fn advance_to(&mut self, point: Point) {
-        if point.time < self.time {
-            self.begun = self.history.base.clone();
-            self.settled = 0;
-        }
-        self.time = point.time;
-        while self.settled < self.history.effects.len()
-            && self.graph.is_durable(self.settled, point.time)
-        {
-            state::replay(&mut self.begun, [&self.history.effects[self.settled]]);
-            self.settled += 1;
-        }
-    }
-
     /// What is on disk for certain at a time.
     pub(super) fn certain(&self, point: Point) -> Vec<bool> {
         let effects = 0..self.history.effects.len();
@@ -254,21 +331,15 @@ impl<'h> Explorer<'h> {
 
     /// Number of acknowledgements by then.
     pub fn told(&self, point: Point) -> usize {
-        self.history.told_at(point.time)
+        self.told_at.partition_point(|at| *at <= point.time)
     }
 
     /// The combinations at a point that are none of an earlier one, and whether these are all.
     fn states_at(&self, point: Point, budget: Budget, most: u64) -> (Vec<Vec<bool>>, bool) {
-        let step = &self.history.steps[point.step];
         let certain = self.certain(point);
         let mut open = self.issued(point);
         open.retain(|at| !certain[*at]);
-        // Without an effect of this step it is a state of an earlier point, where fewer people had been told.
-        let all_new = point.time == step.end;
-        let was_told = self.told(point) > 0;
-        let is_new = |kept: &Vec<bool>| {
-            all_new && (was_told || kept.contains(&true)) || step.effects.clone().any(|at| kept[at])
-        };
+        let is_new = |kept: &Vec<bool>| self.is_new(point, kept);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let exhaustive = budget.exhaustive.min(most);
         let atoms = self.atoms(&open);
@@ -299,14 +370,18 @@ impl<'h> Explorer<'h> {
     /// Effects that are on disk together or not at all.
     fn atoms(&self, open: &[usize]) -> Vec<Vec<usize>> {
         let mut atoms: Vec<Vec<usize>> = Vec::new();
+        let mut atom_of: HashMap<usize, usize> = HashMap::new();
         for &at in open {
-            let is_tied = |other: &usize| {
-                self.graph.needs[at].contains(other) && self.graph.needs[*other].contains(&at)
-            };
-            match atoms.iter_mut().rev().find(|atom| atom.iter().any(is_tied)) {
-                Some(atom) => atom.push(at),
-                None => atoms.push(vec![at]),
+            let tied = self.graph.needs[at].iter().filter_map(|other| {
+                let atom = atom_of.get(other)?;
+                self.graph.needs[*other].contains(&at).then_some(*atom)
+            });
+            let atom = tied.max().unwrap_or(atoms.len());
+            if atom == atoms.len() {
+                atoms.push(Vec::new());
             }
+            atoms[atom].push(at);
+            atom_of.insert(at, atom);
         }
         atoms
     }

@@ -8,6 +8,7 @@ pub mod block;
 mod build;
 mod builtin;
 mod calibrate;
+mod cursor;
 mod effect;
 mod explore;
 mod finding;
@@ -36,7 +37,7 @@ pub use calibrate::{
     CalibrateResult, CalibrateSettings, LitmusRow, NotRecovered, OutcomeRow,
     SCHEMA as CALIBRATE_SCHEMA, Shown, Soundness,
 };
-pub use explore::{Budget, Coverage, Explorer, Point, State};
+pub use explore::{Budget, Coverage, Explorer, Looked, Point, State};
 pub use finding::{Told, findings, fix_rows, operation};
 pub use fix::{Added, fix};
 pub use format::Format;

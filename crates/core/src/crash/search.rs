@@ -1,12 +1,12 @@
 //! Finds the states that break something, and what made each of them possible.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use super::explore::{Budget, Coverage, Explorer, State};
+use super::explore::{Budget, Coverage, Explorer, Looked, State};
 use super::history::History;
 use super::model::Model;
 use super::smaller::Smaller;
-use super::state;
 use super::verdicts::{Key, Share, Verdicts};
 use crate::record::Tree;
 
@@ -67,7 +67,7 @@ pub struct Found {
 }
 
 /// A tree to check, and the number of acknowledgements by then.
-pub type Seen = (Tree, usize);
+pub type Seen = (Arc<Tree>, usize);
 
 /// Why not all of some trees were looked at, and what was said of those that were.
 #[derive(Debug)]
@@ -118,9 +118,9 @@ pub fn search<E>(
         waiting: Vec::new(),
         found,
     };
-    let explored = explorer.explore(budget, &mut coverage, |state, (tree, told), coverage| {
+    let explored = explorer.explore(budget, &mut coverage, |state, looked, coverage| {
         search.smaller.coverage = *coverage;
-        search.add(state, tree, told)
+        search.add(state, looked)
     });
     let explored = explored.and_then(|()| search.judge());
     found.coverage = coverage;
@@ -151,10 +151,10 @@ pub(super) fn breaks<E>(
     };
     let mut coverage = Coverage::default();
     let mut explorer = Explorer::new(history, model);
-    let explored = explorer.explore(budget, &mut coverage, |_, (tree, told), coverage| {
-        let key = (state::digest(tree, history.root), told);
+    let explored = explorer.explore(budget, &mut coverage, |_, looked, coverage| {
+        let key = (looked.hash, looked.told);
         if budget.share.has(&key) && seen.insert(key) {
-            waiting.push((key, (tree.clone(), told)));
+            waiting.push((key, (Arc::clone(looked.tree), looked.told)));
         }
         if waiting.len() < beside {
             return Ok(());
@@ -185,15 +185,14 @@ struct Search<'a, 'h, E> {
 }
 
 impl<E> Search<'_, '_, E> {
-    fn add(&mut self, state: &State, tree: &Tree, told: usize) -> Result<(), E> {
-        let history = self.smaller.explorer.history;
-        let key = (state::digest(tree, history.root), told);
+    fn add(&mut self, state: &State, looked: Looked<'_>) -> Result<(), E> {
+        let key = (looked.hash, looked.told);
         if !self.share.has(&key) || !self.distinct.insert(key) {
             return Ok(());
         }
         self.found.distinct += 1;
         self.waiting
-            .push((state.clone(), key, (tree.clone(), told)));
+            .push((state.clone(), key, (Arc::clone(looked.tree), looked.told)));
         if self.waiting.len() < self.smaller.verdicts.beside {
             return Ok(());
         }
@@ -244,8 +243,6 @@ impl<E> Search<'_, '_, E> {
             fault.states += 1;
             return Ok(());
         }
-        // Failing states come in the order of their points, within each of the two rounds.
-        self.smaller.explorer.advance_to(state.point);
         let (fault, ended) = match self.smaller.fault(state.clone(), message.clone()) {
             Ok(fault) => (fault, Ok(())),
             Err(error) => (self.smaller.unfinished(state, message), Err(error)),

@@ -4,7 +4,6 @@ use std::iter;
 
 use super::explore::{Coverage, Explorer, Point, State};
 use super::search::{Check, Fault, FaultKind, Seen};
-use super::state;
 use super::verdicts::{Key, Verdicts};
 
 /// Makes failing states smaller.
@@ -117,7 +116,7 @@ impl<E> Smaller<'_, '_, E> {
     ) -> Result<Vec<bool>, E> {
         let told = self.explorer.told(point);
         let looks = combinations.iter().map(|kept| (kept.as_slice(), told));
-        let said = self.say(point, looks)?.into_iter();
+        let said = self.say(looks)?.into_iter();
         Ok(said.map(|said| said.as_deref() == Some(message)).collect())
     }
 
@@ -130,20 +129,13 @@ impl<E> Smaller<'_, '_, E> {
     /// What the checker says of combinations at a point; of one that no file system could hold nothing.
     fn say<'k>(
         &mut self,
-        point: Point,
         looks: impl Iterator<Item = (&'k [bool], usize)>,
     ) -> Result<Vec<Option<String>>, E> {
         let mut places = Vec::new();
         let mut seen = Vec::new();
         for (kept, told) in looks {
-            let state = State {
-                point,
-                number: 0,
-                kept: kept.to_vec(),
-            };
-            places.push(self.explorer.tree(&state).ok().map(|tree| {
-                let key = (state::digest(&tree, self.explorer.history.root), told);
-                seen.push((key, (tree, told)));
+            places.push(self.explorer.tree(kept).ok().map(|(tree, hash)| {
+                seen.push(((hash, told), (tree, told)));
                 seen.len() - 1
             }));
         }
@@ -158,7 +150,7 @@ impl<E> Smaller<'_, '_, E> {
         let mut needed = 0;
         while needed < told {
             let upto = told.min(needed + self.verdicts.beside);
-            let said = self.say(point, (needed..upto).map(|told| (kept, told)))?;
+            let said = self.say((needed..upto).map(|told| (kept, told)))?;
             if let Some(first) = said.iter().position(Option::is_some) {
                 needed += first;
                 break;

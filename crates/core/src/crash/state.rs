@@ -1,5 +1,7 @@
 //! The tree that a set of effects leaves on disk.
 
+use std::collections::{BTreeSet, HashSet};
+
 use blake3::{Hash, Hasher};
 
 use super::effect::{Effect, Piece};
@@ -43,65 +45,113 @@ pub(super) fn replay<'e>(tree: &mut Tree, effects: impl IntoIterator<Item = &'e 
     }
 }
 
-/// The tree with the effects that `kept` says, of those from `from` on; nothing lies behind the end of a
-/// file.
+/// The tree with the effects that `kept` says, and the files of which [`cut`] took something.
 pub(super) fn with(
-    begun: &Tree,
+    base: &Tree,
     history: &History,
-    from: usize,
     kept: &[bool],
-) -> Result<Tree, Absurd> {
-    let mut tree = begun.clone();
-    let effects = history.effects.iter().enumerate().skip(from);
-    for (_, effect) in effects.filter(|(at, _)| kept.get(*at).copied().unwrap_or(false)) {
+) -> Result<(Tree, HashSet<FileId>), Absurd> {
+    let mut tree = base.clone();
+    let mut written = BTreeSet::new();
+    for (effect, _) in history.effects.iter().zip(kept).filter(|(_, kept)| **kept) {
         apply(&mut tree, effect)?;
-    }
-    // Bytes whose length did not reach the disk are not in the file.
-    for effect in &history.effects {
         if let Piece::Data { file, .. } = &effect.piece {
-            let hidden =
-                |node: &Node| matches!(&node.body, Body::File(contents) if contents.reaches_over());
-            if tree.node(*file).is_some_and(hidden) {
-                drop(tree.change_contents(*file, |contents| {
-                    contents.cut_at_end();
-                    Ok(())
-                }));
-            }
+            written.insert(*file);
         }
     }
-    Ok(tree)
+    let cut = written.into_iter().filter(|file| cut(&mut tree, *file));
+    let cut = cut.collect();
+    Ok((tree, cut))
+}
+
+/// Takes the bytes away whose length did not reach the disk: they are not in the file. Gives whether there were any.
+pub(super) fn cut(tree: &mut Tree, file: FileId) -> bool {
+    let hides = |node: &Node| matches!(&node.body, Body::File(contents) if contents.reaches_over());
+    let is_cut = tree.node(file).is_some_and(hides);
+    if is_cut {
+        drop(tree.change_contents(file, |contents| {
+            contents.cut_at_end();
+            Ok(())
+        }));
+    }
+    is_cut
+}
+
+/// What tells one tree from another: the sum of what each name in it adds, so that one of them can be taken out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Digest([u64; 4]);
+
+impl Digest {
+    pub(super) fn add(&mut self, part: &Self) {
+        for (own, part) in self.0.iter_mut().zip(part.0) {
+            *own = own.wrapping_add(part);
+        }
+    }
+
+    pub(super) fn take(&mut self, part: &Self) {
+        for (own, part) in self.0.iter_mut().zip(part.0) {
+            *own = own.wrapping_sub(part);
+        }
+    }
+
+    pub(super) fn hash(&self) -> Hash {
+        let mut bytes = [0; 32];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(self.0) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        Hash::from_bytes(bytes)
+    }
 }
 
 /// What tells one tree from another below a directory: names, kinds, attributes, lengths and where the
 /// bytes are. Equal bytes in different places of the log are distinguished.
 pub(super) fn digest(tree: &Tree, root: FileId) -> Hash {
-    let mut hasher = Hasher::new();
+    let mut digest = Digest::default();
     let mut waiting = vec![root];
-    let mut first_seen = Vec::new();
     while let Some(directory) = waiting.pop() {
         for (name, child) in tree.entries(directory) {
-            hasher.update(&(name.len() as u64).to_le_bytes());
-            hasher.update(name);
-            let Some(node) = tree.node(child) else {
-                continue;
-            };
-            if node.links > 1 {
-                // Two names of one file are not two files.
-                let known = first_seen.iter().position(|id| *id == child);
-                let number = known.unwrap_or_else(|| {
-                    first_seen.push(child);
-                    first_seen.len() - 1
-                });
-                hasher.update(&(number as u64 + 1).to_le_bytes());
-            }
-            add_node(&mut hasher, node);
-            if matches!(node.body, Body::Directory(_)) {
+            digest.add(&part(tree, directory, name, child));
+            let body = tree.node(child).map(|node| &node.body);
+            if let Some(Body::Directory(_)) = body {
                 waiting.push(child);
             }
         }
-        hasher.update(&u64::MAX.to_le_bytes());
     }
-    hasher.finalize()
+    digest.hash()
+}
+
+/// What a name adds to the digest of its tree.
+pub(super) fn part(tree: &Tree, directory: FileId, name: &[u8], child: FileId) -> Digest {
+    let mut hasher = Hasher::new();
+    add_id(&mut hasher, directory);
+    hasher.update(&(name.len() as u64).to_le_bytes());
+    hasher.update(name);
+    if let Some(node) = tree.node(child) {
+        // Two names of one file are not two files. What is in a directory names it.
+        if node.links > 1 || matches!(node.body, Body::Directory(_)) {
+            add_id(&mut hasher, child);
+        }
+        add_node(&mut hasher, node);
+    }
+    let mut part = Digest::default();
+    for (word, bytes) in part
+        .0
+        .iter_mut()
+        .zip(hasher.finalize().as_bytes().chunks_exact(8))
+    {
+        *word = bytes
+            .iter()
+            .rev()
+            .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    }
+    part
+}
+
+fn add_id(hasher: &mut Hasher, id: FileId) {
+    for word in [id.device.into(), id.inode, id.generation.into()] {
+        let word: u64 = word;
+        hasher.update(&word.to_le_bytes());
+    }
 }
 
 fn add_node(hasher: &mut Hasher, node: &Node) {

@@ -135,7 +135,7 @@ impl History {
     /// The tree of a fault, and the number of acknowledgements by then.
     pub fn tree_of(&self, fault: &Fault) -> Option<(Tree, usize)> {
         // It was a tree when it was found.
-        let tree = state::with(&self.base, self, 0, &fault.state.kept).ok()?;
+        let (tree, _) = state::with(&self.base, self, &fault.state.kept).ok()?;
         Some((tree, self.told_at(fault.state.point.time)))
     }
 }

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::explore::{Budget, Coverage, Explorer, State};
+use super::explore::{Budget, Coverage, Explorer, Looked, State};
 use super::history::History;
 use super::model::Model;
 use crate::record::Tree;
@@ -149,7 +149,7 @@ impl Litmus {
             }
         };
         add(&history.base, false);
-        let seen = |_: &State, (tree, told): (&Tree, usize), _: &Coverage| {
+        let seen = |_: &State, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
             add(tree, told > 0);
             Ok::<(), Infallible>(())
         };

@@ -84,6 +84,11 @@ impl Model {
         }
     }
 
+    /// Whether the length on disk grows when the data is there.
+    pub(super) fn waits_for_data(self) -> bool {
+        matches!(self, Self::Xfs | Self::Btrfs)
+    }
+
     /// Whether `earlier` is on disk only together with `later`.
     pub(super) fn inseparable(
         self,
@@ -219,7 +224,7 @@ fn lies_in(effect: &Effect, file: FileId, offset: u64, bytes: u64) -> bool {
     }
 }
 
-fn same_group(one: &Effect, other: &Effect) -> bool {
+pub(super) fn same_group(one: &Effect, other: &Effect) -> bool {
     one.group.is_some() && one.group == other.group
 }
 

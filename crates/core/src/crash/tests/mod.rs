@@ -13,7 +13,7 @@ use std::convert::Infallible;
 
 use super::litmus::{Left, left, outcome};
 pub(super) use super::litmus::{Log, ROOT, id, letters};
-use super::{Budget, Builtin, Coverage, Digest, Explorer, History, Model, State};
+use super::{Budget, Builtin, Coverage, Digest, Explorer, History, Looked, Model, State};
 use crate::op::FileId;
 use crate::record::{Attribute, Change, Contents, Durability, Tree};
 
@@ -52,7 +52,7 @@ fn add_shown(tree: &Tree, directory: FileId, path: &str, all: &mut Vec<(String, 
 pub(super) fn states(history: &History, model: Model, budget: Budget) -> BTreeSet<(String, usize)> {
     let mut all = BTreeSet::new();
     let mut explorer = Explorer::new(history, model);
-    let seen = |_: &State, (tree, told): (&Tree, usize), _: &Coverage| {
+    let seen = |_: &State, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
         all.insert((shown(tree), told));
         Ok::<(), Infallible>(())
     };
@@ -82,7 +82,7 @@ pub(super) fn said(history: &History, model: Model) -> (BTreeSet<String>, u64) {
     assert!(history.is_whole);
     let mut rules = Builtin::new(history, digest, Vec::new()).unwrap();
     let mut said = BTreeSet::new();
-    let look = |_: &_, (tree, told): (&Tree, usize), _: &Coverage| {
+    let look = |_: &_, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
         said.extend(rules.check(tree, told).unwrap());
         Ok::<(), Infallible>(())
     };

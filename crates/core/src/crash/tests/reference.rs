@@ -88,7 +88,7 @@ fn all_states(history: &History, model: Model) -> BTreeSet<(String, usize)> {
                 continue;
             }
             if is_legal(history, model, &kept, &certain)
-                && let Ok(tree) = state::with(&history.base, history, 0, &kept)
+                && let Ok((tree, _)) = state::with(&history.base, history, &kept)
             {
                 all.insert((shown(&tree), told));
             }

@@ -3,11 +3,11 @@
 use std::convert::Infallible;
 
 use super::{Log, ROOT, letters, shown};
+use crate::crash::Looked;
 use crate::crash::{
     Budget, Check, Coverage, Explorer, FaultKind, Found, History, Model, Seen, Share, State,
     Stopped, Verdicts, search,
 };
-use crate::record::Tree;
 
 /// A file replaced twice without syncs, then reported.
 fn program() -> Log {
@@ -107,7 +107,7 @@ fn an_ended_search_keeps_what_it_found() {
     let (ended, found) = searched(&history, 4, &mut check);
     assert_eq!(ended, Err("ended"));
     assert!(!found.faults.is_empty() && found.failing > 0);
-    assert!(found.coverage.not_tried > 0, "{:?}", found.coverage);
+    assert!(found.coverage.sampled > 0, "{:?}", found.coverage);
 }
 
 fn searched<E>(
@@ -157,7 +157,7 @@ fn numbers_of_states_are_of_the_budget_alone() {
     let numbered = |budget| {
         let mut all = Vec::new();
         let mut explorer = Explorer::new(&history, Model::Xfs);
-        let seen = |state: &State, (tree, told): (&Tree, usize), _: &Coverage| {
+        let seen = |state: &State, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
             all.push((state.number, shown(tree), told));
             Ok::<(), Infallible>(())
         };
@@ -183,12 +183,12 @@ fn few_states_are_spent_on_what_stands_for_the_rest() {
     log.write(other, 0, letters('c', 10));
     let history = log.history();
     let budget = Budget {
-        states: 500,
+        states: 100,
         ..Budget::default()
     };
     let mut last = 0;
     let mut coverage = Coverage::default();
-    let seen = |_: &State, (tree, _): (&Tree, usize), _: &Coverage| {
+    let seen = |_: &State, Looked { tree, .. }: Looked<'_>, _: &Coverage| {
         last += u64::from(shown(tree).contains("last=c*10"));
         Ok::<(), Infallible>(())
     };

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 
 use super::{Log, ROOT, letters, shown};
+use crate::crash::Looked;
 use crate::crash::{
     Budget, Coverage, Explorer, Fault, Found, History, Model, Seen, State, Stopped, Verdicts, fix,
     search,
 };
-use crate::record::Tree;
 
 /// Blocks of each file.
 const BLOCKS: u32 = 24;
@@ -91,13 +91,8 @@ fn said(
     kept: Vec<bool>,
     look: fn(&Seen) -> Option<String>,
 ) -> Option<String> {
-    explorer.advance_to(fault.state.point);
     let told = explorer.told(fault.state.point);
-    let state = State {
-        kept,
-        ..fault.state.clone()
-    };
-    let tree = explorer.tree(&state).ok()?;
+    let (tree, _) = explorer.tree(&kept).ok()?;
     look(&(tree, told))
 }
 
@@ -108,7 +103,6 @@ fn one_by_one(
     mut kept: Vec<bool>,
     look: fn(&Seen) -> Option<String>,
 ) -> Vec<bool> {
-    explorer.advance_to(fault.state.point);
     let certain = explorer.certain(fault.state.point);
     let issued = explorer.issued(fault.state.point);
     for at in issued.iter().rev() {
@@ -137,7 +131,7 @@ fn the_same_is_left_as_of_one_effect_after_the_other() {
         assert!(!found.faults.is_empty());
         let mut states = HashMap::new();
         let mut explorer = Explorer::new(&history, model);
-        let seen = |state: &State, _: (&Tree, usize), _: &Coverage| {
+        let seen = |state: &State, _: Looked<'_>, _: &Coverage| {
             states.insert(state.number, state.kept.clone());
             Ok::<(), Infallible>(())
         };

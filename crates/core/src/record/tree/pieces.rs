@@ -45,6 +45,17 @@ impl Tree {
         }
     }
 
+    /// Makes a node what it is in another tree, but for its names, and for those in it.
+    pub(crate) fn restore(&mut self, id: FileId, like: &Self) {
+        let (Some(node), Some(like)) = (self.node_mut(id), like.node(id)) else {
+            return;
+        };
+        node.attributes = like.attributes.clone();
+        if !matches!(node.body, Body::Directory(_)) {
+            node.body = like.body.clone();
+        }
+    }
+
     pub(crate) fn set_attribute(&mut self, node: FileId, attribute: &Attribute) {
         self.attribute(0, node, attribute);
     }

@@ -1,0 +1,291 @@
+//! Builds states from their neighbours: a tree goes from one set of effects to another, and its digest goes with it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use blake3::Hash;
+
+use super::effect::{Effect, Piece};
+use super::history::{History, below};
+use super::state::{self, Absurd, Digest};
+use crate::op::{FileId, FileKind};
+use crate::record::{Body, Name, Tree};
+
+/// The effects of each node, and those of each name, in program order.
+#[derive(Debug)]
+pub(super) struct Slots<'h> {
+    of_node: HashMap<FileId, Vec<usize>>,
+    of_name: HashMap<&'h Name, Vec<usize>>,
+}
+
+impl<'h> Slots<'h> {
+    pub(super) fn of(history: &'h History) -> Self {
+        let mut slots = Self {
+            of_node: HashMap::new(),
+            of_name: HashMap::new(),
+        };
+        for (at, effect) in history.effects.iter().enumerate() {
+            match &effect.piece {
+                Piece::Entry { name, .. } => slots.of_name.entry(name).or_default().push(at),
+                _ => slots.of_node.entry(effect.node()).or_default().push(at),
+            }
+        }
+        slots
+    }
+}
+
+/// One state of a history, and the way to the next one.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor {
+    tree: Arc<Tree>,
+    /// The effects that are in the tree.
+    kept: Vec<bool>,
+    /// Not so after a set of effects that no file system could hold.
+    is_sound: bool,
+    /// Names of each node.
+    names: HashMap<FileId, Vec<Name>>,
+    /// The sum of `parts`.
+    digest: Digest,
+    /// What each node adds to the digest; not of those in `touched`.
+    parts: HashMap<FileId, Digest>,
+    touched: HashSet<FileId>,
+    /// Files of which bytes behind the end were cut off: a later length may show them again.
+    cut: HashSet<FileId>,
+}
+
+impl Cursor {
+    /// The beginning of a history.
+    pub(super) fn of(history: &History) -> Self {
+        let mut cursor = Self {
+            tree: Arc::new(Tree::default()),
+            kept: Vec::new(),
+            is_sound: false,
+            names: HashMap::new(),
+            digest: Digest::default(),
+            parts: HashMap::new(),
+            touched: HashSet::new(),
+            cut: HashSet::new(),
+        };
+        cursor.start(
+            history,
+            vec![false; history.effects.len()],
+            history.base.clone(),
+        );
+        cursor
+    }
+
+    /// How many effects have to change.
+    pub(super) fn distance(&self, kept: &[bool]) -> usize {
+        if !self.is_sound {
+            return usize::MAX;
+        }
+        let both = self.kept.iter().zip(kept);
+        both.filter(|(one, other)| one != other).count()
+    }
+
+    /// The tree with these effects, and what tells it from others; nothing lies behind the end of a file.
+    pub(super) fn go(
+        &mut self,
+        history: &History,
+        slots: &Slots<'_>,
+        kept: &[bool],
+    ) -> Result<(Arc<Tree>, Hash), Absurd> {
+        let changed: Vec<&Effect> = (0..kept.len())
+            .filter(|at| self.kept[*at] != kept[*at])
+            .map(|at| &history.effects[at])
+            .collect();
+        let first = (0..kept.len()).find(|at| self.kept[*at] != kept[*at]);
+        let is_ahead = first.is_some_and(|first| !self.kept[first..].contains(&true));
+        let is_whole = |effect: &&Effect| !self.cut.contains(&effect.node());
+        let is_file = |effect: &&Effect| !self.leads_to_directory(&effect.piece);
+        if !self.is_sound {
+            self.restart(history, kept)?;
+        } else if is_ahead && changed.iter().all(is_whole) {
+            self.kept = kept.to_vec();
+            self.ahead(&changed)?;
+        } else if changed.iter().all(is_file) {
+            self.kept = kept.to_vec();
+            self.aside(history, slots, &changed)?;
+        } else {
+            self.restart(history, kept)?;
+        }
+        self.settle(history.root);
+        Ok((Arc::clone(&self.tree), self.digest.hash()))
+    }
+
+    fn start(&mut self, history: &History, kept: Vec<bool>, tree: Tree) {
+        self.names.clear();
+        for (directory, node) in tree.nodes() {
+            if let Body::Directory(names) = &node.body {
+                for (name, child) in names {
+                    let name = Name::new(directory, name.clone());
+                    self.names.entry(*child).or_default().push(name);
+                }
+            }
+        }
+        self.cut.clear();
+        self.parts.clear();
+        self.digest = Digest::default();
+        self.touched = below(&tree, history.root)
+            .into_iter()
+            .map(|(_, node)| node)
+            .collect();
+        self.tree = Arc::new(tree);
+        self.kept = kept;
+        self.is_sound = true;
+        self.settle(history.root);
+    }
+
+    /// From the beginning.
+    fn restart(&mut self, history: &History, kept: &[bool]) -> Result<(), Absurd> {
+        self.is_sound = false;
+        let (tree, cut) = state::with(&history.base, history, kept)?;
+        self.start(history, kept.to_vec(), tree);
+        self.cut = cut;
+        Ok(())
+    }
+
+    /// More effects, all of them behind those that are there.
+    fn ahead(&mut self, effects: &[&Effect]) -> Result<(), Absurd> {
+        self.is_sound = false;
+        let mut grown = BTreeSet::new();
+        for effect in effects {
+            match &effect.piece {
+                Piece::Entry { name, node, .. } => self.set_entry(name, *node)?,
+                _ => {
+                    self.touch(effect.node());
+                    state::apply(Arc::make_mut(&mut self.tree), effect)?;
+                    grown.insert(effect.node());
+                }
+            }
+        }
+        self.cut.extend(
+            grown
+                .into_iter()
+                .filter(|node| state::cut(Arc::make_mut(&mut self.tree), *node)),
+        );
+        self.is_sound = true;
+        Ok(())
+    }
+
+    /// Other effects on files and their names: each of these is independent of the others.
+    fn aside(
+        &mut self,
+        history: &History,
+        slots: &Slots<'_>,
+        effects: &[&Effect],
+    ) -> Result<(), Absurd> {
+        let (mut nodes, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for effect in effects {
+            match &effect.piece {
+                Piece::Entry { name, .. } => drop(names.insert(name)),
+                _ => drop(nodes.insert(effect.node())),
+            }
+        }
+        self.is_sound = false;
+        for name in names {
+            let last = slots.of_name[name].iter().rfind(|at| self.kept[**at]);
+            let node = match last.map(|at| &history.effects[*at].piece) {
+                Some(Piece::Entry { node, .. }) => *node,
+                _ => history.base.entry(name.parent, &name.name),
+            };
+            self.set_entry(name, node)?;
+        }
+        for node in nodes {
+            self.touch(node);
+            let tree = Arc::make_mut(&mut self.tree);
+            tree.restore(node, &history.base);
+            for at in slots.of_node[&node].iter().filter(|at| self.kept[**at]) {
+                state::apply(tree, &history.effects[*at])?;
+            }
+            self.cut.remove(&node);
+            if state::cut(tree, node) {
+                self.cut.insert(node);
+            }
+        }
+        self.is_sound = true;
+        Ok(())
+    }
+
+    fn leads_to_directory(&self, piece: &Piece) -> bool {
+        let Piece::Entry { name, node, before } = piece else {
+            return false;
+        };
+        let now = self.tree.entry(name.parent, &name.name);
+        [*node, *before, now]
+            .into_iter()
+            .flatten()
+            .any(|node| self.is_directory(node))
+    }
+
+    fn is_directory(&self, node: FileId) -> bool {
+        self.tree
+            .node(node)
+            .is_some_and(|node| node.kind == FileKind::Directory)
+    }
+
+    fn set_entry(&mut self, name: &Name, node: Option<FileId>) -> Result<(), Absurd> {
+        let before = self.tree.entry(name.parent, &name.name);
+        if before == node {
+            return Ok(());
+        }
+        for one in [before, node].into_iter().flatten() {
+            self.touch(one);
+            if self.is_directory(one) {
+                for (_, inner) in below(&self.tree, one) {
+                    self.touch(inner);
+                }
+            }
+        }
+        let tree = Arc::make_mut(&mut self.tree);
+        tree.set_entry(name, node).map_err(|_reason| Absurd)?;
+        if let Some(names) = before.and_then(|before| self.names.get_mut(&before)) {
+            names.retain(|one| one != name);
+        }
+        if let Some(node) = node {
+            let is_directory = self.is_directory(node);
+            let names = self.names.entry(node).or_default();
+            // It has one name.
+            if is_directory {
+                names.clear();
+            }
+            names.push(name.clone());
+        }
+        Ok(())
+    }
+
+    /// Takes a node out of the digest: it changes.
+    fn touch(&mut self, node: FileId) {
+        if self.touched.insert(node)
+            && let Some(part) = self.parts.remove(&node)
+        {
+            self.digest.take(&part);
+        }
+    }
+
+    /// Adds what changed to the digest again.
+    fn settle(&mut self, root: FileId) {
+        for node in std::mem::take(&mut self.touched) {
+            let mut part = Digest::default();
+            for name in self.names.get(&node).into_iter().flatten() {
+                if self.is_below(name.parent, root) {
+                    part.add(&state::part(&self.tree, name.parent, &name.name, node));
+                }
+            }
+            self.digest.add(&part);
+            self.parts.insert(node, part);
+        }
+    }
+
+    /// Whether a directory is the root, or has a name in one that is.
+    fn is_below(&self, directory: FileId, root: FileId) -> bool {
+        let mut at = directory;
+        while at != root {
+            match self.names.get(&at).and_then(|names| names.first()) {
+                Some(name) => at = name.parent,
+                None => return false,
+            }
+        }
+        true
+    }
+}
