@@ -178,7 +178,7 @@ fn explored(what: &str, history: &History, model: Model, states: u64) {
         }
         Ok(*hasher.finalize().as_bytes())
     };
-    let mut rules = Builtin::new(history, hashed, Vec::new()).unwrap();
+    let mut rules = Builtin::new(history, hashed, &[]).unwrap();
     let ready = begun.elapsed().as_secs_f64();
     let mut check = |seen: &[Seen], _: &Coverage| {
         let said = seen
@@ -217,8 +217,12 @@ fn explored(what: &str, history: &History, model: Model, states: u64) {
 }
 
 fn main() {
+    let only = std::env::args().nth(1).unwrap_or_default();
     for operations in [1_000, 10_000] {
         for (what, of_one_file) in [("appends", true), ("new files", false)] {
+            if !format!("{operations} {what}").contains(&only) {
+                continue;
+            }
             let history = long(operations, of_one_file);
             for model in Model::ALL {
                 for states in [2 * operations, 4 * operations] {

@@ -1,27 +1,32 @@
 //! The checker for programs that bring none: each file is as it was, or as the program completed it.
 //!
-//! A file is complete when the program closes, syncs, links or renames it. Once the program has
-//! acknowledged something, a file may not be older than it was then. Files that the program made and removed
-//! again may be anything.
+//! A file is complete when the program closes, syncs, links or renames it, or vouches for it by a report. Once
+//! the program has acknowledged something, a file may not be older than it was then. Files that the program
+//! made and removed again may be anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
-use super::history::{History, Step, below};
+use super::effect::{Effect, Piece};
+use super::history::{History, Step, Sync, Thread, below};
+use super::names::Names;
 use super::result::FormatRow;
 use super::state;
 use crate::op::FileId;
-use crate::record::{Body, Contents, Extent, Tree};
+use crate::record::{Body, Contents, Node, Tree};
 
 /// What a file holds, as a hash of its bytes.
 pub type Digest = [u8; 32];
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 struct Version {
     /// When it was complete, in the order of begins and ends.
     time: usize,
     /// `None` where the path was not there.
     file: Option<Held>,
+    /// Where the log has its bytes, as a hash.
+    place: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,24 +42,28 @@ pub enum Held {
     Other,
 }
 
+/// A path, and what may be there.
+#[derive(Debug, Default)]
+struct Past {
+    /// The last part of it.
+    name: Vec<u8>,
+    path: Vec<u8>,
+    /// In the order of time.
+    versions: Vec<Version>,
+    /// What the last tree had there, and the newest version that it is.
+    last: Option<(Arc<Node>, Option<usize>)>,
+}
+
 /// All versions of all paths below the directory.
 #[derive(Debug)]
 pub struct Builtin<D> {
-    digest: D,
-    /// Of contents that were read, by where their bytes are.
-    read: HashMap<u64, Digest>,
-    versions: BTreeMap<Vec<u8>, Vec<Version>>,
+    hashes: Hashes<D>,
+    /// Paths in one directory, in the order of their names, with the path of the directory.
+    directories: Vec<(Vec<u8>, Vec<Past>)>,
     /// Times of acknowledgements, in the order of begins and ends.
     told: Vec<usize>,
     /// Files that may hold anything.
     rebuilt: BTreeSet<FileId>,
-    /// Files that others look at.
-    known: Vec<FormatRow>,
-    /// Paths that are there at the end.
-    last: BTreeMap<Vec<u8>, Held>,
-    /// Of these, those that were there at the beginning and that the program has removed: a crash may not leave their
-    /// absence, but a report vouches for it.
-    removed: BTreeSet<Vec<u8>>,
     root: FileId,
 }
 
@@ -66,94 +75,50 @@ where
     ///
     /// # Errors
     /// When `digest` fails: the log cannot be read.
-    pub fn new(history: &History, digest: D, known: Vec<FormatRow>) -> Result<Self, E> {
-        let mut builtin = Self {
-            digest,
-            read: HashMap::new(),
+    pub fn new(history: &History, digest: D, known: &[FormatRow]) -> Result<Self, E> {
+        let (base, end) = history.ends();
+        let mut run = Run {
+            hashes: Hashes {
+                digest,
+                read: HashMap::new(),
+            },
+            names: Names::of(&base),
+            tree: base,
+            end,
             versions: BTreeMap::new(),
-            told: Vec::new(),
+            removed: BTreeSet::new(),
             rebuilt: history.rebuilt_nodes(),
             known,
-            last: BTreeMap::new(),
-            removed: BTreeSet::new(),
             root: history.root,
         };
-        let (base, end) = history.ends();
-        builtin.last = builtin.files(&end)?;
-        let mut tree = base;
-        for (path, held) in builtin.files(&tree)? {
-            builtin.add(path, 0, Some(held));
+        for (path, node) in below(&run.tree, history.root) {
+            run.complete(path, node, 0)?;
         }
-        for step in &history.steps {
-            state::replay(&mut tree, &history.effects[step.effects.clone()]);
-            let is_rename = history.effects[step.effects.clone()]
-                .iter()
-                .any(|effect| effect.group.is_some());
-            builtin.follow(step, is_rename, &tree)?;
-        }
-        let end = history.steps.len() * 2;
-        let last = std::mem::take(&mut builtin.last);
-        builtin.gone(&last, end, false);
-        for (path, held) in last {
-            builtin.add(path, end, Some(held));
-        }
-        builtin.told.sort_unstable();
-        Ok(builtin)
-    }
-
-    fn follow(&mut self, step: &Step, is_rename: bool, tree: &Tree) -> Result<(), E> {
-        if step.printed.is_some() {
-            self.told.push(step.end);
-            for path in std::mem::take(&mut self.removed) {
-                self.add(path, step.end, None);
+        let vouched = vouched_for(history);
+        let mut told = Vec::new();
+        for (number, step) in history.steps.iter().enumerate() {
+            run.follow(history, step)?;
+            if step.printed.is_some() {
+                told.push(step.end);
+                run.absence_is_known(step.end);
+            }
+            let vouched = vouched.get(&number).into_iter().flatten();
+            for node in step.settles.iter().chain(vouched) {
+                run.settle(*node, step.end)?;
             }
         }
-        if step.settles.is_empty() && step.effects.is_empty() {
-            return Ok(());
+        let last = history.steps.len() * 2;
+        for (path, node) in below(&run.tree, history.root) {
+            run.complete(path, node, last)?;
         }
-        let files = self.files(tree)?;
-        self.gone(&files, step.end, is_rename);
-        let settled = below(tree, self.root).into_iter();
-        let settled = settled.filter(|(_, node)| step.settles.contains(node));
-        for (path, _) in settled {
-            // A shell opens a file and closes its own descriptor before the program writes to the other.
-            let is_complete = |held: &&Held| !matches!(held, Held::Bytes { size_bytes: 0, .. });
-            if let Some(held) = files.get(&path).filter(is_complete) {
-                self.add(path, step.end, Some(held.clone()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes paths that are not there any more. What was renamed is under another name.
-    fn gone(&mut self, files: &BTreeMap<Vec<u8>, Held>, time: usize, is_rename: bool) {
-        self.removed.retain(|path| !files.contains_key(path));
-        for (path, versions) in &mut self.versions {
-            let was_there = versions.last().is_some_and(|last| last.file.is_some());
-            if !was_there || files.contains_key(path) {
-                continue;
-            }
-            let began = versions.first().is_some_and(|first| first.file.is_some());
-            if began && !is_rename && self.last.contains_key(path) {
-                self.removed.insert(path.clone());
-            } else {
-                versions.push(Version { time, file: None });
-            }
-        }
-    }
-
-    fn add(&mut self, path: Vec<u8>, time: usize, file: Option<Held>) {
-        let absent = Version {
-            time: 0,
-            file: None,
-        };
-        let versions = self
-            .versions
-            .entry(path)
-            .or_insert_with(|| if time == 0 { Vec::new() } else { vec![absent] });
-        if versions.last().is_none_or(|last| last.file != file) {
-            versions.push(Version { time, file });
-        }
+        told.sort_unstable();
+        Ok(Self {
+            directories: by_directory(run.versions),
+            hashes: run.hashes,
+            told,
+            rebuilt: run.rebuilt,
+            root: history.root,
+        })
     }
 
     /// What is broken in a tree; `told` is the number of acknowledgements.
@@ -161,59 +126,147 @@ where
     /// # Errors
     /// When `digest` fails.
     pub fn check(&mut self, tree: &Tree, told: usize) -> Result<Option<String>, E> {
-        let files = self.files(tree)?;
-        Ok(self.check_files(&files, told))
+        let since = told.checked_sub(1).map(|last| self.told[last]);
+        let mut broken: Option<(&[u8], Option<&Node>, bool)> = None;
+        for (directory, paths) in &mut self.directories {
+            let directory = tree.below(self.root, directory);
+            let mut entries = directory
+                .into_iter()
+                .flat_map(|one| tree.entries(one))
+                .peekable();
+            for past in paths {
+                while entries
+                    .next_if(|(name, _)| *name < past.name.as_slice())
+                    .is_some()
+                {}
+                let child = entries.next_if(|(name, _)| *name == past.name.as_slice());
+                let node = child.and_then(|(_, child)| {
+                    tree.shared(child)
+                        .filter(|_| !self.rebuilt.contains(&child))
+                });
+                let node = node.filter(|node| !matches!(node.body, Body::Directory(_)));
+                let newest = past.newest(node, &mut self.hashes)?;
+                if newest.is_some_and(|newest| newest >= past.oldest(since)) {
+                    continue;
+                }
+                if broken.is_none_or(|(first, ..)| past.path.as_slice() < first) {
+                    broken = Some((&past.path, node.map(Arc::as_ref), newest.is_some()));
+                }
+            }
+        }
+        let Some((path, node, is_older)) = broken else {
+            return Ok(None);
+        };
+        let held = match node.map(|node| &node.body) {
+            // Only zeros are told from others.
+            Some(Body::File(contents))
+                if !is_older && !self.hashes.begins_with_zeros(contents)? =>
+            {
+                return Ok(Some(torn(path)));
+            }
+            Some(body) if !is_older => Some(self.hashes.held(body)?),
+            _ => None,
+        };
+        Ok(Some(told_of(path, held.as_ref(), is_older)))
     }
 
     /// The same of files that are on a disk, by their paths in the directory.
     pub fn check_files(&self, files: &BTreeMap<Vec<u8>, Held>, told: usize) -> Option<String> {
         let since = told.checked_sub(1).map(|last| self.told[last]);
-        for (path, versions) in &self.versions {
-            if versions.first().is_some_and(|first| first.file.is_none())
-                && versions.last().is_some_and(|last| last.file.is_none())
-            {
-                continue;
-            }
-            let held = files.get(path);
-            // The version that was complete at the acknowledgement, and later ones.
-            let oldest = versions
+        let paths = self.directories.iter().flat_map(|(_, paths)| paths);
+        let broken = paths.filter_map(|past| {
+            let held = files.get(&past.path);
+            let newest = past
+                .versions
                 .iter()
-                .rposition(|version| since.is_some_and(|since| version.time <= since));
-            let oldest = oldest.unwrap_or(0);
-            if versions[oldest..]
-                .iter()
-                .any(|version| version.file.as_ref() == held)
-            {
-                continue;
-            }
-            let is_older = versions[..oldest]
-                .iter()
-                .any(|version| version.file.as_ref() == held);
-            return Some(told_of(path, held, is_older));
-        }
-        None
+                .rposition(|version| version.file.as_ref() == held);
+            let is_fine = newest.is_some_and(|newest| newest >= past.oldest(since));
+            (!is_fine).then_some((&past.path, held, newest.is_some()))
+        });
+        let (path, held, is_older) = broken.min_by_key(|(path, ..)| *path)?;
+        Some(told_of(path, held, is_older))
+    }
+}
+
+impl Past {
+    /// The version that was complete at an acknowledgement: older ones are lost.
+    fn oldest(&self, since: Option<usize>) -> usize {
+        let Some(since) = since else { return 0 };
+        let complete = self
+            .versions
+            .partition_point(|version| version.time <= since);
+        complete.saturating_sub(1)
     }
 
-    /// All files below the directory, by their paths in it.
-    fn files(&mut self, tree: &Tree) -> Result<BTreeMap<Vec<u8>, Held>, E> {
-        let mut files = BTreeMap::new();
-        for (path, node) in below(tree, self.root) {
-            match tree.node(node).map(|node| &node.body) {
-                Some(Body::Directory(_)) | None => {}
-                Some(_) if self.rebuilt.contains(&node) => {}
-                Some(_) if self.known.iter().any(|row| row.covers(&path)) => {}
-                Some(body) => {
-                    files.insert(path, self.held(body)?);
-                }
-            }
+    /// The newest version that a node is.
+    fn newest<D, E>(
+        &mut self,
+        node: Option<&Arc<Node>>,
+        hashes: &mut Hashes<D>,
+    ) -> Result<Option<usize>, E>
+    where
+        D: FnMut(&Contents) -> Result<Digest, E>,
+    {
+        let Some(node) = node else {
+            return Ok(self
+                .versions
+                .iter()
+                .rposition(|version| version.file.is_none()));
+        };
+        if let Some((last, newest)) = &self.last
+            && Arc::ptr_eq(last, node)
+        {
+            return Ok(*newest);
         }
-        Ok(files)
+        let newest = self.newest_like(&node.body, hashes)?;
+        self.last = Some((Arc::clone(node), newest));
+        Ok(newest)
     }
 
+    fn newest_like<D, E>(&self, body: &Body, hashes: &mut Hashes<D>) -> Result<Option<usize>, E>
+    where
+        D: FnMut(&Contents) -> Result<Digest, E>,
+    {
+        let mut all = self.versions.iter();
+        let Body::File(contents) = body else {
+            let held = Some(hashes.held(body)?);
+            return Ok(all.rposition(|version| version.file == held));
+        };
+        // Bytes are read only where lengths are the same, and places are not.
+        let place = place_of(contents);
+        let has_length = |version: &&Version| matches!(version.file, Some(Held::Bytes { size_bytes, .. }) if size_bytes == contents.size_bytes());
+        if !self.versions.iter().any(|version| has_length(&version)) {
+            return Ok(None);
+        }
+        if self
+            .versions
+            .iter()
+            .filter(has_length)
+            .all(|version| version.place == place)
+        {
+            return Ok(all.rposition(|version| has_length(&version)));
+        }
+        let held = Some(hashes.held(body)?);
+        Ok(all.rposition(|version| version.file == held))
+    }
+}
+
+/// Hashes of contents that were read.
+#[derive(Debug)]
+struct Hashes<D> {
+    digest: D,
+    /// By where their bytes are.
+    read: HashMap<u64, Digest>,
+}
+
+impl<D, E> Hashes<D>
+where
+    D: FnMut(&Contents) -> Result<Digest, E>,
+{
     fn held(&mut self, body: &Body) -> Result<Held, E> {
         Ok(match body {
             Body::File(contents) => Held::Bytes {
-                digest: self.digest_of(contents)?,
+                digest: self.of(contents)?,
                 size_bytes: contents.size_bytes(),
             },
             Body::Symlink(target) => Held::Symlink(target.clone().unwrap_or_default()),
@@ -221,21 +274,254 @@ where
         })
     }
 
-    fn digest_of(&mut self, contents: &Contents) -> Result<Digest, E> {
-        let mut hasher = DefaultHasher::new();
-        contents.size_bytes().hash(&mut hasher);
-        for (offset, extent) in contents.extents() {
-            let Extent { bytes, source } = extent;
-            (offset, bytes, source).hash(&mut hasher);
-        }
-        let key = hasher.finish();
-        if let Some(known) = self.read.get(&key) {
+    fn of(&mut self, contents: &Contents) -> Result<Digest, E> {
+        let place = place_of(contents);
+        if let Some(known) = self.read.get(&place) {
             return Ok(*known);
         }
         let digest = (self.digest)(contents)?;
-        self.read.insert(key, digest);
+        self.read.insert(place, digest);
         Ok(digest)
     }
+
+    /// Whether the first bytes that the log has of a file are zeros, or it has none.
+    fn begins_with_zeros(&mut self, contents: &Contents) -> Result<bool, E> {
+        let Some(first) = contents.extents().find_map(|(_, extent)| extent.payload()) else {
+            return Ok(true);
+        };
+        let first = Contents::of(&first.part(0, first.bytes().min(4096)));
+        let digest = self.of(&first)?;
+        Ok(is_zeros(&digest, first.size_bytes()))
+    }
+}
+
+/// The run, followed from its beginning.
+struct Run<'r, D> {
+    hashes: Hashes<D>,
+    names: Names,
+    tree: Tree,
+    /// The tree at the end.
+    end: Tree,
+    versions: BTreeMap<Vec<u8>, Vec<Version>>,
+    /// Paths that are there at both ends, and that the program has removed in between: a crash may not leave their
+    /// absence, unless a report vouches for it.
+    removed: BTreeSet<Vec<u8>>,
+    rebuilt: BTreeSet<FileId>,
+    /// Files that others look at.
+    known: &'r [FormatRow],
+    root: FileId,
+}
+
+impl<D, E> Run<'_, D>
+where
+    D: FnMut(&Contents) -> Result<Digest, E>,
+{
+    fn follow(&mut self, history: &History, step: &Step) -> Result<(), E> {
+        let effects = &history.effects[step.effects.clone()];
+        let mut paths = BTreeSet::new();
+        for effect in effects {
+            if let Piece::Entry { name, node, .. } = &effect.piece {
+                self.add_paths(name, &mut paths);
+                let before = self.tree.entry(name.parent, &name.name);
+                state::replay(&mut self.tree, [effect]);
+                let is_directory = node.is_some_and(|node| self.is_directory(node));
+                self.names.change(name, before, *node, is_directory);
+                self.add_paths(name, &mut paths);
+            } else {
+                state::replay(&mut self.tree, [effect]);
+            }
+        }
+        // What was renamed is under another name.
+        let is_rename = effects.iter().any(|effect| effect.group.is_some());
+        for path in paths {
+            let is_there = self
+                .tree
+                .below(self.root, &path)
+                .is_some_and(|node| self.is_looked_at(&path, node));
+            if is_there {
+                self.removed.remove(&path);
+            } else {
+                self.gone(path, step.end, is_rename);
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths below a name, or that of the name itself.
+    fn add_paths(&self, name: &crate::record::Name, paths: &mut BTreeSet<Vec<u8>>) {
+        let (Some(node), Some(path)) = (
+            self.tree.entry(name.parent, &name.name),
+            self.names.path(name, self.root),
+        ) else {
+            return;
+        };
+        if self.is_directory(node) {
+            let all = below(&self.tree, node).into_iter();
+            paths.extend(all.map(|(inner, _)| [path.as_slice(), b"/", &inner].concat()));
+        } else {
+            paths.insert(path);
+        }
+    }
+
+    fn is_directory(&self, node: FileId) -> bool {
+        matches!(
+            self.tree.node(node).map(|node| &node.body),
+            Some(Body::Directory(_))
+        )
+    }
+
+    fn is_looked_at(&self, path: &[u8], node: FileId) -> bool {
+        !self.is_directory(node)
+            && !self.rebuilt.contains(&node)
+            && !self.known.iter().any(|row| row.covers(path))
+    }
+
+    fn gone(&mut self, path: Vec<u8>, time: usize, is_rename: bool) {
+        let Some(versions) = self.versions.get_mut(&path) else {
+            return;
+        };
+        if versions.last().is_none_or(|last| last.file.is_none()) {
+            return;
+        }
+        let began = versions.first().is_some_and(|first| first.file.is_some());
+        let ends = self.end.below(self.root, &path);
+        let ends = ends.and_then(|node| self.end.node(node));
+        let is_file = ends.is_some_and(|node| !matches!(node.body, Body::Directory(_)));
+        if began && !is_rename && is_file {
+            self.removed.insert(path);
+        } else {
+            versions.push(Version::absent(time));
+        }
+    }
+
+    /// What is not there is known not to be.
+    fn absence_is_known(&mut self, time: usize) {
+        for path in std::mem::take(&mut self.removed) {
+            if let Some(versions) = self.versions.get_mut(&path) {
+                versions.push(Version::absent(time));
+            }
+        }
+    }
+
+    fn settle(&mut self, node: FileId, time: usize) -> Result<(), E> {
+        // A shell opens a file and closes its own descriptor before the program writes to the other.
+        let body = self.tree.node(node).map(|node| &node.body);
+        if matches!(body, Some(Body::File(contents)) if contents.size_bytes() == 0) {
+            return Ok(());
+        }
+        for path in self.names.paths(node, self.root) {
+            self.complete(path, node, time)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a file is complete.
+    fn complete(&mut self, path: Vec<u8>, node: FileId, time: usize) -> Result<(), E> {
+        if !self.is_looked_at(&path, node) {
+            return Ok(());
+        }
+        let Some(body) = self.tree.node(node).map(|node| &node.body) else {
+            return Ok(());
+        };
+        let file = Some(self.hashes.held(body)?);
+        let place = match body {
+            Body::File(contents) => place_of(contents),
+            _ => 0,
+        };
+        let versions = self.versions.entry(path).or_default();
+        if versions.is_empty() && time > 0 {
+            versions.push(Version::absent(0));
+        }
+        if versions.last().is_none_or(|last| last.file != file) {
+            versions.push(Version { time, file, place });
+        }
+        Ok(())
+    }
+}
+
+impl Version {
+    fn absent(time: usize) -> Self {
+        Self {
+            time,
+            file: None,
+            place: 0,
+        }
+    }
+}
+
+/// Files that a report vouches for, though the program may not close them: a shell closes by dup2(2), a log stays open.
+/// Another thread may be in the middle of one, unless it is at its end, or nobody ever syncs the file.
+fn vouched_for(history: &History) -> HashMap<usize, Vec<FileId>> {
+    let mut last_of: HashMap<Thread, usize> = HashMap::new();
+    let mut synced = HashSet::new();
+    for (number, step) in history.steps.iter().enumerate() {
+        last_of.insert(step.thread, number);
+        match step.sync {
+            Some(Sync::File(node) | Sync::Data(node) | Sync::Range { file: node, .. }) => {
+                synced.insert(node);
+            }
+            Some(Sync::All) | None => {}
+        }
+    }
+    let syncs_all = history
+        .steps
+        .iter()
+        .any(|step| step.sync == Some(Sync::All));
+    let mut changed_by: HashMap<FileId, Thread> = HashMap::new();
+    let mut vouched = HashMap::new();
+    for (number, step) in history.steps.iter().enumerate() {
+        let is_changed = |effect: &&Effect| !matches!(effect.piece, Piece::Entry { .. });
+        let effects = history.effects[step.effects.clone()].iter();
+        for effect in effects.filter(is_changed) {
+            changed_by.insert(effect.node(), step.thread);
+        }
+        for node in &step.settles {
+            changed_by.remove(node);
+        }
+        if step.printed.is_some() {
+            let is_told = |node: &FileId, by: &mut Thread| {
+                *by == step.thread || last_of[by] < number || !syncs_all && !synced.contains(node)
+            };
+            let mut told: Vec<FileId> = changed_by
+                .extract_if(is_told)
+                .map(|(node, _)| node)
+                .collect();
+            told.sort_unstable();
+            vouched.insert(number, told);
+        }
+    }
+    vouched
+}
+
+/// Without the paths that the program made and removed again.
+fn by_directory(all: BTreeMap<Vec<u8>, Vec<Version>>) -> Vec<(Vec<u8>, Vec<Past>)> {
+    let mut directories: BTreeMap<Vec<u8>, Vec<Past>> = BTreeMap::new();
+    let absent = |version: Option<&Version>| version.is_some_and(|version| version.file.is_none());
+    for (path, versions) in all {
+        if absent(versions.first()) && absent(versions.last()) {
+            continue;
+        }
+        let split = path.iter().rposition(|byte| *byte == b'/');
+        let directory = split.map_or(&[][..], |at| &path[..at]).to_vec();
+        let past = Past {
+            name: split.map_or(path.as_slice(), |at| &path[at + 1..]).to_vec(),
+            path,
+            versions,
+            last: None,
+        };
+        directories.entry(directory).or_default().push(past);
+    }
+    directories.into_iter().collect()
+}
+
+/// Where the log has the bytes of contents.
+fn place_of(contents: &Contents) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    contents.size_bytes().hash(&mut hasher);
+    for (offset, extent) in contents.extents() {
+        (offset, extent.bytes, extent.source).hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 fn told_of(path: &[u8], held: Option<&Held>, is_older: bool) -> String {
@@ -247,8 +533,13 @@ fn told_of(path: &[u8], held: Option<&Held>, is_older: bool) -> String {
         Some(Held::Bytes { digest, size_bytes }) if is_zeros(digest, *size_bytes) => {
             format!("{name} holds nothing but zeros")
         }
-        Some(_) => format!("{name} is torn: neither as it was nor as the program completed it"),
+        Some(_) => torn(path),
     }
+}
+
+fn torn(path: &[u8]) -> String {
+    let name = String::from_utf8_lossy(path);
+    format!("{name} is torn: neither as it was nor as the program completed it")
 }
 
 /// Whether so many zeros have this hash.

@@ -7,9 +7,10 @@ use blake3::Hash;
 
 use super::effect::{Effect, Piece};
 use super::history::{History, below};
+use super::names::Names;
 use super::state::{self, Absurd, Digest};
 use crate::op::{FileId, FileKind};
-use crate::record::{Body, Name, Tree};
+use crate::record::{Name, Tree};
 
 /// The effects of each node, and those of each name, in program order.
 #[derive(Debug)]
@@ -42,8 +43,7 @@ pub(super) struct Cursor {
     kept: Vec<bool>,
     /// Not so after a set of effects that no file system could hold.
     is_sound: bool,
-    /// Names of each node.
-    names: HashMap<FileId, Vec<Name>>,
+    names: Names,
     /// The sum of `parts`.
     digest: Digest,
     /// What each node adds to the digest; not of those in `touched`.
@@ -60,7 +60,7 @@ impl Cursor {
             tree: Arc::new(Tree::default()),
             kept: Vec::new(),
             is_sound: false,
-            names: HashMap::new(),
+            names: Names::default(),
             digest: Digest::default(),
             parts: HashMap::new(),
             touched: HashSet::new(),
@@ -114,15 +114,7 @@ impl Cursor {
     }
 
     fn start(&mut self, history: &History, kept: Vec<bool>, tree: Tree) {
-        self.names.clear();
-        for (directory, node) in tree.nodes() {
-            if let Body::Directory(names) = &node.body {
-                for (name, child) in names {
-                    let name = Name::new(directory, name.clone());
-                    self.names.entry(*child).or_default().push(name);
-                }
-            }
-        }
+        self.names = Names::of(&tree);
         self.cut.clear();
         self.parts.clear();
         self.digest = Digest::default();
@@ -239,18 +231,8 @@ impl Cursor {
         }
         let tree = Arc::make_mut(&mut self.tree);
         tree.set_entry(name, node).map_err(|_reason| Absurd)?;
-        if let Some(names) = before.and_then(|before| self.names.get_mut(&before)) {
-            names.retain(|one| one != name);
-        }
-        if let Some(node) = node {
-            let is_directory = self.is_directory(node);
-            let names = self.names.entry(node).or_default();
-            // It has one name.
-            if is_directory {
-                names.clear();
-            }
-            names.push(name.clone());
-        }
+        let is_directory = node.is_some_and(|node| self.is_directory(node));
+        self.names.change(name, before, node, is_directory);
         Ok(())
     }
 
@@ -267,7 +249,7 @@ impl Cursor {
     fn settle(&mut self, root: FileId) {
         for node in std::mem::take(&mut self.touched) {
             let mut part = Digest::default();
-            for name in self.names.get(&node).into_iter().flatten() {
+            for name in self.names.of_node(node) {
                 if self.is_below(name.parent, root) {
                     part.add(&state::part(&self.tree, name.parent, &name.name, node));
                 }
@@ -281,7 +263,7 @@ impl Cursor {
     fn is_below(&self, directory: FileId, root: FileId) -> bool {
         let mut at = directory;
         while at != root {
-            match self.names.get(&at).and_then(|names| names.first()) {
+            match self.names.of_node(at).first() {
                 Some(name) => at = name.parent,
                 None => return false,
             }

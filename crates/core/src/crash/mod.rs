@@ -19,6 +19,7 @@ mod history;
 pub mod litmus;
 mod mapped;
 mod model;
+mod names;
 mod parts;
 mod result;
 mod search;

@@ -252,7 +252,8 @@ impl<E> Search<'_, '_, E> {
     }
 
     fn add_fault(&mut self, fault: Fault) {
-        let is_known = |known: &&mut Fault| is_same(known, &fault);
+        let history = self.smaller.explorer.history;
+        let is_known = |known: &&mut Fault| is_same(history, known, &fault);
         match self.found.faults.iter_mut().find(is_known) {
             Some(known) => known.states += 1,
             None => self.found.faults.push(fault),
@@ -260,13 +261,32 @@ impl<E> Search<'_, '_, E> {
     }
 }
 
-fn is_same(one: &Fault, other: &Fault) -> bool {
-    (one.kind, one.culprit, one.before, &one.message)
-        == (other.kind, other.culprit, other.before, &other.message)
+fn is_same(history: &History, one: &Fault, other: &Fault) -> bool {
+    let same = (one.kind, &one.message) == (other.kind, &other.message);
+    // Of a prefix no sync would help: one of a loop stands for all.
+    if one.kind == FaultKind::Prefix {
+        return same && is_alike(history, one.culprit, other.culprit);
+    }
+    same && (one.culprit, one.before) == (other.culprit, other.before)
+}
+
+/// Whether two steps are the same call on the same paths.
+fn is_alike(history: &History, one: usize, other: usize) -> bool {
+    let [one, other] = [one, other].map(|step| &history.steps[step]);
+    (&one.call, &one.path, &one.other_path) == (&other.call, &other.path, &other.other_path)
 }
 
 /// Whether a state lacks what the fault lacks, and has what should have waited.
 fn explains(history: &History, fault: &Fault, state: &State, message: &str) -> bool {
+    if fault.message != message {
+        return false;
+    }
+    if fault.kind == FaultKind::Prefix && fault.lost.is_empty() {
+        let effects = history.effects.iter().zip(&state.kept);
+        let mut issued =
+            effects.filter(|(effect, _)| history.steps[effect.step].begin <= state.point.time);
+        return is_alike(history, fault.culprit, state.point.step) && issued.all(|(_, kept)| *kept);
+    }
     let lacks = !fault.lost.is_empty() && fault.lost.iter().all(|at| !state.kept[*at]);
     let has = fault.before.is_some_and(|before| {
         let step = &history.steps[before];
@@ -276,5 +296,5 @@ fn explains(history: &History, fault: &Fault, state: &State, message: &str) -> b
             step.effects.clone().any(|at| state.kept[at])
         }
     });
-    lacks && has && fault.message == message
+    lacks && has
 }

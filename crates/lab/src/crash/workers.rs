@@ -142,7 +142,7 @@ fn look(
     checker: &Checker,
     log: &SharedLog,
     interrupt: &Interrupt,
-    (tree, told): &(Tree, usize),
+    (tree, told): &(Arc<Tree>, usize),
 ) -> Result<Option<String>, LogError> {
     interrupt.check()?;
     stage.renew().map_err(LogError::Stage)?;

@@ -1,10 +1,7 @@
 //! What an operation makes durable, and which files the program regards as complete after it.
 
-use std::collections::{HashMap, HashSet};
-
 use super::Builder;
-use crate::crash::effect::Piece;
-use crate::crash::history::{History, Sync, Thread};
+use crate::crash::history::Sync;
 use crate::op::{FileId, FileKind};
 use crate::record::{Change, Durability};
 
@@ -76,47 +73,5 @@ pub(super) fn settled(change: &Change) -> Vec<FileId> {
             node: Some(node), ..
         } => vec![*node],
         _ => Vec::new(),
-    }
-}
-
-impl History {
-    /// What a report vouches for is complete then, though the program may not close it: a shell closes by dup2(2), a log
-    /// stays open. Another thread may be in the middle of it, unless it is at its end, or nobody ever syncs the file.
-    pub(super) fn settle_reports(&mut self) {
-        let mut last_of: HashMap<Thread, usize> = HashMap::new();
-        let mut synced = HashSet::new();
-        for (number, step) in self.steps.iter().enumerate() {
-            last_of.insert(step.thread, number);
-            match step.sync {
-                Some(Sync::File(node) | Sync::Data(node) | Sync::Range { file: node, .. }) => {
-                    synced.insert(node);
-                }
-                Some(Sync::All) | None => {}
-            }
-        }
-        let syncs_all = self.steps.iter().any(|step| step.sync == Some(Sync::All));
-        let mut changed_by: HashMap<FileId, Thread> = HashMap::new();
-        for number in 0..self.steps.len() {
-            let step = &self.steps[number];
-            for effect in &self.effects[step.effects.clone()] {
-                if !matches!(effect.piece, Piece::Entry { .. }) {
-                    changed_by.insert(effect.node(), step.thread);
-                }
-            }
-            for node in &step.settles {
-                changed_by.remove(node);
-            }
-            if step.printed.is_none() {
-                continue;
-            }
-            let is_told = |node: &FileId, by: &Thread| {
-                *by == step.thread || last_of[by] < number || !syncs_all && !synced.contains(node)
-            };
-            let told: Vec<FileId> = changed_by
-                .extract_if(|node, by| is_told(node, by))
-                .map(|(node, _)| node)
-                .collect();
-            self.steps[number].settles.extend(told);
-        }
     }
 }

@@ -144,7 +144,6 @@ impl Builder {
         self.history
             .retain(|effect| inside.contains(&effect.node()));
         self.history.set_order();
-        self.history.settle_reports();
         self.mapped.retain(|node, _| inside.contains(node));
         self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory), head);
         self.history.moved_out = moved_out(&self.now, root, inside);

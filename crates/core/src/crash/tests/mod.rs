@@ -80,7 +80,7 @@ pub(super) fn said(history: &History, model: Model) -> (BTreeSet<String>, u64) {
         Ok(*blake3::hash(format!("{extents:?}").as_bytes()).as_bytes())
     };
     assert!(history.is_whole);
-    let mut rules = Builtin::new(history, digest, Vec::new()).unwrap();
+    let mut rules = Builtin::new(history, digest, &[]).unwrap();
     let mut said = BTreeSet::new();
     let look = |_: &_, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
         said.extend(rules.check(tree, told).unwrap());

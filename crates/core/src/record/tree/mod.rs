@@ -116,6 +116,11 @@ impl Tree {
         self.nodes.get(&id).map(Arc::as_ref)
     }
 
+    /// A node as other trees share it: it is another one as soon as this tree changes it.
+    pub(crate) fn shared(&self, id: FileId) -> Option<&Arc<Node>> {
+        self.nodes.get(&id)
+    }
+
     fn node_mut(&mut self, id: FileId) -> Option<&mut Node> {
         self.nodes.get_mut(&id).map(Arc::make_mut)
     }
@@ -137,11 +142,15 @@ impl Tree {
 
     /// The target of an absolute path, without following symbolic links.
     pub fn resolve(&self, path: &[u8]) -> Option<FileId> {
-        let mut names = path.split(|byte| *byte == b'/');
-        names.try_fold(self.root?, |at, name| match name {
-            b"" => Some(at),
-            name => self.entry(at, name),
-        })
+        self.below(self.root?, path)
+    }
+
+    /// The target of a path below a directory; the directory itself of an empty one.
+    pub(crate) fn below(&self, directory: FileId, path: &[u8]) -> Option<FileId> {
+        let mut names = path
+            .split(|byte| *byte == b'/')
+            .filter(|name| !name.is_empty());
+        names.try_fold(directory, |at, name| self.entry(at, name))
     }
 
     /// The node that a name leads to.

@@ -4,8 +4,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use iostrata_core::crash::{Coverage, FormatRow};
-use iostrata_core::record::Tree;
+use iostrata_core::crash::{Coverage, FormatRow, Seen};
 use iostrata_lab::crash::SharedLog;
 
 use super::look::{Judge, locked};
@@ -160,7 +159,7 @@ fn has_super_journal(formats: &[FormatRow], log: &SharedLog) -> bool {
 fn contents(
     options: &Crash,
     (row, command): (&FormatRow, String),
-    trees: &[(Tree, usize)],
+    trees: &[Seen],
     scratch: &Path,
     log: &SharedLog,
 ) -> Result<Vec<String>, Failure> {

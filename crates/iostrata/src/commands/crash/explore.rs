@@ -1,6 +1,7 @@
 //! Explores a recording: all models, the findings, the fix.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use iostrata_core::crash::{
@@ -287,7 +288,7 @@ pub(super) fn refuses(message: &str, when: &str) -> Failure {
 /// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
 fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure> {
     let (base, end) = history.ends();
-    let seen = [(base, 0), (end, history.told())];
+    let seen = [(Arc::new(base), 0), (Arc::new(end), history.told())];
     judge.begin("checking both ends", 0);
     let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
     let said = said.map_err(|stopped| stopped.by)?;

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Model, Told};
+use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Model, Seen, Told};
 use iostrata_core::record::Tree;
 use iostrata_lab::crash::{Log, LogError};
 use iostrata_report::terminal;
@@ -73,7 +74,7 @@ pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Re
 
 /// Why an exploration for one state ends.
 enum Ended {
-    Found(Box<(Tree, usize)>),
+    Found(Seen),
     Not(LogError),
 }
 
@@ -84,15 +85,15 @@ pub(super) fn numbered(
     budget: Budget,
     number: u64,
     log: &Log,
-) -> Result<(Model, Tree, usize), Failure> {
+) -> Result<(Model, Arc<Tree>, usize), Failure> {
     let mut before = 0;
     for model in models {
         let mut coverage = Coverage::default();
         let mut explorer = Explorer::new(history, *model);
-        let ended = explorer.explore(budget, &mut coverage, |state, (tree, told), _| {
+        let ended = explorer.explore(budget, &mut coverage, |state, looked, _| {
             log.check_interrupt().map_err(Ended::Not)?;
             if before + state.number == number {
-                return Err(Ended::Found(Box::new((tree.clone(), told))));
+                return Err(Ended::Found((Arc::clone(looked.tree), looked.told)));
             }
             Ok(())
         });

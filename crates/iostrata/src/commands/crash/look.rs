@@ -44,7 +44,7 @@ pub(super) fn rules(checks: &Checks, log: &SharedLog) -> Result<Option<Builtin<H
     let hashed: Hashed = Box::new(move |contents| locked(&hashes).digest(contents));
     let known = checks.formats.iter().filter(|row| row.checked);
     let known: Vec<FormatRow> = known.cloned().collect();
-    Ok(Some(Builtin::new(&history, hashed, known)?))
+    Ok(Some(Builtin::new(&history, hashed, &known)?))
 }
 
 /// How a command is run, and what it is kept in.
