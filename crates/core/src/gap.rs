@@ -435,7 +435,6 @@ pub enum Reason {
     UserAttributesOnly,
     // Crash exploration.
     EndedWith { exit_code: i32 },
-    ExplorationEnded,
     OutsideDirectory,
     // Comparing and merging.
     IncompleteSide { side: String, why: Box<Self> },

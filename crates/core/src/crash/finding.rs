@@ -1,11 +1,17 @@
 //! Findings of faults, and syncs that prevent them, as they are reported.
 
+use std::collections::HashMap;
+
 use super::fix::Added;
+use super::graph::Graph;
 use super::history::{History, Step};
 use super::model::Model;
 use super::result::{Finding, FixRow, OperationRow};
 use super::search::{Fault, FaultKind, Found};
 use super::told::{files, moments};
+
+/// Findings with their operations and files: each of these goes through the whole run.
+const MOST_DETAILED: usize = 100;
 
 /// A finding, and the fault that shows it first.
 #[derive(Debug, Clone)]
@@ -22,15 +28,14 @@ pub fn findings<'f>(
     directory: &[u8],
 ) -> Vec<Told<'f>> {
     let mut all: Vec<Told<'f>> = Vec::new();
+    let mut places: HashMap<Damage, usize> = HashMap::new();
     let mut before = 0;
     for (model, found) in found {
         for fault in &found.faults {
             let mut finding = finding(history, fault, *model, directory);
             finding.state = Some(before + fault.state.number);
-            let known = all
-                .iter_mut()
-                .find(|known| is_same(&known.finding, &finding));
-            match known {
+            let place = *places.entry(damage(&finding)).or_insert(all.len());
+            match all.get_mut(place) {
                 Some(Told { finding: known, .. }) => {
                     known.states += finding.states;
                     if !known.possible_on.contains(model) {
@@ -47,8 +52,12 @@ pub fn findings<'f>(
         before += found.coverage.states;
     }
     all.sort_by_key(|told| weight(&told.finding));
-    for told in &mut all {
-        let (timeline, left_out) = moments(history, told.model, told.fault, directory);
+    let graphs: HashMap<Model, Graph> = found
+        .iter()
+        .map(|(model, _)| (*model, Graph::of(history, *model)))
+        .collect();
+    for told in all.iter_mut().take(MOST_DETAILED) {
+        let (timeline, left_out) = moments(history, &graphs[&told.model], told.fault, directory);
         told.finding.timeline = timeline;
         told.finding.timeline_left_out = Some(left_out);
         told.finding.files = files(history, told.fault);
@@ -64,15 +73,23 @@ pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
     (is_loss, std::cmp::Reverse(real.count()))
 }
 
-/// The same damage by the same call on the same file: which of its writes is lost makes no difference.
-fn is_same(one: &Finding, other: &Finding) -> bool {
+/// A call, and its paths.
+type Place = (String, [Option<String>; 2]);
+type Damage = (FaultKind, String, Place, Option<Place>);
+
+/// The same damage by the same call on the same file is one finding: which of its writes is lost makes no difference.
+fn damage(finding: &Finding) -> Damage {
     let place = |row: &OperationRow| {
         let paths = [&row.path, &row.other_path].map(Clone::clone);
         (row.syscall.clone(), paths)
     };
-    (one.kind, &one.message) == (other.kind, &other.message)
-        && place(&one.culprit) == place(&other.culprit)
-        && one.before.as_ref().map(place) == other.before.as_ref().map(place)
+    let before = finding.before.as_ref().map(place);
+    (
+        finding.kind,
+        finding.message.clone(),
+        place(&finding.culprit),
+        before,
+    )
 }
 
 fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {

@@ -21,11 +21,22 @@ pub struct Added {
     pub is_directory: bool,
 }
 
+/// Why no syncs are known that help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoFix {
+    /// What breaks is left by one operation, or by all up to one.
+    NoSyncHelps,
+    /// More than are tried, each with explorations of its own.
+    TooMany { syncs: usize },
+}
+
+/// The most syncs that are tried.
+const MOST_SYNCS: usize = 200;
+
 /// Rounds of adding what the last one still lacked.
 const ROUNDS: usize = 6;
 
-/// A set of syncs with which no state that is explored breaks anything, if there is one; none of them can be
-/// left out.
+/// Syncs with which no state that is explored breaks anything; none of them can be left out.
 ///
 /// # Errors
 /// When the check does.
@@ -36,15 +47,19 @@ pub fn fix<E>(
     faults: &[Fault],
     verdicts: &mut Verdicts,
     check: &mut Check<'_, E>,
-) -> Result<Option<Vec<Added>>, E> {
+) -> Result<Result<Vec<Added>, NoFix>, E> {
     let mut added: BTreeSet<Added> = faults
         .iter()
         .flat_map(|fault| wanted(history, fault))
         .collect();
     if added.is_empty() {
-        return Ok(None);
+        return Ok(Err(NoFix::NoSyncHelps));
     }
     for round in 0.. {
+        let syncs = added.len();
+        if syncs > MOST_SYNCS {
+            return Ok(Err(NoFix::TooMany { syncs }));
+        }
         let mut more = BTreeSet::new();
         for model in models {
             let (fixed, places) = with(history, &added);
@@ -63,7 +78,7 @@ pub fn fix<E>(
                     .collect();
                 // No sync helps against what one operation leaves half done.
                 if lacking.is_empty() {
-                    return Ok(None);
+                    return Ok(Err(NoFix::NoSyncHelps));
                 }
                 more.extend(lacking);
             }
@@ -71,13 +86,12 @@ pub fn fix<E>(
         if more.is_empty() {
             break;
         }
-        let known = added.len();
         added.extend(more);
-        if added.len() == known || round == ROUNDS {
-            return Ok(None);
+        if added.len() == syncs || round == ROUNDS {
+            return Ok(Err(NoFix::NoSyncHelps));
         }
     }
-    smallest(history, models, budget, added, verdicts, check).map(Some)
+    smallest(history, models, budget, added, verdicts, check).map(Ok)
 }
 
 /// Leaves out each sync without which nothing breaks either. Many are left out at once where that is possible: what

@@ -40,7 +40,7 @@ pub use calibrate::{
 };
 pub use explore::{Budget, Coverage, Explorer, Looked, Point, State};
 pub use finding::{Told, findings, fix_rows, operation};
-pub use fix::{Added, fix};
+pub use fix::{Added, NoFix, fix};
 pub use format::Format;
 pub use history::{History, Step, Thread};
 pub use mapped::RebuiltRow;

@@ -42,9 +42,9 @@ pub struct CrashResult {
     pub modes: Vec<ModeRow>,
     /// What breaks, the most important first.
     pub findings: Vec<Finding>,
-    /// Syncs with which no explored state breaks anything; `null` where there are none.
+    /// Syncs with which no explored state breaks anything; `null` where none are known.
     pub fix: Option<Vec<FixRow>>,
-    /// Why no syncs were looked for; `null` where they were, or nothing breaks.
+    /// Why none are known; `null` where they are, or nothing breaks.
     pub fix_unknown_because: Option<String>,
     /// Whether anything breaks.
     pub verdict: Verdict,
@@ -217,13 +217,13 @@ pub struct States {
     pub distinct: u64,
     /// Of these, those that the checker refused.
     pub failing: u64,
-    /// Points in time at which the power could fail.
+    /// Points in time at which the power could fail, and of which the whole and the least state were explored.
     pub points: u64,
     /// Of these, points with too many combinations to try all.
     pub sampled_points: u64,
     /// Points that were not explored: the limit was reached, or the exploration ended, before.
     pub points_not_explored: u64,
-    /// Whether the limit on states was reached before the end of the program.
+    /// Whether the limit on states was reached before all was explored that is explored at any point.
     pub limit_reached: bool,
 }
 
@@ -309,7 +309,7 @@ pub struct FixRow {
 pub enum Verdict {
     /// Nothing: each point was explored.
     Clean,
-    /// Nothing that was explored, and there are points that were not.
+    /// Nothing that was explored, and the limit on states, or a signal, came before the rest.
     Partial,
     /// Something.
     Failing,
@@ -318,13 +318,16 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// `is_whole` where the recording lacks nothing, and the exploration came to its end.
-    pub fn of(findings: &[Finding], modes: &[ModeRow], is_whole: bool) -> Self {
-        match (findings.is_empty(), is_whole) {
-            (false, _) => Self::Failing,
-            (true, false) => Self::Incomplete,
-            (true, true) if modes.iter().all(|mode| mode.states.are_all()) => Self::Clean,
-            (true, true) => Self::Partial,
+    pub fn of(findings: &[Finding], modes: &[ModeRow], is_interrupted: bool) -> Self {
+        let are = |is: fn(&ModeRow) -> bool| modes.iter().all(is);
+        if !findings.is_empty() {
+            Self::Failing
+        } else if !are(|mode| mode.complete) {
+            Self::Incomplete
+        } else if is_interrupted || !are(|mode| mode.states.are_all()) {
+            Self::Partial
+        } else {
+            Self::Clean
         }
     }
 }

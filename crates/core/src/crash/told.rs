@@ -143,11 +143,10 @@ impl History {
 /// The operations up to the crash, of many those around what was lost and the last ones; and how many are left out.
 pub(super) fn moments(
     history: &History,
-    model: Model,
+    graph: &Graph,
     fault: &Fault,
     directory: &[u8],
 ) -> (Vec<Moment>, u64) {
-    let graph = Graph::of(history, model);
     let time = fault.state.point.time;
     let left = |step: usize| {
         let effects = history.steps[step].effects.clone();
@@ -162,7 +161,7 @@ pub(super) fn moments(
     };
     let moment = |step: usize| {
         let has_returned = history.steps[step].end <= time;
-        moment(history, &graph, directory, (step, left(step), has_returned))
+        moment(history, graph, directory, (step, left(step), has_returned))
     };
     let begun = told_of(history, |step| step.begin <= time);
     some_of(&begun, (fault.culprit, fault.before), moment)

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, Recording, SCHEMA, Said,
-    Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows, search,
+    Added, Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, NoFix, Recording,
+    SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows,
+    search,
 };
 use iostrata_core::environment::Backend;
-use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::gap::Gap;
+use iostrata_core::noun::counted;
 use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_tracer::machine;
@@ -89,15 +91,14 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     let findings = told.into_iter().map(|Told { finding, .. }| finding);
     let findings: Vec<_> = findings.collect();
     let (fix, fix_unknown_because) = match fixed {
-        Ok(added) => (added, None),
-        Err(why) => (None, (!findings.is_empty()).then(|| why.to_owned())),
+        Ok(added) => (Some(added), None),
+        Err(why) => (None, (!findings.is_empty()).then_some(why)),
     };
     let fix = fix.map(|added| {
         fix_rows(&history, &added, &directory, |one| {
             history.name_of(one.node, one.before)
         })
     });
-    let is_whole = gaps.is_empty() && searched.interrupted.is_none();
     let modes = modes(task, &searched, &gaps);
     let result = CrashResult {
         check_kept_in: kept_in,
@@ -108,7 +109,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        verdict: Verdict::of(&findings, &modes, is_whole),
+        verdict: Verdict::of(&findings, &modes, searched.interrupted.is_some()),
         modes,
         findings,
         fix,
@@ -174,8 +175,8 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);
     }
-    let is_whole = result.modes.iter().all(|mode| mode.complete) && explored.interrupted.is_none();
-    result.verdict = Verdict::of(&result.findings, &result.modes, is_whole);
+    let is_interrupted = explored.interrupted.is_some();
+    result.verdict = Verdict::of(&result.findings, &result.modes, is_interrupted);
 }
 
 fn search_all(
@@ -219,15 +220,15 @@ fn fixed(
     verdicts: &mut Verdicts,
     judge: &mut Judge,
     searched: &mut Searched,
-) -> Result<Result<Option<Vec<iostrata_core::crash::Added>>, &'static str>, Failure> {
-    const ENDED: &str = "the exploration was ended before";
+) -> Result<Result<Vec<Added>, String>, Failure> {
+    const ENDED: &str = "the exploration was ended before any were looked for";
     if task.share.is_some() {
-        return Ok(Err(
-            "only a part of the states was looked at; iostrata merge looks for it in all parts",
-        ));
+        let why =
+            "only a part of the states was looked at; iostrata merge looks for them in all parts";
+        return Ok(Err(why.to_owned()));
     }
     if searched.interrupted.is_some() {
-        return Ok(Err(ENDED));
+        return Ok(Err(ENDED.to_owned()));
     }
     let faults = searched.found.iter().flat_map(|(_, found)| &found.faults);
     let faults: Vec<Fault> = faults.cloned().collect();
@@ -240,10 +241,18 @@ fn fixed(
     let models = &task.settings.models;
     let budget = budget(&task.settings, None);
     match fix(history, models, budget, &faults, verdicts, &mut check) {
-        Ok(added) => Ok(Ok(added)),
+        Ok(Ok(added)) => Ok(Ok(added)),
+        Ok(Err(NoFix::NoSyncHelps)) => {
+            let why = "what breaks is left by one operation, or by all up to one, and no sync changes that";
+            Ok(Err(why.to_owned()))
+        }
+        Ok(Err(NoFix::TooMany { syncs })) => Ok(Err(format!(
+            "{} may be needed, more than are tried; one syncfs before each report is another way",
+            counted(syncs as u64, "sync")
+        ))),
         Err(LogError::Interrupted(by)) => {
             searched.interrupted = Some(by);
-            Ok(Err(ENDED))
+            Ok(Err(ENDED.to_owned()))
         }
         Err(error) => Err(error.into()),
     }
@@ -309,11 +318,6 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
     let rows = searched.found.iter().zip(&searched.seconds);
     let rows = rows.map(|((model, found), seconds)| {
         let coverage = &found.coverage;
-        let is_cut = searched.interrupted.is_some() && coverage.not_tried > 0;
-        let mut incomplete_because = gaps.to_vec();
-        if is_cut {
-            incomplete_because.push(Gap::new(Missing::States, Reason::ExplorationEnded));
-        }
         ModeRow {
             mode: "syscall".to_owned(),
             model: Some(*model),
@@ -330,8 +334,8 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
                 points_not_explored: coverage.not_tried,
                 limit_reached: coverage.limit_reached,
             },
-            complete: incomplete_because.is_empty(),
-            incomplete_because,
+            complete: gaps.is_empty(),
+            incomplete_because: gaps.to_vec(),
             rebuilt: rebuilt.clone(),
             formats: task.formats.clone(),
             seconds: *seconds,

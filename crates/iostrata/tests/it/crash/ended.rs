@@ -69,8 +69,12 @@ fn what_was_found_is_kept() {
     assert_eq!(result["verdict"], "failing");
     assert_eq!(result["interrupted_by"], "SIGINT");
     assert_eq!(result["fix"], Value::Null);
-    assert_eq!(result["modes"][0]["complete"], false);
-    assert!(result["modes"][0]["states"]["points_not_explored"].as_u64() > Some(0));
+    assert!(
+        result["fix_unknown_because"]
+            .as_str()
+            .unwrap_or_default()
+            .contains("ended before")
+    );
     assert!(text.contains("A crash can break this"), "{text}");
     assert!(text.contains("ended by SIGINT"), "{text}");
 }
@@ -81,8 +85,12 @@ fn nothing_found_is_not_clean() {
     let (result, text) = interrupted("echo look >&3; sleep 0.1", |told| {
         told.matches("look").count() > 4
     });
-    assert_eq!(result["verdict"], "incomplete");
-    assert!(text.contains("Incomplete: none of "), "{text}");
+    assert_eq!(result["verdict"], "partial");
+    assert!(text.contains("Clean so far: none of "), "{text}");
+    assert!(
+        text.contains("SIGINT ended the exploration before the rest"),
+        "{text}"
+    );
 }
 
 #[test]

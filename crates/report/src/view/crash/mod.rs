@@ -149,9 +149,7 @@ fn sentence(result: &CrashResult) -> String {
 fn lacks_only_what_failed(result: &CrashResult) -> bool {
     let modes = result.modes.iter();
     let mut gaps = modes.flat_map(|mode| &mode.incomplete_because);
-    result.verdict == Verdict::Incomplete
-        && result.interrupted_by.is_none()
-        && gaps.all(|gap| gap.what == Missing::AfterFailure)
+    result.verdict == Verdict::Incomplete && gaps.all(|gap| gap.what == Missing::AfterFailure)
 }
 
 fn until_then(result: &CrashResult) -> String {
@@ -171,8 +169,11 @@ fn states(result: &CrashResult) -> String {
     counted(states.sum(), "different state")
 }
 
-/// The options that limit modes which were not explored at each point.
-fn limits(result: &CrashResult) -> String {
+/// What became of the rest: a signal, or the options that limit modes, came before it.
+fn rest(result: &CrashResult) -> String {
+    if let Some(by) = &result.interrupted_by {
+        return format!("{by} ended the exploration before the rest");
+    }
     let partial = result.modes.iter().filter(|mode| !mode.states.are_all());
     let options: BTreeSet<&str> = partial
         .map(|mode| match mode.recording {
@@ -180,7 +181,7 @@ fn limits(result: &CrashResult) -> String {
             None => "--states",
         })
         .collect();
-    join(options, " and ")
+    format!("a higher {} explores the rest", join(options, " and "))
 }
 
 /// `18 of 45 points`, over all modes.
@@ -194,10 +195,6 @@ fn points(result: &CrashResult) -> String {
 
 fn verdict(result: &CrashResult) -> String {
     match (result.verdict, result.findings.first()) {
-        (Verdict::Incomplete, _) if result.interrupted_by.is_some() => format!(
-            "Incomplete: none of {} breaks anything, and the exploration was ended before the rest.",
-            states(result)
-        ),
         (Verdict::Incomplete, _) => {
             "Incomplete: the recording lacks something that the program did, so no state is proven."
                 .to_owned()
@@ -222,10 +219,10 @@ fn verdict(result: &CrashResult) -> String {
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
         (Verdict::Partial, _) => format!(
-            "Clean so far: none of {} at {} breaks anything; a higher {} explores the rest.",
+            "Clean so far: none of {} at {} breaks anything; {}.",
             states(result),
             points(result),
-            limits(result)
+            rest(result)
         ),
     }
 }
@@ -351,7 +348,7 @@ fn recovered(row: &RecoveredRow) -> String {
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
     if let Some(why) = &result.fix_unknown_because {
-        page.paragraph(0, &format!("No fix was looked for: {why}."));
+        page.paragraph(0, &format!("No syncs are known that help: {why}."));
     }
     let Some(fix) = &result.fix else { return };
     page.heading(SectionId::Fix, "enough to pass all explored states");

@@ -10,7 +10,7 @@ use iostrata_core::crash::block::{On, Pressure, block_findings};
 use iostrata_core::crash::{
     BlockRow, Builtin, Finding, FormatRow, History, ModeRow, Sandbox, States, files_between,
 };
-use iostrata_core::gap::{Gap, Missing, Reason};
+use iostrata_core::gap::{Gap, Missing};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
     Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
@@ -310,9 +310,6 @@ fn row(
     let mut incomplete_because = log.incomplete_because.clone();
     if let Some(cut) = recording.cut {
         incomplete_because.push(Gap::new(Missing::DeviceLog, cut.reason()));
-    }
-    if came.interrupted.is_some() {
-        incomplete_because.push(Gap::new(Missing::States, Reason::ExplorationEnded));
     }
     ModeRow {
         mode: "block".to_owned(),
