@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, Piece};
 use super::mapped::Mapped;
-use super::search::Seen;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Examples, Payload, Tree};
 
@@ -129,7 +128,11 @@ impl History {
 
     /// The directory during the run: whenever one of the files that `is_part` names by their paths had changed, and how
     /// many acknowledgements there were when it changed again. `None` where these are more than `most`.
-    pub fn trees_with(&self, is_part: impl Fn(&[u8]) -> bool, most: usize) -> Option<Vec<Seen>> {
+    pub fn trees_with(
+        &self,
+        is_part: impl Fn(&[u8]) -> bool,
+        most: usize,
+    ) -> Option<Vec<(Arc<Tree>, usize)>> {
         let part_of = |tree: &Tree| -> BTreeMap<Vec<u8>, Body> {
             let all = below(tree, self.root).into_iter();
             let parts = all.filter(|(path, _)| is_part(path));
