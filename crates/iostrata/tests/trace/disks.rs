@@ -179,10 +179,12 @@ fn a_loop_device_that_has_another_file_in_the_end() {
 fn nothing_is_known_of(at_the_end: &str) {
     let Some(disk) = Disk::new() else { return };
     let image = disk.image.path("../second");
+    // It goes when the last of those who look at all devices closes it.
     let script = format!(
         "I={0}; truncate -s 64M $I; mkfs.ext4 -q $I; L=$(losetup --find --show $I); mount $L $M
         dd if=/dev/zero of=$M/F bs=1M count=8 conv=fsync status=none; umount $M
-        losetup -d $L; {at_the_end}",
+        losetup -d $L; while losetup --noheadings --list -j $I | grep -q .; do sleep 0.01; done
+        {at_the_end}",
         text(&image)
     );
     let (result, _) = disk.traced(&script);
