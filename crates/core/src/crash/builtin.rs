@@ -4,12 +4,12 @@
 //! the program has acknowledged something, a file may not be older than it was then. Files that the program
 //! made and removed again may be anything.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use super::effect::{Effect, Piece};
-use super::history::{History, Step, Sync, Thread, below};
+use super::history::{History, Sync, Thread, below};
 use super::names::Names;
 use super::result::FormatRow;
 use super::state;
@@ -21,8 +21,8 @@ pub type Digest = [u8; 32];
 
 #[derive(Debug)]
 struct Version {
-    /// When it was complete, in the order of begins and ends.
-    time: usize,
+    /// The first report that vouches for it, in the order of begins and ends; `usize::MAX` for none.
+    told: usize,
     /// `None` where the path was not there.
     file: Option<Held>,
     /// Where the log has its bytes, as a hash.
@@ -87,29 +87,28 @@ where
             end,
             versions: BTreeMap::new(),
             removed: BTreeSet::new(),
+            changed: BTreeMap::new(),
             rebuilt: history.rebuilt_nodes(),
             known,
             root: history.root,
         };
         for (path, node) in below(&run.tree, history.root) {
-            run.complete(path, node, 0)?;
+            run.complete(path, node, Some(0))?;
         }
-        let vouched = vouched_for(history);
+        let goes_on = GoesOn::of(history);
         let mut told = Vec::new();
         for (number, step) in history.steps.iter().enumerate() {
-            run.follow(history, step)?;
+            run.follow(history, number);
+            for node in &step.settles {
+                run.settle(*node, step.sync.is_none())?;
+            }
             if step.printed.is_some() {
                 told.push(step.end);
-                run.absence_is_known(step.end);
-            }
-            let vouched = vouched.get(&number).into_iter().flatten();
-            for node in step.settles.iter().chain(vouched) {
-                run.settle(*node, step.end)?;
+                run.vouch(history, number, &goes_on)?;
             }
         }
-        let last = history.steps.len() * 2;
         for (path, node) in below(&run.tree, history.root) {
-            run.complete(path, node, last)?;
+            run.complete(path, node, None)?;
         }
         told.sort_unstable();
         Ok(Self {
@@ -189,13 +188,11 @@ where
 }
 
 impl Past {
-    /// The version that was complete at an acknowledgement: older ones are lost.
+    /// The version that an acknowledgement vouches for: older ones are lost.
     fn oldest(&self, since: Option<usize>) -> usize {
-        let Some(since) = since else { return 0 };
-        let complete = self
-            .versions
-            .partition_point(|version| version.time <= since);
-        complete.saturating_sub(1)
+        let mut versions = self.versions.iter();
+        let told = since.and_then(|since| versions.rposition(|version| version.told <= since));
+        told.unwrap_or(0)
     }
 
     /// The newest version that a node is.
@@ -306,53 +303,74 @@ struct Run<'r, D> {
     /// Paths that are there at both ends, and that the program has removed in between: a crash may not leave their
     /// absence, unless a report vouches for it.
     removed: BTreeSet<Vec<u8>>,
+    /// The last change of each path that no report vouches for yet.
+    changed: BTreeMap<Vec<u8>, Changed>,
     rebuilt: BTreeSet<FileId>,
     /// Files that others look at.
     known: &'r [FormatRow],
     root: FileId,
 }
 
+/// A change of what is at a path.
+#[derive(Clone, Copy)]
+struct Changed {
+    /// The step that made it.
+    step: usize,
+    /// Syncs of these make it durable: of a file, and of the directory of a name.
+    by: [FileId; 2],
+}
+
 impl<D, E> Run<'_, D>
 where
     D: FnMut(&Contents) -> Result<Digest, E>,
 {
-    fn follow(&mut self, history: &History, step: &Step) -> Result<(), E> {
+    fn follow(&mut self, history: &History, number: usize) {
+        let step = &history.steps[number];
         let effects = &history.effects[step.effects.clone()];
         let mut paths = BTreeSet::new();
+        // A directory loses its old name when it gets the new one.
         for effect in effects {
+            self.add_paths(effect, &mut paths);
+        }
+        for effect in effects {
+            let node = effect.node();
+            let mut by = [node; 2];
             if let Piece::Entry { name, node, .. } = &effect.piece {
-                self.add_paths(name, &mut paths);
                 let before = self.tree.entry(name.parent, &name.name);
                 state::replay(&mut self.tree, [effect]);
                 let is_directory = node.is_some_and(|node| self.is_directory(node));
                 self.names.change(name, before, *node, is_directory);
-                self.add_paths(name, &mut paths);
+                by[1] = node.unwrap_or(by[1]);
             } else {
                 state::replay(&mut self.tree, [effect]);
             }
+            let mut now = BTreeSet::new();
+            self.add_paths(effect, &mut now);
+            paths.extend(now);
+            let changed = Changed { step: number, by };
+            self.changed
+                .extend(paths.iter().map(|path| (path.clone(), changed)));
         }
         // What was renamed is under another name.
         let is_rename = effects.iter().any(|effect| effect.group.is_some());
         for path in paths {
-            let is_there = self
-                .tree
-                .below(self.root, &path)
-                .is_some_and(|node| self.is_looked_at(&path, node));
-            if is_there {
+            let node = self.tree.below(self.root, &path);
+            if node.is_some_and(|node| self.is_looked_at(&path, node)) {
                 self.removed.remove(&path);
             } else {
-                self.gone(path, step.end, is_rename);
+                self.gone(path, is_rename);
             }
         }
-        Ok(())
     }
 
-    /// The paths below a name, or that of the name itself.
-    fn add_paths(&self, name: &crate::record::Name, paths: &mut BTreeSet<Vec<u8>>) {
-        let (Some(node), Some(path)) = (
-            self.tree.entry(name.parent, &name.name),
-            self.names.path(name, self.root),
-        ) else {
+    /// The paths that an effect changes: of a directory those below it.
+    fn add_paths(&self, effect: &Effect, paths: &mut BTreeSet<Vec<u8>>) {
+        let Piece::Entry { name, .. } = &effect.piece else {
+            paths.extend(self.names.paths(effect.node(), self.root));
+            return;
+        };
+        let node = self.tree.entry(name.parent, &name.name);
+        let (Some(node), Some(path)) = (node, self.names.path(name, self.root)) else {
             return;
         };
         if self.is_directory(node) {
@@ -364,10 +382,8 @@ where
     }
 
     fn is_directory(&self, node: FileId) -> bool {
-        matches!(
-            self.tree.node(node).map(|node| &node.body),
-            Some(Body::Directory(_))
-        )
+        let body = self.tree.node(node).map(|node| &node.body);
+        matches!(body, Some(Body::Directory(_)))
     }
 
     fn is_looked_at(&self, path: &[u8], node: FileId) -> bool {
@@ -376,7 +392,7 @@ where
             && !self.known.iter().any(|row| row.covers(path))
     }
 
-    fn gone(&mut self, path: Vec<u8>, time: usize, is_rename: bool) {
+    fn gone(&mut self, path: Vec<u8>, is_rename: bool) {
         let Some(versions) = self.versions.get_mut(&path) else {
             return;
         };
@@ -390,33 +406,62 @@ where
         if began && !is_rename && is_file {
             self.removed.insert(path);
         } else {
-            versions.push(Version::absent(time));
+            versions.push(Version::absent(usize::MAX));
         }
     }
 
-    /// What is not there is known not to be.
-    fn absence_is_known(&mut self, time: usize) {
-        for path in std::mem::take(&mut self.removed) {
-            if let Some(versions) = self.versions.get_mut(&path) {
-                versions.push(Version::absent(time));
-            }
+    /// A file is complete; a directory that was given a name is with all that is in it.
+    fn settle(&mut self, node: FileId, is_named: bool) -> Result<(), E> {
+        let is_directory = self.is_directory(node);
+        if is_directory && !is_named {
+            return Ok(());
         }
-    }
-
-    fn settle(&mut self, node: FileId, time: usize) -> Result<(), E> {
         // A shell opens a file and closes its own descriptor before the program writes to the other.
         let body = self.tree.node(node).map(|node| &node.body);
         if matches!(body, Some(Body::File(contents)) if contents.size_bytes() == 0) {
             return Ok(());
         }
         for path in self.names.paths(node, self.root) {
-            self.complete(path, node, time)?;
+            if is_directory {
+                for (inner, child) in below(&self.tree, node) {
+                    let path = [path.as_slice(), b"/", &inner].concat();
+                    self.complete(path, child, None)?;
+                }
+            } else {
+                self.complete(path, node, None)?;
+            }
         }
         Ok(())
     }
 
-    /// Notes that a file is complete.
-    fn complete(&mut self, path: Vec<u8>, node: FileId, time: usize) -> Result<(), E> {
+    /// A report vouches for all that was changed, though the program may not close it: a shell closes by dup2(2), a log
+    /// stays open. Another thread may be in the middle of a change, unless it is at its end, or nobody syncs it.
+    fn vouch(&mut self, history: &History, number: usize, goes_on: &GoesOn) -> Result<(), E> {
+        let step = &history.steps[number];
+        let is_told = |_: &Vec<u8>, changed: &mut Changed| {
+            let by = history.steps[changed.step].thread;
+            by == step.thread || goes_on.threads[&by] < number || !goes_on.is_synced(changed)
+        };
+        let told: Vec<Vec<u8>> = self
+            .changed
+            .extract_if(.., is_told)
+            .map(|(path, _)| path)
+            .collect();
+        for path in told {
+            if let Some(node) = self.tree.below(self.root, &path) {
+                self.complete(path, node, Some(step.end))?;
+            } else if let Some(versions) = self.versions.get_mut(&path) {
+                if self.removed.remove(&path) {
+                    versions.push(Version::absent(usize::MAX));
+                }
+                vouch_for_last(versions, step.end);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a file is complete, and the report that vouches for it.
+    fn complete(&mut self, path: Vec<u8>, node: FileId, told: Option<usize>) -> Result<(), E> {
         if !self.is_looked_at(&path, node) {
             return Ok(());
         }
@@ -429,68 +474,70 @@ where
             _ => 0,
         };
         let versions = self.versions.entry(path).or_default();
-        if versions.is_empty() && time > 0 {
+        if versions.is_empty() && told != Some(0) {
             versions.push(Version::absent(0));
         }
         if versions.last().is_none_or(|last| last.file != file) {
-            versions.push(Version { time, file, place });
+            let told = usize::MAX;
+            versions.push(Version { told, file, place });
+        }
+        if let Some(told) = told {
+            vouch_for_last(versions, told);
         }
         Ok(())
     }
 }
 
+fn vouch_for_last(versions: &mut [Version], told: usize) {
+    if let Some(last) = versions.last_mut() {
+        last.told = last.told.min(told);
+    }
+}
+
 impl Version {
-    fn absent(time: usize) -> Self {
+    fn absent(told: usize) -> Self {
         Self {
-            time,
+            told,
             file: None,
             place: 0,
         }
     }
 }
 
-/// Files that a report vouches for, though the program may not close them: a shell closes by dup2(2), a log stays open.
-/// Another thread may be in the middle of one, unless it is at its end, or nobody ever syncs the file.
-fn vouched_for(history: &History) -> HashMap<usize, Vec<FileId>> {
-    let mut last_of: HashMap<Thread, usize> = HashMap::new();
-    let mut synced = HashSet::new();
-    for (number, step) in history.steps.iter().enumerate() {
-        last_of.insert(step.thread, number);
-        match step.sync {
-            Some(Sync::File(node) | Sync::Data(node) | Sync::Range { file: node, .. }) => {
-                synced.insert(node);
+/// What the threads still do, and what is still synced.
+struct GoesOn {
+    /// The last step of each thread.
+    threads: HashMap<Thread, usize>,
+    /// The last sync of each node, and the last one of everything.
+    syncs: HashMap<FileId, usize>,
+    sync_of_all: Option<usize>,
+}
+
+impl GoesOn {
+    fn of(history: &History) -> Self {
+        let mut goes_on = Self {
+            threads: HashMap::new(),
+            syncs: HashMap::new(),
+            sync_of_all: None,
+        };
+        for (number, step) in history.steps.iter().enumerate() {
+            goes_on.threads.insert(step.thread, number);
+            match step.sync {
+                Some(Sync::File(node) | Sync::Data(node) | Sync::Range { file: node, .. }) => {
+                    goes_on.syncs.insert(node, number);
+                }
+                Some(Sync::All) => goes_on.sync_of_all = Some(number),
+                None => {}
             }
-            Some(Sync::All) | None => {}
         }
+        goes_on
     }
-    let syncs_all = history
-        .steps
-        .iter()
-        .any(|step| step.sync == Some(Sync::All));
-    let mut changed_by: HashMap<FileId, Thread> = HashMap::new();
-    let mut vouched = HashMap::new();
-    for (number, step) in history.steps.iter().enumerate() {
-        let is_changed = |effect: &&Effect| !matches!(effect.piece, Piece::Entry { .. });
-        let effects = history.effects[step.effects.clone()].iter();
-        for effect in effects.filter(is_changed) {
-            changed_by.insert(effect.node(), step.thread);
-        }
-        for node in &step.settles {
-            changed_by.remove(node);
-        }
-        if step.printed.is_some() {
-            let is_told = |node: &FileId, by: &mut Thread| {
-                *by == step.thread || last_of[by] < number || !syncs_all && !synced.contains(node)
-            };
-            let mut told: Vec<FileId> = changed_by
-                .extract_if(is_told)
-                .map(|(node, _)| node)
-                .collect();
-            told.sort_unstable();
-            vouched.insert(number, told);
-        }
+
+    /// Whether a sync of the change comes after it.
+    fn is_synced(&self, changed: &Changed) -> bool {
+        let syncs = changed.by.iter().filter_map(|node| self.syncs.get(node));
+        syncs.copied().max().max(self.sync_of_all) > Some(changed.step)
     }
-    vouched
 }
 
 /// Without the paths that the program made and removed again.

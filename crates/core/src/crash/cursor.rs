@@ -142,13 +142,12 @@ impl Cursor {
         self.is_sound = false;
         let mut grown = BTreeSet::new();
         for effect in effects {
-            match &effect.piece {
-                Piece::Entry { name, node, .. } => self.set_entry(name, *node)?,
-                _ => {
-                    self.touch(effect.node());
-                    state::apply(Arc::make_mut(&mut self.tree), effect)?;
-                    grown.insert(effect.node());
-                }
+            if let Piece::Entry { name, node, .. } = &effect.piece {
+                self.set_entry(name, *node)?;
+            } else {
+                self.touch(effect.node());
+                state::apply(Arc::make_mut(&mut self.tree), effect)?;
+                grown.insert(effect.node());
             }
         }
         self.cut.extend(

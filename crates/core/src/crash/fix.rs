@@ -7,7 +7,7 @@ use super::effect::Piece;
 use super::explore::Budget;
 use super::history::{History, Step, Sync};
 use super::model::Model;
-use super::search::{Check, Fault, Found, breaks, search};
+use super::search::{Check, Fault, FaultKind, Found, breaks, search};
 use super::verdicts::Verdicts;
 use crate::op::FileId;
 
@@ -52,7 +52,9 @@ pub fn fix<E>(
         .iter()
         .flat_map(|fault| wanted(history, fault))
         .collect();
-    if added.is_empty() {
+    // With all syncs that there could be, a crash leaves everything up to some operation.
+    let is_prefix = |fault: &Fault| fault.kind == FaultKind::Prefix && fault.lost.is_empty();
+    if added.is_empty() || faults.iter().any(is_prefix) {
         return Ok(Err(NoFix::NoSyncHelps));
     }
     for round in 0.. {

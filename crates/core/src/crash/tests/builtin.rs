@@ -98,6 +98,67 @@ fn a_file_that_is_removed_before_it_is_replaced_may_be_missing() {
     assert_eq!(removed_first(false, true), [].into());
 }
 
+/// A directory with a file, renamed, and what a report says of it before the directory is synced.
+#[test]
+fn files_of_a_directory_that_is_renamed_are_complete_then() {
+    for is_new in [true, false] {
+        let mut log = Log::new();
+        let directory = log.mkdir(ROOT, "x");
+        let file = log.create(directory, "f");
+        log.write(file, 0, letters('a', 10));
+        for node in [file, directory, ROOT] {
+            log.fsync(node);
+        }
+        log.rename(directory, (ROOT, "x"), (ROOT, "y"));
+        if !is_new {
+            log.fsync(ROOT);
+        }
+        log.print();
+        let lost = says(&log, Model::Ext4);
+        let older = "y/f is older than it was when the program reported it";
+        assert_eq!(lost.contains(older), is_new, "{lost:?}");
+        let is_old = |said: &String| said.contains("x/f");
+        assert!(!lost.iter().any(is_old), "{lost:?}");
+    }
+}
+
+#[test]
+fn an_empty_file_is_vouched_for_too() {
+    let mut log = Log::new();
+    let file = log.found(ROOT, "log", letters('a', 10));
+    log.open_truncated(file);
+    log.print();
+    assert_eq!(says(&log, Model::Ext4), [OLDER.to_owned()].into());
+    let mut log = Log::new();
+    log.create(ROOT, "made");
+    log.print();
+    let missing = "made is older than it was when the program reported it";
+    assert_eq!(says(&log, Model::Ext4), [missing.to_owned()].into());
+}
+
+/// One thread replaces a file; another one prints before the directory is synced.
+#[test]
+fn another_thread_does_not_vouch_for_a_rename_that_is_still_synced() {
+    let tick = |syncs: bool| {
+        let mut log = Log::new();
+        log.found(ROOT, "log", letters('a', 10));
+        let new = log.create(ROOT, "new");
+        log.write(new, 0, letters('b', 10));
+        log.fsync(new);
+        log.rename(new, (ROOT, "new"), (ROOT, "log"));
+        log.thread = 2;
+        log.print();
+        log.thread = 1;
+        if syncs {
+            log.fsync(ROOT);
+        }
+        log.print();
+        loses(&log, Model::Ext4)
+    };
+    assert!(tick(false));
+    assert!(!tick(true));
+}
+
 #[test]
 fn what_leaves_the_directory_is_named() {
     let mut log = Log::new();

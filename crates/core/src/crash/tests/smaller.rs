@@ -88,11 +88,11 @@ fn budget() -> Budget {
 fn said(
     explorer: &mut Explorer<'_>,
     fault: &Fault,
-    kept: Vec<bool>,
+    kept: &[bool],
     look: fn(&Seen) -> Option<String>,
 ) -> Option<String> {
     let told = explorer.told(fault.state.point);
-    let (tree, _) = explorer.tree(&kept).ok()?;
+    let (tree, _) = explorer.tree(kept).ok()?;
     look(&(tree, told))
 }
 
@@ -107,7 +107,7 @@ fn one_by_one(
     let issued = explorer.issued(fault.state.point);
     for at in issued.iter().rev() {
         let more = explorer.closed(&kept, [*at]);
-        if said(explorer, fault, more.clone(), look).as_ref() == Some(&fault.message) {
+        if said(explorer, fault, &more, look).as_ref() == Some(&fault.message) {
             kept = more;
         }
     }
@@ -116,7 +116,7 @@ fn one_by_one(
     };
     for at in issued.iter().rev().take_while(|at| *at > first) {
         let less = explorer.less(&kept, &certain, [*at]);
-        if said(explorer, fault, less.clone(), look).as_ref() == Some(&fault.message) {
+        if said(explorer, fault, &less, look).as_ref() == Some(&fault.message) {
             kept = less;
         }
     }
@@ -152,7 +152,7 @@ fn looked_at_for_it(model: Model, look: fn(&Seen) -> Option<String>) -> (usize, 
     let (found, looked) = found(&history, model, budget(), look);
     let mut explorer = Explorer::new(&history, model);
     for fault in &found.faults {
-        let again = said(&mut explorer, fault, fault.state.kept.clone(), look);
+        let again = said(&mut explorer, fault, &fault.state.kept, look);
         assert_eq!(again.as_ref(), Some(&fault.message));
     }
     let for_it = looked - usize::try_from(found.distinct).unwrap();

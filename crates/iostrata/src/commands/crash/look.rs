@@ -203,15 +203,18 @@ pub(super) fn locked(log: &SharedLog) -> MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `: 430 states/s, about 20 s left`, by the points that are behind.
+/// `: 430 states/s, each point covered in about 20 s`, by the points that are behind.
 fn pace(coverage: &Coverage, elapsed: Duration) -> String {
     let elapsed_s = elapsed.as_secs_f64();
     if coverage.points == 0 || elapsed_s < 0.5 {
         return String::new();
     }
     let each_s = coverage.states as f64 / elapsed_s;
+    if coverage.not_tried == 0 {
+        return format!(": {each_s:.0} states/s, each point covered");
+    }
     let left_s = elapsed_s / coverage.points as f64 * coverage.not_tried as f64;
-    format!(": {each_s:.0} states/s, about {left_s:.0} s left")
+    format!(": {each_s:.0} states/s, each point covered in about {left_s:.0} s")
 }
 
 #[cfg(test)]
@@ -227,7 +230,13 @@ mod tests {
             ..Coverage::default()
         };
         let after = pace(&coverage, Duration::from_secs(2));
-        assert_eq!(after, ": 400 states/s, about 6 s left");
+        assert_eq!(after, ": 400 states/s, each point covered in about 6 s");
+        let covered = Coverage {
+            not_tried: 0,
+            ..coverage
+        };
+        let after = pace(&covered, Duration::from_secs(2));
+        assert_eq!(after, ": 400 states/s, each point covered");
         assert_eq!(pace(&coverage, Duration::from_millis(10)), "");
     }
 }
