@@ -157,7 +157,7 @@ where
             return Ok(None);
         };
         let held = match node.map(|node| &node.body) {
-            // Only zeros are told from others.
+            // Zeros have a word of their own.
             Some(Body::File(contents))
                 if !is_older && !self.hashes.begins_with_zeros(contents)? =>
             {
