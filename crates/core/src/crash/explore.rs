@@ -99,6 +99,8 @@ pub struct Explorer<'h> {
     model: Model,
     pub(super) graph: Graph,
     needed_by: Vec<Vec<usize>>,
+    /// When each effect, and all that it needs, was under way.
+    under_way: Vec<usize>,
     slots: Slots<'h>,
     /// Of two neighbours the nearer one leads to a state: whole and least states are near each other.
     cursors: [Cursor; 2],
@@ -116,6 +118,7 @@ impl<'h> Explorer<'h> {
                 needed_by[*earlier].push(later);
             }
         }
+        let under_way = under_way(history, &graph);
         let cursor = Cursor::of(history);
         let reports = history.reports();
         Self {
@@ -123,6 +126,7 @@ impl<'h> Explorer<'h> {
             model,
             graph,
             needed_by,
+            under_way,
             slots: Slots::of(history),
             cursors: [cursor.clone(), cursor],
             told_at: reports.map(|step| history.steps[step].end).collect(),
@@ -320,12 +324,9 @@ impl<'h> Explorer<'h> {
             .collect()
     }
 
-    /// Effects that are under way at a time, or were before.
+    /// Effects that are under way at a time, or were before, with all that they need.
     pub(super) fn issued(&self, point: Point) -> Vec<usize> {
-        let is_issued = |at: &usize| {
-            let step = self.history.effects[*at].step;
-            self.history.steps[step].begin <= point.time
-        };
+        let is_issued = |at: &usize| self.under_way[*at] <= point.time;
         (0..self.history.effects.len()).filter(is_issued).collect()
     }
 
@@ -509,6 +510,26 @@ impl<'h> Explorer<'h> {
         }
         kept
     }
+}
+
+/// An operation that began later can have ended earlier, and what an effect needs is in the order of ends.
+fn under_way(history: &History, graph: &Graph) -> Vec<usize> {
+    let begins = history.effects.iter();
+    let begins = begins.map(|effect| history.steps[effect.step].begin);
+    let mut under_way: Vec<usize> = begins.collect();
+    let mut is_done = false;
+    while !is_done {
+        is_done = true;
+        for at in 0..under_way.len() {
+            let needs = graph.needs[at].iter().map(|need| under_way[*need]);
+            let last = needs.max().unwrap_or(0);
+            if last > under_way[at] {
+                under_way[at] = last;
+                is_done = false;
+            }
+        }
+    }
+    under_way
 }
 
 /// Random bits that depend on nothing but these numbers.

@@ -13,6 +13,7 @@ use std::convert::Infallible;
 
 use super::litmus::{Left, left, outcome};
 pub(super) use super::litmus::{Log, ROOT, id, letters};
+use super::state;
 use super::{Budget, Builtin, Coverage, Digest, Explorer, History, Looked, Model, State};
 use crate::op::FileId;
 use crate::record::{Attribute, Change, Contents, Durability, Tree};
@@ -52,7 +53,9 @@ fn add_shown(tree: &Tree, directory: FileId, path: &str, all: &mut Vec<(String, 
 pub(super) fn states(history: &History, model: Model, budget: Budget) -> BTreeSet<(String, usize)> {
     let mut all = BTreeSet::new();
     let mut explorer = Explorer::new(history, model);
-    let seen = |_: &State, Looked { tree, told, .. }: Looked<'_>, _: &Coverage| {
+    let seen = |_: &State, Looked { tree, told, hash }: Looked<'_>, _: &Coverage| {
+        // The digest went along with the tree.
+        assert_eq!(hash, state::digest(tree, history.root));
         all.insert((shown(tree), told));
         Ok::<(), Infallible>(())
     };
