@@ -4,15 +4,16 @@
 //! the program has acknowledged something, a file may not be older than it was then. Files that the program
 //! made and removed again may be anything.
 
+mod run;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use super::effect::{Effect, Piece};
-use super::history::{History, Sync, Thread, below};
-use super::names::Names;
+use run::Run;
+
+use super::history::History;
 use super::result::FormatRow;
-use super::state;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Node, Tree};
 
@@ -76,40 +77,11 @@ where
     /// # Errors
     /// When `digest` fails: the log cannot be read.
     pub fn new(history: &History, digest: D, known: &[FormatRow]) -> Result<Self, E> {
-        let (base, end) = history.ends();
-        let mut run = Run {
-            hashes: Hashes {
-                digest,
-                read: HashMap::new(),
-            },
-            names: Names::of(&base),
-            tree: base,
-            end,
-            versions: BTreeMap::new(),
-            removed: BTreeSet::new(),
-            changed: BTreeMap::new(),
-            rebuilt: history.rebuilt_nodes(),
-            known,
-            root: history.root,
+        let hashes = Hashes {
+            digest,
+            read: HashMap::new(),
         };
-        for (path, node) in below(&run.tree, history.root) {
-            run.complete(path, node, Some(0))?;
-        }
-        let goes_on = GoesOn::of(history);
-        let mut told = Vec::new();
-        for (number, step) in history.steps.iter().enumerate() {
-            run.follow(history, number);
-            for node in &step.settles {
-                run.settle(*node, step.sync.is_none())?;
-            }
-            if step.printed.is_some() {
-                told.push(step.end);
-                run.vouch(history, number, &goes_on)?;
-            }
-        }
-        for (path, node) in below(&run.tree, history.root) {
-            run.complete(path, node, None)?;
-        }
+        let (mut told, run) = Run::of(history, hashes, known)?;
         told.sort_unstable();
         Ok(Self {
             directories: by_directory(run.versions),
@@ -289,254 +261,6 @@ where
         let first = Contents::of(&first.part(0, first.bytes().min(4096)));
         let digest = self.of(&first)?;
         Ok(is_zeros(&digest, first.size_bytes()))
-    }
-}
-
-/// The run, followed from its beginning.
-struct Run<'r, D> {
-    hashes: Hashes<D>,
-    names: Names,
-    tree: Tree,
-    /// The tree at the end.
-    end: Tree,
-    versions: BTreeMap<Vec<u8>, Vec<Version>>,
-    /// Paths that are there at both ends, and that the program has removed in between: a crash may not leave their
-    /// absence, unless a report vouches for it.
-    removed: BTreeSet<Vec<u8>>,
-    /// The last change of each path that no report vouches for yet.
-    changed: BTreeMap<Vec<u8>, Changed>,
-    rebuilt: BTreeSet<FileId>,
-    /// Files that others look at.
-    known: &'r [FormatRow],
-    root: FileId,
-}
-
-/// A change of what is at a path.
-#[derive(Clone, Copy)]
-struct Changed {
-    /// The step that made it.
-    step: usize,
-    /// Syncs of these make it durable: of a file, and of the directory of a name.
-    by: [FileId; 2],
-}
-
-impl<D, E> Run<'_, D>
-where
-    D: FnMut(&Contents) -> Result<Digest, E>,
-{
-    fn follow(&mut self, history: &History, number: usize) {
-        let step = &history.steps[number];
-        let effects = &history.effects[step.effects.clone()];
-        let mut paths = BTreeSet::new();
-        // A directory loses its old name when it gets the new one.
-        for effect in effects {
-            self.add_paths(effect, &mut paths);
-        }
-        for effect in effects {
-            let node = effect.node();
-            let mut by = [node; 2];
-            if let Piece::Entry { name, node, .. } = &effect.piece {
-                let before = self.tree.entry(name.parent, &name.name);
-                state::replay(&mut self.tree, [effect]);
-                let is_directory = node.is_some_and(|node| self.is_directory(node));
-                self.names.change(name, before, *node, is_directory);
-                by[1] = node.unwrap_or(by[1]);
-            } else {
-                state::replay(&mut self.tree, [effect]);
-            }
-            let mut now = BTreeSet::new();
-            self.add_paths(effect, &mut now);
-            paths.extend(now);
-            let changed = Changed { step: number, by };
-            self.changed
-                .extend(paths.iter().map(|path| (path.clone(), changed)));
-        }
-        // What was renamed is under another name.
-        let is_rename = effects.iter().any(|effect| effect.group.is_some());
-        for path in paths {
-            let node = self.tree.below(self.root, &path);
-            if node.is_some_and(|node| self.is_looked_at(&path, node)) {
-                self.removed.remove(&path);
-            } else {
-                self.gone(path, is_rename);
-            }
-        }
-    }
-
-    /// The paths that an effect changes: of a directory those below it.
-    fn add_paths(&self, effect: &Effect, paths: &mut BTreeSet<Vec<u8>>) {
-        let Piece::Entry { name, .. } = &effect.piece else {
-            paths.extend(self.names.paths(effect.node(), self.root));
-            return;
-        };
-        let node = self.tree.entry(name.parent, &name.name);
-        let (Some(node), Some(path)) = (node, self.names.path(name, self.root)) else {
-            return;
-        };
-        if self.is_directory(node) {
-            let all = below(&self.tree, node).into_iter();
-            paths.extend(all.map(|(inner, _)| [path.as_slice(), b"/", &inner].concat()));
-        } else {
-            paths.insert(path);
-        }
-    }
-
-    fn is_directory(&self, node: FileId) -> bool {
-        let body = self.tree.node(node).map(|node| &node.body);
-        matches!(body, Some(Body::Directory(_)))
-    }
-
-    fn is_looked_at(&self, path: &[u8], node: FileId) -> bool {
-        !self.is_directory(node)
-            && !self.rebuilt.contains(&node)
-            && !self.known.iter().any(|row| row.covers(path))
-    }
-
-    fn gone(&mut self, path: Vec<u8>, is_rename: bool) {
-        let Some(versions) = self.versions.get_mut(&path) else {
-            return;
-        };
-        if versions.last().is_none_or(|last| last.file.is_none()) {
-            return;
-        }
-        let began = versions.first().is_some_and(|first| first.file.is_some());
-        let ends = self.end.below(self.root, &path);
-        let ends = ends.and_then(|node| self.end.node(node));
-        let is_file = ends.is_some_and(|node| !matches!(node.body, Body::Directory(_)));
-        if began && !is_rename && is_file {
-            self.removed.insert(path);
-        } else {
-            versions.push(Version::absent(usize::MAX));
-        }
-    }
-
-    /// A file is complete; a directory that was given a name is with all that is in it.
-    fn settle(&mut self, node: FileId, is_named: bool) -> Result<(), E> {
-        let is_directory = self.is_directory(node);
-        if is_directory && !is_named {
-            return Ok(());
-        }
-        // A shell opens a file and closes its own descriptor before the program writes to the other.
-        let body = self.tree.node(node).map(|node| &node.body);
-        if matches!(body, Some(Body::File(contents)) if contents.size_bytes() == 0) {
-            return Ok(());
-        }
-        for path in self.names.paths(node, self.root) {
-            if is_directory {
-                for (inner, child) in below(&self.tree, node) {
-                    let path = [path.as_slice(), b"/", &inner].concat();
-                    self.complete(path, child, None)?;
-                }
-            } else {
-                self.complete(path, node, None)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A report vouches for all that was changed, though the program may not close it: a shell closes by dup2(2), a log
-    /// stays open. Another thread may be in the middle of a change, unless it is at its end, or nobody syncs it.
-    fn vouch(&mut self, history: &History, number: usize, goes_on: &GoesOn) -> Result<(), E> {
-        let step = &history.steps[number];
-        let is_told = |_: &Vec<u8>, changed: &mut Changed| {
-            let by = history.steps[changed.step].thread;
-            by == step.thread || goes_on.threads[&by] < number || !goes_on.is_synced(changed)
-        };
-        let told: Vec<Vec<u8>> = self
-            .changed
-            .extract_if(.., is_told)
-            .map(|(path, _)| path)
-            .collect();
-        for path in told {
-            if let Some(node) = self.tree.below(self.root, &path) {
-                self.complete(path, node, Some(step.end))?;
-            } else if let Some(versions) = self.versions.get_mut(&path) {
-                if self.removed.remove(&path) {
-                    versions.push(Version::absent(usize::MAX));
-                }
-                vouch_for_last(versions, step.end);
-            }
-        }
-        Ok(())
-    }
-
-    /// Notes that a file is complete, and the report that vouches for it.
-    fn complete(&mut self, path: Vec<u8>, node: FileId, told: Option<usize>) -> Result<(), E> {
-        if !self.is_looked_at(&path, node) {
-            return Ok(());
-        }
-        let Some(body) = self.tree.node(node).map(|node| &node.body) else {
-            return Ok(());
-        };
-        let file = Some(self.hashes.held(body)?);
-        let place = match body {
-            Body::File(contents) => place_of(contents),
-            _ => 0,
-        };
-        let versions = self.versions.entry(path).or_default();
-        if versions.is_empty() && told != Some(0) {
-            versions.push(Version::absent(0));
-        }
-        if versions.last().is_none_or(|last| last.file != file) {
-            let told = usize::MAX;
-            versions.push(Version { told, file, place });
-        }
-        if let Some(told) = told {
-            vouch_for_last(versions, told);
-        }
-        Ok(())
-    }
-}
-
-fn vouch_for_last(versions: &mut [Version], told: usize) {
-    if let Some(last) = versions.last_mut() {
-        last.told = last.told.min(told);
-    }
-}
-
-impl Version {
-    fn absent(told: usize) -> Self {
-        Self {
-            told,
-            file: None,
-            place: 0,
-        }
-    }
-}
-
-/// What the threads still do, and what is still synced.
-struct GoesOn {
-    /// The last step of each thread.
-    threads: HashMap<Thread, usize>,
-    /// The last sync of each node, and the last one of everything.
-    syncs: HashMap<FileId, usize>,
-    sync_of_all: Option<usize>,
-}
-
-impl GoesOn {
-    fn of(history: &History) -> Self {
-        let mut goes_on = Self {
-            threads: HashMap::new(),
-            syncs: HashMap::new(),
-            sync_of_all: None,
-        };
-        for (number, step) in history.steps.iter().enumerate() {
-            goes_on.threads.insert(step.thread, number);
-            match step.sync {
-                Some(Sync::File(node) | Sync::Data(node) | Sync::Range { file: node, .. }) => {
-                    goes_on.syncs.insert(node, number);
-                }
-                Some(Sync::All) => goes_on.sync_of_all = Some(number),
-                None => {}
-            }
-        }
-        goes_on
-    }
-
-    /// Whether a sync of the change comes after it.
-    fn is_synced(&self, changed: &Changed) -> bool {
-        let syncs = changed.by.iter().filter_map(|node| self.syncs.get(node));
-        syncs.copied().max().max(self.sync_of_all) > Some(changed.step)
     }
 }
 
