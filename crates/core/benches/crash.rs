@@ -11,8 +11,8 @@ use std::convert::Infallible;
 use std::time::Instant;
 
 use iostrata_core::crash::{
-    Budget, Builder, Builtin, Coverage, Digest, Found, History, Model, Seen, Stopped, Verdicts,
-    search,
+    Budget, Builder, Builtin, Check, Coverage, Digest, Found, History, Model, Seen, Stopped,
+    Verdicts, search,
 };
 use iostrata_core::op::{FileId, FileKind};
 use iostrata_core::record::{
@@ -168,10 +168,23 @@ fn built(changes: Vec<Change>) -> History {
     builder.finish(|_| Vec::new()).unwrap()
 }
 
-/// Explores with the built-in rules, bytes standing for where the log has them. Targets: each point covered in 30 s, and
+/// What a search finds, and its seconds.
+fn searched(
+    history: &History,
+    model: Model,
+    budget: Budget,
+    check: &mut Check<'_, Infallible>,
+) -> (Found, f64) {
+    let begun = Instant::now();
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(1);
+    search(history, model, budget, &mut verdicts, check, &mut found).unwrap();
+    (found, begun.elapsed().as_secs_f64())
+}
+
+/// Explores with the built-in rules, places in the log standing for bytes. Targets: each point covered in 30 s, and
 /// 500 states a second.
 fn explored(what: &str, history: &History, model: Model, states: u64) {
-    let begun = Instant::now();
     let hashed = |contents: &Contents| -> Result<Digest, Infallible> {
         let mut hasher = blake3::Hasher::new();
         for (offset, extent) in contents.extents() {
@@ -186,22 +199,11 @@ fn explored(what: &str, history: &History, model: Model, states: u64) {
             .map(|(tree, told)| rules.check(tree, *told).unwrap());
         Ok::<_, Stopped<Infallible>>(said.collect())
     };
-    let mut found = Found::default();
-    let mut verdicts = Verdicts::new(1);
     let budget = Budget {
         states,
         ..Budget::default()
     };
-    search(
-        history,
-        model,
-        budget,
-        &mut verdicts,
-        &mut check,
-        &mut found,
-    )
-    .unwrap();
-    let seconds = begun.elapsed().as_secs_f64();
+    let (found, seconds) = searched(history, model, budget, &mut check);
     let Coverage {
         states,
         points,
@@ -231,20 +233,7 @@ fn main() {
     let mut check =
         |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(vec![None; seen.len()]);
     for model in Model::ALL {
-        let mut found = Found::default();
-        let mut verdicts = Verdicts::new(1);
-        let begun = Instant::now();
-        let budget = Budget::default();
-        search(
-            &history,
-            model,
-            budget,
-            &mut verdicts,
-            &mut check,
-            &mut found,
-        )
-        .unwrap();
-        let seconds = begun.elapsed().as_secs_f64();
+        let (found, seconds) = searched(&history, model, Budget::default(), &mut check);
         let (states, points) = (found.coverage.states, found.coverage.points);
         println!(
             "crash: {}: {states} states at {points} points, {} different, in {seconds:.2} s: {:.0} states/s",

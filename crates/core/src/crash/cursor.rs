@@ -90,12 +90,12 @@ impl Cursor {
         slots: &Slots<'_>,
         kept: &[bool],
     ) -> Result<(Arc<Tree>, Hash), Absurd> {
-        let changed: Vec<&Effect> = (0..kept.len())
+        let places: Vec<usize> = (0..kept.len())
             .filter(|at| self.kept[*at] != kept[*at])
-            .map(|at| &history.effects[at])
             .collect();
-        let first = (0..kept.len()).find(|at| self.kept[*at] != kept[*at]);
-        let is_ahead = first.is_some_and(|first| !self.kept[first..].contains(&true));
+        let changed: Vec<&Effect> = places.iter().map(|at| &history.effects[*at]).collect();
+        let first = places.first();
+        let is_ahead = first.is_some_and(|first| !self.kept[*first..].contains(&true));
         let is_whole = |effect: &&Effect| !self.cut.contains(&effect.node());
         let is_file = |effect: &&Effect| !self.leads_to_directory(&effect.piece);
         if !self.is_sound {
