@@ -506,3 +506,16 @@ static __always_inline __u64 folio_bytes(struct folio *folio)
 		return PAGE_SIZE << READ(folio, _folio_order);
 	return PAGE_SIZE << (READ(folio, _flags_1) & 0xff);
 }
+
+/* Whether the tree has a file mapping that may become writable later: shared, and open for writing
+ * (mprotect(2), EACCES). Only then is the memory map checked: allocators call mprotect too, and
+ * many programs map files only for reading. */
+#define MAPPED 1         /* one: mremap may move it */
+#define MAPPED_TO_READ 2 /* one that is not writable yet: mprotect may change that */
+
+struct {
+	__uint(type, MAP_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} shared_maps SEC(".maps");

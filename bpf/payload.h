@@ -345,6 +345,15 @@ static __always_inline bool is_new_program(struct task_state *state)
 	return 1;
 }
 
+/* Whether stores may change a file. */
+static __always_inline bool has_mappings(void)
+{
+	__u32 zero = 0;
+	__u64 *shared = bpf_map_lookup_elem(&shared_maps, &zero);
+
+	return shared && *shared;
+}
+
 static __always_inline void record_call(struct task_state *state, __s64 result, __u64 now)
 {
 	__u64 used;
@@ -358,7 +367,10 @@ static __always_inline void record_call(struct task_state *state, __s64 result, 
 	if ((state->call & CALL_WRITES) && result > 0 &&
 	    ((state->mode & S_IFMT) == S_IFREG || is_output(state)))
 		stop = send_payload(state, result, now, used);
-	if ((state->call & CALL_STOPS) && result >= 0 && is_step(state, 0, result))
+	/* What mappings hold is read at a sync, and before the user is told something. */
+	if (has_mappings() &&
+	    (((state->call & CALL_STOPS) && result >= 0 && is_step(state, 0, result)) ||
+	     ((state->call & CALL_WRITES) && result > 0 && is_output(state))))
 		stop = 1;
 	/* The memory map that its stacks need goes with the process, and with another program. */
 	if (EVERY_SITE && is_new_program(state))

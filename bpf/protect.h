@@ -97,19 +97,6 @@ static long next_area(__u32 index, struct areas *areas)
 	return 0;
 }
 
-/* Whether the tree has a file mapping that may become writable later: shared, and open for writing
- * (mprotect(2), EACCES). Only then is the memory map checked: allocators call mprotect too, and
- * many programs map files only for reading. */
-#define MAPPED 1         /* one: mremap may move it */
-#define MAPPED_TO_READ 2 /* one that is not writable yet: mprotect may change that */
-
-struct {
-	__uint(type, MAP_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} shared_maps SEC(".maps");
-
 APART int map_shares(struct task_state *state)
 {
 	__u32 zero = 0;
@@ -164,7 +151,7 @@ APART int may_be_stored_to(struct task_state *state, __u64 address, __u64 bytes,
 		lose(LOSS_ARGUMENTS);
 	/* The call itself has no file: the mapped file was found. */
 	if (state->file.inode)
-		state->call = CALL_FD_FIFTH | CALL_STEP; /* like an mmap */
+		state->call = CALL_FD_FIFTH | CALL_STEP | CALL_STOPS; /* like an mmap */
 	else
 		state->nr = nr;
 	return 0;

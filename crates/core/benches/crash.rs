@@ -163,7 +163,7 @@ fn built(changes: Vec<Change>) -> History {
             outcome: Ok(0),
             change,
         };
-        builder.add(&operation).unwrap();
+        builder.add(&operation, |_, _| Vec::new()).unwrap();
     }
     builder.finish(|_| Vec::new()).unwrap()
 }

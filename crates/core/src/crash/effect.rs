@@ -1,5 +1,7 @@
 //! What an operation changes, in the pieces that reach the disk one without the other.
 
+use std::ops::Range;
+
 use crate::op::FileId;
 use crate::record::{Attribute, Name, Payload};
 
@@ -82,6 +84,16 @@ impl Effect {
     pub(super) fn block(&self) -> Option<(FileId, u64)> {
         match &self.piece {
             Piece::Data { file, offset, .. } => Some((*file, offset / BLOCK_BYTES)),
+            _ => None,
+        }
+    }
+
+    /// Of data: where it lies in the file, bytes.
+    pub(super) fn data_range(&self) -> Option<Range<u64>> {
+        match &self.piece {
+            Piece::Data {
+                offset, payload, ..
+            } => Some(*offset..offset + payload.bytes()),
             _ => None,
         }
     }

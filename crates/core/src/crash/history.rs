@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, Piece};
@@ -81,6 +82,8 @@ pub struct History {
     pub(super) effects: Vec<Effect>,
     /// Files of the directory with writable shared mappings.
     pub(super) mapped: Vec<Mapped>,
+    /// What the paths in the directory of files are like that are nobody's matter.
+    pub(super) ignored: Vec<Pattern>,
     /// Files that left the directory by a rename, or lost their names in it and have others.
     pub moved_out: Examples,
     /// Whether all effects together make the files that the log ends with.
@@ -102,6 +105,19 @@ impl History {
         for step in &mut self.steps {
             step.effects = places[step.effects.start]..places[step.effects.end];
         }
+    }
+
+    /// Whether the file at a path in the directory is nobody's matter.
+    pub(super) fn is_ignored(&self, path: &[u8]) -> bool {
+        let path = String::from_utf8_lossy(path);
+        self.ignored.iter().any(|pattern| pattern.matches(&path))
+    }
+
+    /// Where the data of these effects begins, and how far it reaches, bytes.
+    pub(super) fn data_range(&self, effects: Range<usize>) -> Option<(u64, u64)> {
+        let ranges = self.effects[effects].iter().filter_map(Effect::data_range);
+        let whole = ranges.reduce(|one, other| one.start.min(other.start)..one.end.max(other.end));
+        whole.map(|whole| (whole.start, whole.end - whole.start))
     }
 
     /// The path of a node before a step: the one it had then.
@@ -194,6 +210,7 @@ impl History {
             for (path, node) in below(tree, self.root) {
                 if let Some(Body::File(contents)) = tree.node(node).map(|node| &node.body)
                     && contents.unknown_bytes() != (0, 0)
+                    && !self.is_ignored(&path)
                 {
                     unknown.add(|| String::from_utf8_lossy(&path).into_owned());
                 }

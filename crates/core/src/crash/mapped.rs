@@ -1,14 +1,16 @@
-//! Files that a program stores to through shared mappings. A log has what they held at an `msync` and at the end, but not
-//! each store in its order, so a state that could be on disk may not be among those that are explored.
+//! Files that a program stores to through shared mappings. A log has what they held at each sync, each report and at the
+//! end, but not each store in its order, so a state that could be on disk may not be among those that are explored. And
+//! files of which the user said that they do not matter.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::format::Format;
 use super::history::{History, below};
 use crate::op::FileId;
-use crate::record::{Body, Contents, Examples, Tree};
+use crate::record::{Body, Contents, Examples, Node, Tree};
 
 /// A file of which it does not matter what a crash leaves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,12 +22,36 @@ pub struct RebuiltRow {
     pub because: String,
 }
 
-/// A file with a writable shared mapping.
+/// What the program mapped of a file.
+#[derive(Debug, Default)]
+pub(super) struct Mapping {
+    /// The paths that the file had then.
+    paths: BTreeSet<Vec<u8>>,
+    /// From the first byte to the end, bytes of the file.
+    range: Range<u64>,
+}
+
+impl Mapping {
+    pub(super) fn add(&mut self, path: Option<Vec<u8>>, offset: u64, bytes: u64) {
+        self.paths.extend(path);
+        let end = offset.saturating_add(bytes);
+        let is_first = self.range.is_empty();
+        self.range = if is_first {
+            offset..end
+        } else {
+            self.range.start.min(offset)..self.range.end.max(end)
+        };
+    }
+}
+
+/// A file with a writable shared mapping, or one that is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapped {
     node: FileId,
     /// One of its paths, in the directory if it has one there.
     path: Vec<u8>,
+    /// The bytes of it that stores could change.
+    range: Range<u64>,
     /// Why it does not matter what a crash leaves of it; `None` where it does.
     rebuilt: Option<&'static str>,
 }
@@ -39,10 +65,12 @@ const WAL_INDEX: &str =
 const LOCK_TABLE: &str =
     "LMDB rebuilds its lock table for the first process that opens the environment after a crash";
 
-/// Files of the directory that were mapped, of `paths` that they had then. `now` is the tree at the end, and `head` gives
+const IGNORED: &str = "--ignore takes it out";
+
+/// Files of the directory that were mapped. `now` is the tree at the end, and `head` gives
 /// the first bytes of a file in it.
 pub(super) fn files(
-    paths: BTreeMap<FileId, BTreeSet<Vec<u8>>>,
+    mappings: BTreeMap<FileId, Mapping>,
     now: &Tree,
     (root, directory): (FileId, &[u8]),
     mut head: impl FnMut(&Contents) -> Vec<u8>,
@@ -60,7 +88,8 @@ pub(super) fn files(
             _ => None,
         }
     };
-    let all = paths.into_iter().map(|(node, mut paths)| {
+    let all = mappings.into_iter().map(|(node, mapping)| {
+        let Mapping { mut paths, range } = mapping;
         paths.extend(names.remove(&node).unwrap_or_default());
         let reasons = paths.iter().map(|path| rebuilt_by(path, &mut format_at));
         // All of them, or none.
@@ -69,11 +98,19 @@ pub(super) fn files(
         let path = inside.next().or(paths.first().map(Vec::as_slice));
         Mapped {
             node,
+            range: range.start..range.end.min(size_of(now, node)),
             path: path.unwrap_or(b"a file without a name").to_vec(),
             rebuilt: reasons.and_then(|all| all.first().copied()),
         }
     });
     all.collect()
+}
+
+fn size_of(tree: &Tree, node: FileId) -> u64 {
+    match tree.node(node).map(|node| &node.body) {
+        Some(Body::File(contents)) => contents.size_bytes(),
+        _ => 0,
+    }
 }
 
 /// Who rebuilds the file at an absolute path. The name alone could be anybody's: the file that it belongs to has to be
@@ -97,13 +134,15 @@ impl History {
     /// Files with writable shared mappings whose contents matter after a crash.
     pub fn mapped(&self) -> Examples {
         let mut mapped = Examples::default();
-        for file in self.mapped.iter().filter(|file| file.rebuilt.is_none()) {
-            mapped.add(|| String::from_utf8_lossy(&file.path).into_owned());
+        let unknown = self.mapped.iter().filter(|file| file.rebuilt.is_none());
+        for file in unknown.filter(|file| !self.is_ignored(&file.path)) {
+            let (path, range) = (String::from_utf8_lossy(&file.path), &file.range);
+            mapped.add(|| format!("{path}, bytes {} to {}", range.start, range.end));
         }
         mapped
     }
 
-    /// Files with writable shared mappings whose contents do not matter after a crash.
+    /// Files whose contents do not matter after a crash.
     pub fn rebuilt(&self) -> Vec<RebuiltRow> {
         let rebuilt = self.mapped.iter().filter_map(|file| {
             Some(RebuiltRow {
@@ -112,6 +151,31 @@ impl History {
             })
         });
         rebuilt.collect()
+    }
+
+    /// Takes out the files all of whose paths in the directory, at both ends, are ignored.
+    pub(super) fn ignore(&mut self, now: &Tree) {
+        let mut paths: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+        for tree in [&self.base, now] {
+            for (path, node) in below(tree, self.root) {
+                let is_file = |node: &Node| matches!(node.body, Body::File(_));
+                if tree.node(node).is_some_and(is_file) {
+                    paths.entry(node).or_default().insert(path);
+                }
+            }
+        }
+        for (node, paths) in paths {
+            if paths.iter().all(|path| self.is_ignored(path)) {
+                self.mapped.retain(|file| file.node != node);
+                let path = paths.into_iter().next().unwrap_or_default();
+                self.mapped.push(Mapped {
+                    node,
+                    path,
+                    range: 0..0,
+                    rebuilt: Some(IGNORED),
+                });
+            }
+        }
     }
 
     /// Gives these files what they hold at the end, in all states: the rest has more combinations than are tried.
@@ -218,6 +282,7 @@ mod tests {
         assert_eq!(
             named(&history),
             ["text-shm", "other-shm", "-shm", "lock.mdb", "data"]
+                .map(|name| format!("{name}, bytes 0 to 0"))
         );
         assert_eq!(history.rebuilt_nodes().len(), 2);
     }
@@ -260,7 +325,7 @@ mod tests {
         log.rename(renamed, (ROOT, "t.db-shm"), (ROOT, "kept"));
         let history = history(&log);
         assert_eq!(rebuilt(&history), ["t.db-shm"]);
-        assert_eq!(named(&history), ["kept"]);
+        assert_eq!(named(&history), ["kept, bytes 0 to 0"]);
     }
 
     #[test]
@@ -272,6 +337,6 @@ mod tests {
         map(&mut log, comes);
         assert_eq!(named(&log.history_of("/d")), [""; 0]);
         log.rename(comes, (ROOT, "comes"), (under_test, "came"));
-        assert_eq!(named(&log.history_of("/d")), ["came"]);
+        assert_eq!(named(&log.history_of("/d")), ["came, bytes 0 to 0"]);
     }
 }

@@ -24,6 +24,8 @@ pub struct CrashResult {
     pub command: Vec<String>,
     /// The checker; `null` for the one that is built in.
     pub check: Option<String>,
+    /// What the paths of files are like that were left out, relative to the directory.
+    pub ignored: Vec<String>,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<Sandbox>,
     /// How the models were asked for; `null` where no model was.

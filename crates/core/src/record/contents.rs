@@ -127,6 +127,26 @@ impl Contents {
             .map(|(offset, extent)| (*offset, *extent))
     }
 
+    /// A range of it, as contents of its own; what lies behind the end is left out.
+    pub fn range(&self, from: u64, to: u64) -> Self {
+        let to = to.min(self.size_bytes);
+        let mut part = Self {
+            size_bytes: to.saturating_sub(from),
+            ..Self::default()
+        };
+        let first = self.extents.range(..=from).next_back();
+        let begin = first.map_or(from, |(at, _)| *at);
+        for (&at, extent) in self.extents.range(begin..to.max(begin)) {
+            let (begin, end) = (at.max(from), to.min(at + extent.bytes));
+            if begin < end {
+                let source = extent.source.further(begin - at);
+                let bytes = end - begin;
+                part.extents.insert(begin - from, Extent { bytes, source });
+            }
+        }
+        part
+    }
+
     pub(super) fn extent_count(&self) -> usize {
         self.extents.len()
     }

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
+use glob::Pattern;
 use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
@@ -58,6 +59,10 @@ pub(crate) struct Crash {
     /// Give the checker this variable of the environment too, besides PATH, LANG and IOSTRATA_*
     #[arg(long, value_name = "NAME", requires = "check")]
     pub(crate) pass_env: Vec<OsString>,
+
+    /// Leave out the files whose paths in the directory match GLOB: what a crash leaves of them does not matter
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) ignore: Vec<Pattern>,
 
     /// What may be lost: what POSIX allows, or what a file system does
     #[arg(long, value_parser = named(MODELS), value_name = "MODEL", default_value = "all")]
@@ -164,12 +169,20 @@ impl Crash {
 }
 
 /// The options that explore a recording with this checker.
-pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -> Crash {
+pub(crate) fn crash_from(
+    from: &Path,
+    check: Option<&str>,
+    check_timeout: f64,
+    ignored: &[String],
+) -> Crash {
     let command = Crash::augment_args(clap::Command::new("crash"));
     let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
     words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
     if let Some(check) = check {
         words.extend(["--check".into(), check.into()]);
+    }
+    for pattern in ignored {
+        words.extend(["--ignore".into(), pattern.into()]);
     }
     let matches = command.get_matches_from(words);
     let parsed = Crash::from_arg_matches(&matches);
@@ -177,7 +190,7 @@ pub(crate) fn crash_from(from: &Path, check: Option<&str>, check_timeout: f64) -
 }
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env model states accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore model states accept_partial jobs \
     keep state partition record from mode html open";
 
 /// `append`.

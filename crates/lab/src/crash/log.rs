@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use glob::Pattern;
 use iostrata_core::crash::{Builder, Digest, Format, History, Stacks};
 use iostrata_core::gap::{Countable, Gap, Listed, Missing, Reason};
 use iostrata_core::record::{
     Begin, Body, Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
 };
 
+use super::stores;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::rebuild::{self, RebuildError};
 
@@ -100,8 +102,13 @@ const LIMITS: Limits = Limits {
 
 impl Log {
     /// Reads the log of a program, with the directory that it was started in as the one under test. `stacks` are
-    /// those of its calls, as far as they are known.
-    pub fn read(path: &Path, stacks: Stacks, interrupt: Interrupt) -> Result<Self, LogError> {
+    /// those of its calls, as far as they are known; files that match one of `ignored` are nobody's matter.
+    pub fn read(
+        path: &Path,
+        stacks: Stacks,
+        ignored: &[Pattern],
+        interrupt: Interrupt,
+    ) -> Result<Self, LogError> {
         let mut stacks = Some(stacks);
         let mut hasher = blake3::Hasher::new();
         hasher
@@ -118,17 +125,18 @@ impl Log {
                 Entry::Operation(operation) => {
                     operations += 1;
                     interrupt.check()?;
-                    builder
-                        .as_mut()
-                        .ok_or(LogError::NoDirectory)?
-                        .add(&operation)?;
+                    let builder = builder.as_mut().ok_or(LogError::NoDirectory)?;
+                    builder.add(&operation, |before, after| {
+                        stores::differing(&mut reader, before, after)
+                    })?;
                 }
                 Entry::End(ended) => end = Some(ended),
                 Entry::Begin(_) if begun.is_some() => return Err(LogError::Several),
                 Entry::Begin(begin) => {
                     builder = Some(
                         Builder::new(begin.directory.clone())
-                            .with_stacks(stacks.take().unwrap_or_default()),
+                            .with_stacks(stacks.take().unwrap_or_default())
+                            .ignoring(ignored.to_vec()),
                     );
                     begun = Some(begin);
                 }

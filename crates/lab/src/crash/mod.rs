@@ -8,6 +8,7 @@ mod formats;
 mod log;
 mod room;
 mod starter;
+mod stores;
 mod workers;
 
 pub use attended::attended_main;

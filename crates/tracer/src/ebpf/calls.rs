@@ -188,8 +188,9 @@ fn other(number: Sysno) -> u32 {
     match number {
         N::readahead | N::fadvise64 => call::FD_FIRST | call::READS,
         N::madvise => call::READS,
-        N::fsync | N::fdatasync | N::sync_file_range | N::syncfs => {
-            call::FD_FIRST | call::STREAMED | call::STEP
+        N::sync_file_range => call::FD_FIRST | call::STREAMED | call::STEP,
+        N::fsync | N::fdatasync | N::syncfs => {
+            call::FD_FIRST | call::STREAMED | call::STEP | call::STOPS
         }
         N::close => call::FD_FIRST | call::CLOSES | call::STEP,
         N::dup2 | N::dup3 => call::FD_FIRST | call::CLOSES,
@@ -199,7 +200,7 @@ fn other(number: Sysno) -> u32 {
         }
         N::ftruncate | N::fallocate => call::FD_FIRST | call::STEP,
         changes_names if touches(changes_names) != 0 => call::STEP,
-        N::sync => call::STEP,
+        N::sync => call::STEP | call::STOPS,
         N::msync => call::STEP | call::STOPS,
         N::fstat
         | N::lseek

@@ -8,7 +8,7 @@ use iostrata_core::op::FileId;
 use super::*;
 use crate::ebpf::symbols;
 use crate::mutation::{changed, inputs, limited, steps};
-use crate::record::mapping::offset_at;
+use crate::record::mapping::area_at;
 
 const MOUNTS: &str = "1 0 253:0 / / rw,relatime shared:1 - ext4 /dev/mapper/vg-root rw,data=ordered\n\
                       2 1 7:0 / /mnt/image rw - xfs /dev/loop0 rw,logdev=/dev/sda\n\
@@ -180,8 +180,8 @@ fn symbols_and_maps_that_were_changed() {
                 watch.input(|| {
                     symbols::parse(&symbols[..]);
                     let maps = String::from_utf8_lossy(&maps);
-                    offset_at(&maps, 0x7f00_0000_0000);
-                    offset_at(&maps, u64::MAX);
+                    area_at(&maps, 0x7f00_0000_0000);
+                    area_at(&maps, u64::MAX);
                 });
             });
         },

@@ -3,17 +3,20 @@
 use std::ops::Range;
 
 use iostrata_core::gap::{Countable, Gap, Reason};
-use iostrata_core::op::Call;
+use iostrata_core::op::{Call, FileId};
 use iostrata_core::record::{Change, Durability};
 use iostrata_core::trace::{Did, Event};
 
 use super::Recording;
 use super::attributes;
 use super::batch::{Batch, Destination, Item, Part};
-use super::mapping::Mappings;
+use super::mapping::{Mapped, Mappings};
 use crate::decode::{self, Ended};
 
 const READ_BYTES: usize = 1 << 20;
+
+/// More of all mapped files is not read at each report.
+const READ_AT_REPORTS: u64 = 16 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -59,8 +62,12 @@ impl Feed {
                     },
                 );
             }
-            Did::Changed(Change::Synced { scope, .. }) if call.name == "msync" => {
-                self.msync(scope, call, argument);
+            Did::Changed(Change::Synced { node, scope, .. }) if call.name == "msync" => {
+                self.msync(scope, ended.call, ended.argument, node);
+            }
+            Did::Changed(Change::Synced { node, scope, .. }) => {
+                self.before_sync(call, node, scope);
+                self.add(Item::Event(event));
             }
             Did::Changed(Change::Changed { .. } | Change::Resized { .. }) => {
                 if let Some((at, node)) = decode::reached(&ended) {
@@ -78,21 +85,23 @@ impl Feed {
         self.add(Item::Event(Event { call, open, did }));
     }
 
-    fn msync(&mut self, scope: Durability, call: Call, [address, bytes, ..]: [u64; 5]) {
-        let ranges = self.mappings.overlapping(call.process, address, bytes);
-        for range in &ranges {
+    fn msync(&mut self, scope: Durability, call: Call, argument: [u64; 5], node: Option<FileId>) {
+        let [address, bytes, ..] = argument;
+        let address = address..address.saturating_add(bytes);
+        for part in self.mappings.overlapping(call.process, &address, node) {
             if call.outcome.is_ok() {
-                self.stored(call, range.number, range.offset, range.bytes);
+                self.stored(call, &part);
             }
+            let Range { start, end } = part.range;
             let scope = match scope {
                 Durability::Range { .. } => Durability::Range {
-                    offset: range.offset,
-                    bytes: range.bytes,
+                    offset: start,
+                    bytes: end - start,
                 },
                 other => other,
             };
             let change = Change::Synced {
-                node: Some(range.file),
+                node: Some(part.file),
                 description: None,
                 scope,
             };
@@ -100,19 +109,48 @@ impl Feed {
         }
     }
 
+    /// What was stored before a sync is durable with it.
+    pub(crate) fn before_sync(&mut self, call: Call, node: Option<FileId>, scope: Durability) {
+        let parts = match scope {
+            _ if call.outcome.is_err() => return,
+            Durability::File | Durability::Data => match node {
+                Some(file) => self.mappings.of(Some(file)),
+                None => return,
+            },
+            Durability::FileSystem | Durability::Everything => self.mappings.of(None),
+            Durability::Range { .. } | Durability::Hint => return,
+        };
+        for part in parts {
+            self.stored(call, &part);
+        }
+    }
+
+    /// What was stored before a report may not be lost after it.
+    pub(crate) fn before_report(&mut self, call: Call) {
+        let parts = self.mappings.of(None);
+        let bytes = parts.iter().map(|part| self.mappings.data_bytes(part));
+        if bytes.fold(0, u64::saturating_add) <= READ_AT_REPORTS {
+            for part in parts {
+                self.stored(call, &part);
+            }
+        }
+    }
+
     /// Reads the contents of a mapped file, without its holes.
-    fn stored(&mut self, call: Call, number: usize, offset: u64, bytes: u64) {
-        let mut at = offset;
+    fn stored(&mut self, call: Call, part: &Mapped) {
+        let mut at = part.range.start;
         let mut buffer = vec![0; READ_BYTES];
-        let end = offset.saturating_add(bytes);
-        while let Some((from, had)) = self.mappings.read(number, at, end, &mut buffer) {
-            let (Some(file), true) = (self.mappings.file(number), had > 0) else {
-                return;
-            };
+        while let Some((from, had)) =
+            self.mappings
+                .read(part.number, at, part.range.end, &mut buffer)
+        {
             let held = self.hold(&buffer[..had]);
             self.add(Item::Part(Part {
                 call,
-                to: Destination::Mapping { file, offset: from },
+                to: Destination::Mapping {
+                    file: part.file,
+                    offset: from,
+                },
                 descriptor: 0,
                 whole: had as u64,
                 at: 0,
@@ -145,16 +183,16 @@ impl Feed {
 
     /// Checks all mappings one last time, and passes on the rest. Returns the gaps.
     pub(super) fn finish(mut self) -> (Recording, Option<Gap>) {
-        for (number, process, thread, offset, bytes) in self.mappings.all() {
+        for part in self.mappings.of(None) {
             let call = Call {
-                process,
-                thread,
+                process: part.process,
+                thread: part.thread,
                 started_ns: self.last_ns,
                 ended_ns: self.last_ns,
                 name: "exit",
                 outcome: Ok(0),
             };
-            self.stored(call, number, offset, bytes);
+            self.stored(call, &part);
         }
         self.hand_over();
         let gap = Gap::counted(

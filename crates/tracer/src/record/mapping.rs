@@ -1,98 +1,158 @@
 //! Files that a program changes by storing to memory, read when it synchronizes them.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::PathBuf;
 
 use iostrata_core::op::{Call, FileId};
 
 use crate::foreign;
 
-/// One writable shared mapping. Kept after it was unmapped: the stores are in the file.
+/// A file with writable shared mappings. Kept after these are gone: the stores are in the file.
 #[derive(Debug)]
-struct Mapping {
+struct MappedFile {
+    file: FileId,
+    handle: File,
+    /// Who mapped it last.
     process: u32,
     thread: u32,
-    address: u64,
-    bytes: u64,
-    file: FileId,
+    /// From the first mapped byte to the end, bytes of the file.
+    range: Range<u64>,
+}
+
+/// One mapping, in the memory of a process.
+#[derive(Debug)]
+struct Area {
+    process: u32,
+    address: Range<u64>,
+    /// Its place in [`Mappings::files`].
+    number: usize,
+    /// The byte of the file at its begin.
     offset: u64,
-    handle: File,
 }
 
 /// A part of a mapped file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapped {
     pub(super) number: usize,
     pub(super) file: FileId,
-    pub(super) offset: u64,
-    pub(super) bytes: u64,
+    pub(super) process: u32,
+    pub(super) thread: u32,
+    pub(super) range: Range<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
-    all: Vec<Mapping>,
+    files: Vec<MappedFile>,
+    areas: Vec<Area>,
 }
 
 impl Mappings {
-    /// Opens the file of a mapping, while its process is stopped: `arguments` are those of
-    /// `mmap(2)`. Returns the offset and length of the mapping.
+    /// Opens the file of a mapping, while its process is stopped: `arguments` are those of `mmap(2)`, or of another call
+    /// that made a mapping writable. Returns the offset and length of the mapping.
     pub(super) fn add(
         &mut self,
         call: Call,
         file: FileId,
         arguments: &[u64; 5],
     ) -> Option<(u64, u64)> {
-        let address = call.outcome.ok()?;
+        // Of mprotect(2), which returns nothing, it is given.
+        let address = call.outcome.ok().filter(|address| *address != 0);
+        let address = address.unwrap_or(arguments[0]);
         // Names may be invalid UTF-8.
         let maps = std::fs::read(format!("/proc/{}/maps", call.thread)).ok()?;
-        let offset = offset_at(&String::from_utf8_lossy(&maps), address)?;
-        let path = format!("/proc/{}/fd/{}", call.thread, arguments[4]);
+        let (area, offset) = area_at(&String::from_utf8_lossy(&maps), address)?;
         let bytes = arguments[1];
-        self.all.push(Mapping {
+        let range = offset..offset.saturating_add(bytes);
+        let known = self.files.iter().position(|known| known.file == file);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                self.files.push(MappedFile {
+                    file,
+                    handle: open(call.thread, file, arguments[4], &area)?,
+                    process: call.process,
+                    thread: call.thread,
+                    range: range.clone(),
+                });
+                self.files.len() - 1
+            }
+        };
+        let known = &mut self.files[number];
+        known.range = known.range.start.min(range.start)..known.range.end.max(range.end);
+        (known.process, known.thread) = (call.process, call.thread);
+        // What was there before is gone, or is the same again.
+        let address = address..address.saturating_add(bytes);
+        self.areas.retain(|area| {
+            area.process != call.process || overlap(&area.address, &address).is_empty()
+        });
+        self.areas.push(Area {
             process: call.process,
-            thread: call.thread,
             address,
-            bytes,
-            file,
+            number,
             offset,
-            handle: foreign::open(Path::new(&path)).ok()?,
         });
         Some((offset, bytes))
     }
 
-    pub(super) fn file(&self, number: usize) -> Option<FileId> {
-        self.all.get(number).map(|mapping| mapping.file)
+    /// The mapped parts of files in a range of a process's memory, where `file` is known to be mapped: a child has the
+    /// mappings of its parent at the same addresses (fork(2)).
+    pub(super) fn overlapping(
+        &self,
+        process: u32,
+        address: &Range<u64>,
+        file: Option<FileId>,
+    ) -> Vec<Mapped> {
+        let part = |area: &Area| {
+            let part = overlap(&area.address, address);
+            let from = area.offset.saturating_add(part.start - area.address.start);
+            let bytes = part
+                .end
+                .checked_sub(part.start)
+                .filter(|bytes| *bytes > 0)?;
+            Some(self.part(area.number, from..from.saturating_add(bytes)))
+        };
+        let own = self.areas.iter().filter(|area| area.process == process);
+        let own: Vec<Mapped> = own.filter_map(part).collect();
+        if !own.is_empty() {
+            return own;
+        }
+        let inherited = self.areas.iter().filter_map(part);
+        let mut inherited: Vec<Mapped> = inherited.filter(|part| Some(part.file) == file).collect();
+        inherited.dedup();
+        inherited
     }
 
-    /// The mappings in a range of a process's memory.
-    pub(super) fn overlapping(&self, process: u32, address: u64, bytes: u64) -> Vec<Mapped> {
-        let end = address.saturating_add(bytes);
-        let part = |(number, mapping): (usize, &Mapping)| {
-            let from = address.max(mapping.address);
-            let to = end.min(mapping.address.saturating_add(mapping.bytes));
-            (mapping.process == process && from < to).then(|| Mapped {
-                number,
-                file: mapping.file,
-                offset: mapping.offset.saturating_add(from - mapping.address),
-                bytes: to - from,
-            })
-        };
-        self.all.iter().enumerate().filter_map(part).collect()
+    /// All that was mapped of a file; of all files if none is given.
+    pub(super) fn of(&self, file: Option<FileId>) -> Vec<Mapped> {
+        let all = self.files.iter().enumerate();
+        all.filter(|(_, known)| file.is_none_or(|file| file == known.file))
+            .map(|(number, known)| self.part(number, known.range.clone()))
+            .collect()
     }
 
-    /// All mappings in full: number, process, thread, offset and length.
-    pub(super) fn all(&self) -> Vec<(usize, u32, u32, u64, u64)> {
-        let whole = |(number, mapping): (usize, &Mapping)| {
-            (
-                number,
-                mapping.process,
-                mapping.thread,
-                mapping.offset,
-                mapping.bytes,
-            )
-        };
-        self.all.iter().enumerate().map(whole).collect()
+    /// Bytes that reading a part gives, at most.
+    pub(super) fn data_bytes(&self, part: &Mapped) -> u64 {
+        let file = self.files[part.number].handle.metadata();
+        let on_disk = file.map_or(u64::MAX, |file| file.blocks().saturating_mul(512));
+        on_disk.min(part.range.end - part.range.start)
+    }
+
+    fn part(&self, number: usize, range: Range<u64>) -> Mapped {
+        let MappedFile {
+            file,
+            process,
+            thread,
+            ..
+        } = self.files[number];
+        Mapped {
+            number,
+            file,
+            process,
+            thread,
+            range,
+        }
     }
 
     /// The next bytes of the file between `at` and `to` outside of holes: their offset and how many
@@ -104,7 +164,7 @@ impl Mappings {
         to: u64,
         buffer: &mut [u8],
     ) -> Option<(u64, usize)> {
-        let handle = &self.all.get(number)?.handle;
+        let handle = &self.files.get(number)?.handle;
         if at >= to {
             return None;
         }
@@ -119,17 +179,38 @@ impl Mappings {
     }
 }
 
-/// The file offset mapped at an address (`proc_pid_maps(5)`).
-pub(crate) fn offset_at(maps: &str, address: u64) -> Option<u64> {
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
+    one.start.max(other.start)..one.end.min(other.end)
+}
+
+/// Opens the file that a thread has mapped at `area`, through the descriptor that mmap(2) was given, through the mapping,
+/// which needs privileges (`proc_map_files_get_link`, fs/proc/base.c), or through any descriptor that leads to it.
+fn open(thread: u32, file: FileId, descriptor: u64, area: &Range<u64>) -> Option<File> {
+    let of_thread = PathBuf::from(format!("/proc/{thread}"));
+    let mapping = format!("map_files/{:x}-{:x}", area.start, area.end);
+    let given = [format!("fd/{descriptor}"), mapping];
+    let given = given.map(|name| of_thread.join(name)).into_iter();
+    let others = std::fs::read_dir(of_thread.join("fd"));
+    let others = others.into_iter().flatten().flatten();
+    let mut all = given.chain(others.map(|entry| entry.path()));
+    all.find_map(|path| {
+        let opened = foreign::open(&path).ok()?;
+        let is_it = opened.metadata().is_ok_and(|is| is.ino() == file.inode);
+        is_it.then_some(opened)
+    })
+}
+
+/// The area around an address, and the file offset at the address (`proc_pid_maps(5)`).
+pub(crate) fn area_at(maps: &str, address: u64) -> Option<(Range<u64>, u64)> {
     maps.lines().find_map(|line| {
         let mut fields = line.split(' ');
         let (from, to) = fields.next()?.split_once('-')?;
         let from = u64::from_str_radix(from, 16).ok()?;
         let to = u64::from_str_radix(to, 16).ok()?;
         let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
-        (from..to)
-            .contains(&address)
-            .then(|| offset.checked_add(address - from))?
+        let is_in = (from..to).contains(&address);
+        let offset = is_in.then(|| offset.checked_add(address - from))??;
+        Some((from..to, offset))
     })
 }
 
@@ -145,9 +226,15 @@ mod tests {
     fn an_address_is_found_in_the_maps() {
         let maps = "00400000-00452000 r-xp 00001000 08:02 173521 /usr/bin/dbus-daemon\n\
                     7f0000000000-7f0000004000 rw-s 00003000 08:02 7 /a b\n";
-        assert_eq!(offset_at(maps, 0x0040_0000), Some(0x1000));
-        assert_eq!(offset_at(maps, 0x7f00_0000_1000), Some(0x4000));
-        assert_eq!(offset_at(maps, 0x7f00_0000_4000), None);
+        assert_eq!(
+            area_at(maps, 0x0040_0000),
+            Some((0x0040_0000..0x0045_2000, 0x1000))
+        );
+        assert_eq!(
+            area_at(maps, 0x7f00_0000_1000),
+            Some((0x7f00_0000_0000..0x7f00_0000_4000, 0x4000))
+        );
+        assert_eq!(area_at(maps, 0x7f00_0000_4000), None);
     }
 
     /// Opening it would wait for a writer.

@@ -2,13 +2,15 @@
 
 mod durable;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use durable::settled;
+use glob::Pattern;
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::history::{History, Step, Thread, below};
-use super::mapped;
+use super::mapped::{self, Mapping};
 use super::stacks::Stacks;
 use super::state;
 use crate::op::{FileId, FileKind};
@@ -16,6 +18,9 @@ use crate::record::{
     Body, Change, Contents, Description, Examples, Name, Operation, Paths, Payload, Place,
     RENAME_EXCHANGE, Refused, Tree,
 };
+
+/// Stores to a mapping were read at some call, and are not that call.
+const STORE: &str = "store";
 
 /// Makes a history of the operations of a log.
 #[derive(Debug)]
@@ -27,8 +32,8 @@ pub struct Builder {
     descriptions: HashMap<Description, u32>,
     /// Nodes in the directory under test, or once in it.
     inside: HashSet<FileId>,
-    /// Nodes with writable shared mappings, and the paths that they had then.
-    mapped: BTreeMap<FileId, BTreeSet<Vec<u8>>>,
+    /// Nodes with writable shared mappings.
+    mapped: BTreeMap<FileId, Mapping>,
     directory: Vec<u8>,
     stacks: Stacks,
     groups: u32,
@@ -44,6 +49,7 @@ impl Builder {
                 steps: Vec::new(),
                 effects: Vec::new(),
                 mapped: Vec::new(),
+                ignored: Vec::new(),
                 moved_out: Examples::default(),
                 is_whole: false,
             },
@@ -64,11 +70,23 @@ impl Builder {
         Self { stacks, ..self }
     }
 
-    /// Follows an operation of the log.
+    /// Files whose paths in the directory match one of these are nobody's matter.
+    #[must_use]
+    pub fn ignoring(mut self, patterns: Vec<Pattern>) -> Self {
+        self.history.ignored = patterns;
+        self
+    }
+
+    /// Follows an operation of the log. `differing` gives the ranges, bytes, in which the first contents are not the second:
+    /// what a mapping holds is read whole.
     ///
     /// # Errors
     /// When no file system could have done it, or the tree would be too large.
-    pub fn add(&mut self, operation: &Operation) -> Result<(), Refused> {
+    pub fn add(
+        &mut self,
+        operation: &Operation,
+        differing: impl FnOnce(&Contents, &Contents) -> Vec<Range<u64>>,
+    ) -> Result<(), Refused> {
         if operation.outcome.is_err() {
             return Ok(());
         }
@@ -77,13 +95,28 @@ impl Builder {
         }
         let path = self.paths.of(operation);
         let other_path = self.paths.other(operation);
-        if let Change::Mapped { node, .. } = &operation.change {
-            self.mapped.entry(*node).or_default().extend(path.clone());
-        }
         let begin = self.history.effects.len();
         let step = self.history.steps.len();
-        self.effects_of(step, &operation.change);
-        self.now.apply(operation)?;
+        // Stores were made before the call at which they were read.
+        let mut ended_ns = operation.ended_ns();
+        match &operation.change {
+            Change::Mapped {
+                node,
+                offset,
+                bytes,
+            } => {
+                let mapping = self.mapped.entry(*node).or_default();
+                mapping.add(path.clone(), *offset, *bytes);
+            }
+            Change::Stored { .. } => {
+                ended_ns = operation.started_ns;
+                self.stored(operation, differing)?;
+            }
+            change => {
+                self.effects_of(step, change);
+                self.now.apply(operation)?;
+            }
+        }
         let sync = self.sync_of(&operation.change);
         let printed = match &operation.change {
             Change::Printed {
@@ -103,13 +136,19 @@ impl Builder {
                 process: operation.process,
                 thread: operation.thread,
             },
-            call: operation.call.to_string(),
+            call: match operation.change {
+                Change::Stored { .. } => STORE.to_owned(),
+                _ => operation.call.to_string(),
+            },
             path,
             other_path,
-            range: range_of(&operation.change),
+            range: match &operation.change {
+                Change::Stored { .. } => self.history.data_range(effects.clone()),
+                change => range_of(change),
+            },
             stack: self.stacks.of_call(operation.thread, operation.ended_ns()),
             started_ns: operation.started_ns,
-            ended_ns: operation.ended_ns(),
+            ended_ns,
             begin: 0,
             end: 0,
             effects,
@@ -146,6 +185,7 @@ impl Builder {
         self.history.set_order();
         self.mapped.retain(|node, _| inside.contains(node));
         self.history.mapped = mapped::files(self.mapped, &self.now, (root, &self.directory), head);
+        self.history.ignore(&self.now);
         self.history.moved_out = moved_out(&self.now, root, inside);
         let (_, end) = self.history.ends();
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
@@ -236,6 +276,43 @@ impl Builder {
             }
             change => self.names_changed(step, change),
         }
+    }
+
+    /// What stores changed since the file was last seen, block by block.
+    fn stored(
+        &mut self,
+        operation: &Operation,
+        differing: impl FnOnce(&Contents, &Contents) -> Vec<Range<u64>>,
+    ) -> Result<(), Refused> {
+        let step = self.history.steps.len();
+        let Change::Stored {
+            node,
+            offset,
+            ref payload,
+        } = operation.change
+        else {
+            return Ok(());
+        };
+        let before = match self.now.node(node).map(|node| &node.body) {
+            Some(Body::File(contents)) => {
+                contents.range(offset, offset.saturating_add(payload.bytes()))
+            }
+            _ => Contents::default(),
+        };
+        for range in differing(&before, &Contents::of(payload)) {
+            let change = Change::Stored {
+                node,
+                offset: offset + range.start,
+                payload: payload.part(range.start, range.end - range.start),
+            };
+            self.effects_of(step, &change);
+            self.now.apply(&Operation {
+                call: operation.call.clone(),
+                change,
+                ..*operation
+            })?;
+        }
+        Ok(())
     }
 
     fn names_changed(&mut self, step: usize, change: &Change) {

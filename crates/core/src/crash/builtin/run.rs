@@ -27,7 +27,7 @@ pub(super) struct Run<'r, D> {
     pub(super) rebuilt: BTreeSet<FileId>,
     /// Files that others look at.
     known: &'r [FormatRow],
-    root: FileId,
+    history: &'r History,
 }
 
 /// A change of what is at a path.
@@ -45,7 +45,7 @@ where
 {
     /// From the beginning to the end, with the times of its reports.
     pub(super) fn of(
-        history: &History,
+        history: &'r History,
         hashes: Hashes<D>,
         known: &'r [FormatRow],
     ) -> Result<(Vec<usize>, Self), E> {
@@ -60,7 +60,7 @@ where
             changed: BTreeMap::new(),
             rebuilt: history.rebuilt_nodes(),
             known,
-            root: history.root,
+            history,
         };
         for (path, node) in below(&run.tree, history.root) {
             run.complete(path, node, Some(0))?;
@@ -110,7 +110,7 @@ where
         // What was renamed is under another name.
         let is_rename = effects.iter().any(|effect| effect.group.is_some());
         for path in paths {
-            let node = self.tree.below(self.root, &path);
+            let node = self.tree.below(self.history.root, &path);
             if node.is_some_and(|node| self.is_looked_at(&path, node)) {
                 self.removed.remove(&path);
             } else {
@@ -124,12 +124,12 @@ where
         let Piece::Entry { name, .. } = &effect.piece else {
             return self
                 .names
-                .paths(effect.node(), self.root)
+                .paths(effect.node(), self.history.root)
                 .into_iter()
                 .collect();
         };
         let node = self.tree.entry(name.parent, &name.name);
-        let (Some(node), Some(path)) = (node, self.names.path(name, self.root)) else {
+        let (Some(node), Some(path)) = (node, self.names.path(name, self.history.root)) else {
             return BTreeSet::new();
         };
         if !self.is_directory(node) {
@@ -148,6 +148,7 @@ where
     fn is_looked_at(&self, path: &[u8], node: FileId) -> bool {
         !self.is_directory(node)
             && !self.rebuilt.contains(&node)
+            && !self.history.is_ignored(path)
             && !self.known.iter().any(|row| row.covers(path))
     }
 
@@ -159,7 +160,7 @@ where
             return;
         }
         let began = versions.first().is_some_and(|first| first.file.is_some());
-        let ends = self.end.below(self.root, &path);
+        let ends = self.end.below(self.history.root, &path);
         let ends = ends.and_then(|node| self.end.node(node));
         let is_file = ends.is_some_and(|node| !matches!(node.body, Body::Directory(_)));
         if began && !is_rename && is_file {
@@ -180,7 +181,7 @@ where
         if matches!(body, Some(Body::File(contents)) if contents.size_bytes() == 0) {
             return Ok(());
         }
-        for path in self.names.paths(node, self.root) {
+        for path in self.names.paths(node, self.history.root) {
             if is_directory {
                 for (inner, child) in below(&self.tree, node) {
                     let path = [path.as_slice(), b"/", &inner].concat();
@@ -207,7 +208,7 @@ where
             .map(|(path, _)| path)
             .collect();
         for path in told {
-            if let Some(node) = self.tree.below(self.root, &path) {
+            if let Some(node) = self.tree.below(self.history.root, &path) {
                 self.complete(path, node, Some(step.end))?;
             } else if let Some(versions) = self.versions.get_mut(&path) {
                 if self.removed.remove(&path) {

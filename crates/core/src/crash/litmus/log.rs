@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::{Call, Filled, Given, Litmus};
 use crate::crash::build::Builder;
@@ -224,7 +225,7 @@ impl Log {
         let mut builder = Builder::new(directory);
         for operation in &self.operations {
             builder
-                .add(operation)
+                .add(operation, whole)
                 .expect("a small program does what is possible: tests build them all");
         }
         builder.finish(head).expect("the root is found first")
@@ -327,6 +328,11 @@ impl Log {
             _ => {}
         }
     }
+}
+
+/// As if no byte of the second had been in the first.
+pub(crate) fn whole(_: &Contents, after: &Contents) -> Vec<Range<u64>> {
+    std::iter::once(0..after.size_bytes()).collect()
 }
 
 fn payload(filled: &Filled) -> Payload {

@@ -129,11 +129,19 @@ impl Model {
         let effect = &history.effects[at];
         let (node, whole) = match by {
             Sync::All => return true,
+            // The length is with it that its data needs (msync(3posix), synchronized I/O data integrity completion).
             Sync::Range {
                 file,
                 offset,
                 bytes,
-            } => return lies_in(effect, file, offset, bytes),
+            } => match effect.data_range() {
+                Some(data) => {
+                    return effect.node() == file
+                        && data.start < offset.saturating_add(bytes)
+                        && data.end > offset;
+                }
+                None => (file, false),
+            },
             Sync::File(node) => (node, true),
             Sync::Data(node) => (node, false),
         };
@@ -163,8 +171,8 @@ impl Model {
     ) -> Option<usize> {
         let (node, whole) = match by {
             Sync::File(node) => (node, true),
-            Sync::Data(node) => (node, false),
-            Sync::Range { .. } | Sync::All => return None,
+            Sync::Data(node) | Sync::Range { file: node, .. } => (node, false),
+            Sync::All => return None,
         };
         let is_change = |at: &&usize| changes_inode(&history.effects[**at], node, whole);
         match self {
@@ -211,17 +219,6 @@ fn of_file(effect: &Effect, node: FileId, whole: bool) -> bool {
 /// A name in a directory, which a sync of its data alone leaves out.
 fn of_directory(effect: &Effect, node: FileId, whole: bool) -> bool {
     matches!(&effect.piece, Piece::Entry { name, .. } if whole && name.parent == node)
-}
-
-fn lies_in(effect: &Effect, file: FileId, offset: u64, bytes: u64) -> bool {
-    match &effect.piece {
-        Piece::Data {
-            file: of,
-            offset: from,
-            payload,
-        } => *of == file && *from < offset.saturating_add(bytes) && from + payload.bytes() > offset,
-        _ => false,
-    }
 }
 
 pub(super) fn same_group(one: &Effect, other: &Effect) -> bool {

@@ -134,6 +134,7 @@ fn nothing_found(
         environment: environment.map_err(Failure::cannot)?,
         command,
         check: options.check.clone(),
+        ignored: options.ignore.iter().map(ToString::to_string).collect(),
         check_kept_in: None,
         settings: None,
         recording: None,

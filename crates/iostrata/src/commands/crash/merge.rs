@@ -86,5 +86,6 @@ fn options(
         &from,
         result.check.as_deref(),
         settings.check_timeout_s,
+        &result.ignored,
     ))
 }

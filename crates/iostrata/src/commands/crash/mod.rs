@@ -232,11 +232,12 @@ fn recorded(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Sh
         Some(directory) => place::kept(directory)?,
         None => place::record(options, scratch, interrupt)?,
     };
-    log_of(recorded, interrupt.clone())
+    log_of(recorded, options, interrupt.clone())
 }
 
-fn log_of(recorded: Recorded, interrupt: Interrupt) -> Result<SharedLog, Failure> {
-    let mut log = Log::read(&recorded.log, recorded.stacks, interrupt)?;
+fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<SharedLog, Failure> {
+    let ignored = &options.ignore;
+    let mut log = Log::read(&recorded.log, recorded.stacks, ignored, interrupt)?;
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;

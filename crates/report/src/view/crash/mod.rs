@@ -196,8 +196,23 @@ fn points(result: &CrashResult) -> String {
 fn verdict(result: &CrashResult) -> String {
     match (result.verdict, result.findings.first()) {
         (Verdict::Incomplete, _) => {
-            "Incomplete: the recording lacks something that the program did, so no state is proven."
-                .to_owned()
+            let gaps = distinct(
+                result
+                    .modes
+                    .iter()
+                    .flat_map(|mode| &mode.incomplete_because),
+            );
+            let first = gaps
+                .first()
+                .map_or(String::new(), |gap| words::gap(gap).to_string());
+            let more = match gaps.len() {
+                0 | 1 => String::new(),
+                all => format!(", and {} more", counted(all as u64 - 1, "gap")),
+            };
+            format!(
+                "Incomplete: none of {} breaks anything, but the recording lacks {first}{more}.",
+                states(result)
+            )
         }
         (Verdict::Failing, Some(first)) => {
             let on = on(&damaged_on(result, first), &result.modes);

@@ -100,6 +100,12 @@ impl Payloads {
         let Ok((event, behind)) = PayloadEvent::read_from_prefix(record) else {
             return;
         };
+        let is_written = matches!(event.form, form::HERE | form::IN_MEMORY);
+        if is_written && event.at == 0 && matches!(destination(&event), Destination::Output { .. })
+        {
+            self.feed
+                .before_report(call_of(&event, calls::name(event.nr)));
+        }
         match event.form {
             form::HERE => {
                 let bytes = usize::try_from(event.part).ok();
@@ -159,25 +165,10 @@ impl Payloads {
         bytes: u64,
         held: Option<std::ops::Range<usize>>,
     ) {
-        let to = match file_id(&event.file) {
-            Some(file) if FileKind::from_mode(event.mode) == FileKind::Regular => {
-                Destination::File {
-                    file,
-                    open: Some(OpenFile {
-                        address: event.open_file,
-                        flags: event.flags,
-                    }),
-                    landing: landing_of(event),
-                    flags: event.call_flags,
-                }
-            }
-            _ => Destination::Output {
-                descriptor: event.descriptor,
-            },
-        };
+        let call = call_of(event, calls::name(event.nr));
         self.feed.add(Item::Part(Part {
-            call: call_of(event, calls::name(event.nr)),
-            to,
+            call,
+            to: destination(event),
             descriptor: event.descriptor,
             whole: event.bytes,
             at,
@@ -237,6 +228,24 @@ impl Payloads {
             gaps,
             still_running,
         }
+    }
+}
+
+/// Where a call's bytes went.
+fn destination(event: &PayloadEvent) -> Destination {
+    match file_id(&event.file) {
+        Some(file) if FileKind::from_mode(event.mode) == FileKind::Regular => Destination::File {
+            file,
+            open: Some(OpenFile {
+                address: event.open_file,
+                flags: event.flags,
+            }),
+            landing: landing_of(event),
+            flags: event.call_flags,
+        },
+        _ => Destination::Output {
+            descriptor: event.descriptor,
+        },
     }
 }
 

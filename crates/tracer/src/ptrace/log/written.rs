@@ -96,6 +96,9 @@ impl Log {
     /// The bytes of a call, chunk by chunk.
     fn payload(&mut self, write: &Write, whole: &Part) {
         let tid = whole.call.thread;
+        if matches!(whole.to, Destination::Output { .. }) {
+            self.feed.before_report(whole.call);
+        }
         let offset = match whole.to {
             Destination::File {
                 landing: Landing::At(offset),

@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         let not_run = || Failure::Cannot("the program did not run".to_owned());
         let recorded = recorded.ok_or_else(not_run)?;
         let ended_by = recorded.ended_by;
-        let log = crash::log_of(recorded, room.interrupt.clone())?;
+        let log = crash::log_of(recorded, self.options, room.interrupt.clone())?;
         Ok((recording, log, ended_by))
     }
 
