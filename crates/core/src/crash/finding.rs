@@ -95,10 +95,18 @@ fn damage(finding: &Finding) -> Damage {
 fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> Finding {
     let row = |step: usize| operation(&history.steps[step], directory);
     let (culprit, before) = (row(fault.culprit), fault.before.map(row));
+    let failed = failed_sync(history, fault).map(row);
+    let mut story = story(fault.kind, &culprit, before.as_ref());
+    if let Some((sync, why)) = failed.as_ref().and_then(|row| Some((row, row.failure()?))) {
+        story = format!("{story} The {} after it failed: {why}.", sync.text());
+    }
     Finding {
         kind: fault.kind,
-        story: story(fault.kind, &culprit, before.as_ref()),
-        advice: advice(fault.kind, &culprit, before.as_ref()),
+        story,
+        advice: match failed {
+            Some(_) => FAILED_SYNC.to_owned(),
+            None => advice(fault.kind, &culprit, before.as_ref()),
+        },
         culprit,
         before,
         message: fault.message.clone(),
@@ -125,6 +133,9 @@ pub fn operation(step: &Step, directory: &[u8]) -> OperationRow {
         other_path: shown(&step.other_path),
         offset: step.range.map(|(offset, _)| offset),
         bytes: step.range.map(|(_, bytes)| bytes),
+        reports: step.printed.is_some(),
+        appends: step.appends,
+        error: step.error,
         stack: step.stack.to_vec(),
     }
 }
@@ -140,17 +151,43 @@ fn relative(path: &[u8], directory: &[u8]) -> String {
 impl OperationRow {
     /// `rename of cfg.tmp to cfg.json`, `write of 6,019 B at 0 to cfg.json`.
     pub fn text(&self) -> String {
-        let path = self.path.as_deref().unwrap_or("standard output");
+        let call = &self.syscall;
+        if self.reports {
+            return format!("{call} to standard output");
+        }
+        let path = self.path.as_deref().unwrap_or("a file without a name");
         match (&self.other_path, self.bytes, self.offset) {
-            (Some(other), _, _) => format!("{} of {path} to {other}", self.syscall),
-            _ if self.path.is_none() => format!("{} to standard output", self.syscall),
+            (Some(other), _, _) => format!("{call} of {path} to {other}"),
             (None, Some(bytes), Some(offset)) => {
                 let bytes = crate::bytes::grouped(bytes);
-                format!("{} of {bytes} B to {path} at offset {offset}", self.syscall)
+                format!("{call} of {bytes} B to {path} at offset {offset}")
             }
-            _ => format!("{} of {path}", self.syscall),
+            // Of the whole file system.
+            _ if self.path.is_none() => call.clone(),
+            _ => format!("{call} of {path}"),
         }
     }
+
+    /// `Input/output error (os error 5)`.
+    pub fn failure(&self) -> Option<String> {
+        let error = std::io::Error::from_raw_os_error(self.error?);
+        Some(error.to_string())
+    }
+}
+
+/// fsync(2), and since Linux 4.13 the error is reported once (Documentation/filesystems/vfs.rst, "Handling errors during
+/// writeback").
+const FAILED_SYNC: &str = "A sync that failed made nothing durable, and the next one may succeed without the data: report the \
+                           failure instead of success, and recover as after a crash.";
+
+/// The sync that would have covered what was lost, and failed.
+fn failed_sync(history: &History, fault: &Fault) -> Option<usize> {
+    let culprit = &history.steps[fault.culprit];
+    let last = fault.before.unwrap_or(history.steps.len());
+    let steps = history.steps.iter().enumerate();
+    let mut between = steps.take(last).skip(fault.culprit + 1);
+    let failed = between.find(|(_, step)| step.error.is_some() && step.path == culprit.path);
+    failed.map(|(number, _)| number)
 }
 
 fn story(kind: FaultKind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
@@ -184,6 +221,10 @@ pub(super) fn advice(
             "fsync the file, and the directory of each new or renamed name, before reporting success."
                 .to_owned()
         }
+        _ if culprit.appends => format!(
+            "An append is not atomic: give each record a checksum, and truncate {path} at the first record without a \
+             right one when it is opened."
+        ),
         _ => format!(
             "Write a new file, fsync it, rename it over {path}, then fsync the directory: one \
              operation that is there or not."

@@ -189,6 +189,8 @@ fn sync_before(step: &Step, node: FileId) -> Step {
         effects: step.effects.start..step.effects.start,
         sync: Some(Sync::File(node)),
         printed: None,
+        appends: false,
+        error: None,
         settles: Vec::new(),
         ..step.clone()
     }

@@ -36,6 +36,10 @@ pub struct Step {
     pub(super) begin: usize,
     pub(super) end: usize,
     pub(super) effects: Range<usize>,
+    /// Whether it wrote at the end of a file that is added to.
+    pub(super) appends: bool,
+    /// The `errno` of a sync that failed: it made nothing durable.
+    pub(super) error: Option<i32>,
     /// What it made durable when it returned.
     pub(super) sync: Option<Sync>,
     /// What it told a user: nothing that was told may be lost.
@@ -67,6 +71,15 @@ pub(super) enum Sync {
         bytes: u64,
     },
     All,
+}
+
+impl Sync {
+    pub(super) fn node(self) -> Option<FileId> {
+        match self {
+            Self::File(node) | Self::Data(node) | Self::Range { file: node, .. } => Some(node),
+            Self::All => None,
+        }
+    }
 }
 
 /// All steps, and the tree that they began with.
@@ -247,6 +260,13 @@ impl History {
 
     pub fn printed_by(&self, step: usize) -> Option<Contents> {
         self.steps[step].printed.as_ref().map(Contents::of)
+    }
+
+    /// Nothing that was reported is held against a state.
+    pub fn no_reports(&mut self) {
+        for step in &mut self.steps {
+            step.printed = None;
+        }
     }
 
     /// What a step wrote reached nobody outside the program.

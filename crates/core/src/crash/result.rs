@@ -26,6 +26,8 @@ pub struct CrashResult {
     pub check: Option<String>,
     /// What the paths of files are like that were left out, relative to the directory.
     pub ignored: Vec<String>,
+    /// Whether the loss of what was reported was left out.
+    pub only_damage: bool,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<Sandbox>,
     /// How the models were asked for; `null` where no model was.
@@ -289,6 +291,12 @@ pub struct OperationRow {
     pub offset: Option<u64>,
     /// Of a write: its length.
     pub bytes: Option<u64>,
+    /// Whether it told the user something: output, which has no path.
+    pub reports: bool,
+    /// Whether it is a write at the end of a file that is added to, as a log is.
+    pub appends: bool,
+    /// The `errno` of a sync that failed; `null` for what did not.
+    pub error: Option<i32>,
     /// Calling functions; empty where they are not known.
     pub stack: Vec<String>,
 }

@@ -65,6 +65,8 @@ pub enum Left {
     Lost,
     /// It changed nothing: a sync, or output.
     Done,
+    /// A sync that returned an error.
+    Failed,
     /// Nobody knows: no sync guarantees it, and the blocks of a real file system name no operation.
     Unknown,
 }
@@ -114,6 +116,7 @@ impl Left {
             Self::Partly => "partly on disk",
             Self::Lost => "lost",
             Self::Done => "done",
+            Self::Failed => "failed",
             Self::Unknown => "on disk or not",
         }
     }
@@ -201,7 +204,10 @@ fn told_of(history: &History, has_begun: impl Fn(&Step) -> bool) -> Vec<usize> {
     let steps = history.steps.iter().enumerate();
     let told = steps.filter(|(_, step)| {
         has_begun(step)
-            && (!step.effects.is_empty() || step.sync.is_some() || step.printed.is_some())
+            && (!step.effects.is_empty()
+                || step.sync.is_some()
+                || step.error.is_some()
+                || step.printed.is_some())
     });
     told.map(|(number, _)| number).collect()
 }
@@ -234,6 +240,10 @@ fn moment(
     (number, left, has_returned): (usize, Left, bool),
 ) -> Moment {
     let step = &history.steps[number];
+    let left = match step.error {
+        Some(_) => Left::Failed,
+        None => left,
+    };
     let durable_by = || {
         let effects = step.effects.clone();
         let since = effects.filter_map(|at| graph.durable_since(at)).max()?;
@@ -253,7 +263,7 @@ fn moment(
 fn role(step: &Step) -> Role {
     if !step.effects.is_empty() {
         Role::Change
-    } else if step.sync.is_some() {
+    } else if step.sync.is_some() || step.error.is_some() {
         Role::Sync
     } else {
         Role::Report

@@ -64,6 +64,10 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "GLOB")]
     pub(crate) ignore: Vec<Pattern>,
 
+    /// Look only for damage: not for the loss of what the program had reported, of which a checker is told nothing then
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) only: Option<Only>,
+
     /// What may be lost: what POSIX allows, or what a file system does
     #[arg(long, value_parser = named(MODELS), value_name = "MODEL", default_value = "all")]
     pub(crate) model: &'static [Model],
@@ -174,12 +178,16 @@ pub(crate) fn crash_from(
     check: Option<&str>,
     check_timeout: f64,
     ignored: &[String],
+    only_damage: bool,
 ) -> Crash {
     let command = Crash::augment_args(clap::Command::new("crash"));
     let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
     words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
     if let Some(check) = check {
         words.extend(["--check".into(), check.into()]);
+    }
+    if only_damage {
+        words.extend(["--only".into(), "damage".into()]);
     }
     for pattern in ignored {
         words.extend(["--ignore".into(), pattern.into()]);
@@ -190,7 +198,7 @@ pub(crate) fn crash_from(
 }
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore model states accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore only model states accept_partial jobs \
     keep state partition record from mode html open";
 
 /// `append`.
@@ -248,6 +256,13 @@ fn milliseconds(text: &str) -> Result<f64, String> {
     } else {
         Err("give at least 0 and at most 1000".to_owned())
     }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Only {
+    /// Files that are not what they were or were to become
+    Damage,
 }
 
 /// Where a crash is tried.

@@ -22,6 +22,9 @@ use crate::record::{
 /// Stores to a mapping were read at some call, and are not that call.
 const STORE: &str = "store";
 
+/// include/uapi/asm-generic/fcntl.h
+const O_APPEND: u32 = 0o2000;
+
 /// Makes a history of the operations of a log.
 #[derive(Debug)]
 pub struct Builder {
@@ -30,6 +33,8 @@ pub struct Builder {
     now: Tree,
     paths: Paths,
     descriptions: HashMap<Description, u32>,
+    /// Files that the program made shorter.
+    cut: HashSet<FileId>,
     /// Nodes in the directory under test, or once in it.
     inside: HashSet<FileId>,
     /// Nodes with writable shared mappings.
@@ -56,6 +61,7 @@ impl Builder {
             now: Tree::default(),
             paths: Paths::default(),
             descriptions: HashMap::new(),
+            cut: HashSet::new(),
             inside: HashSet::new(),
             mapped: BTreeMap::new(),
             directory: directory.into(),
@@ -87,7 +93,8 @@ impl Builder {
         operation: &Operation,
         differing: impl FnOnce(&Contents, &Contents) -> Vec<Range<u64>>,
     ) -> Result<(), Refused> {
-        if operation.outcome.is_err() {
+        let error = operation.outcome.err();
+        if error.is_some() && !matches!(operation.change, Change::Synced { .. }) {
             return Ok(());
         }
         if self.describes(operation)? {
@@ -97,6 +104,7 @@ impl Builder {
         let other_path = self.paths.other(operation);
         let begin = self.history.effects.len();
         let step = self.history.steps.len();
+        let size = operation.change.node().map_or(0, |node| self.size_of(node));
         // Stores were made before the call at which they were read.
         let mut ended_ns = operation.ended_ns();
         match &operation.change {
@@ -117,7 +125,7 @@ impl Builder {
                 self.now.apply(operation)?;
             }
         }
-        let sync = self.sync_of(&operation.change);
+        let sync = self.sync_of(&operation.change).filter(|_| error.is_none());
         let printed = match &operation.change {
             Change::Printed {
                 descriptor: 1,
@@ -126,10 +134,15 @@ impl Builder {
             _ => None,
         };
         let effects = begin..self.history.effects.len();
-        let settles = settled(&operation.change);
-        if effects.is_empty() && sync.is_none() && printed.is_none() && settles.is_empty() {
+        let settles = match error {
+            None => settled(&operation.change),
+            Some(_) => Vec::new(),
+        };
+        let is_nothing = effects.is_empty() && sync.is_none() && printed.is_none();
+        if is_nothing && settles.is_empty() && error.is_none() {
             return Ok(());
         }
+        let appends = self.appends(&operation.change, size);
         let first = Step {
             operation: operation.id,
             thread: Thread {
@@ -152,6 +165,8 @@ impl Builder {
             begin: 0,
             end: 0,
             effects,
+            appends,
+            error,
             sync: None,
             printed,
             settles,
@@ -176,6 +191,7 @@ impl Builder {
     /// [`HEAD_BYTES`](super::Format::HEAD_BYTES) of a file, as far as it can.
     pub fn finish(mut self, head: impl FnMut(&Contents) -> Vec<u8>) -> Option<History> {
         self.history.root = self.root()?;
+        self.name_nameless();
         let root = self.history.root;
         // What was never in the directory under test is nobody's matter here. That is known at the end: a file may
         // be written elsewhere, or without a name, and moved into it.
@@ -191,6 +207,26 @@ impl Builder {
         self.history.is_whole = state::digest(&end, root) == state::digest(&self.now, root);
         self.history.fix_rebuilt(&end);
         Some(self.history)
+    }
+
+    /// What was done to a file that had no name then is told with the one that it got.
+    fn name_nameless(&mut self) {
+        let mut names: Option<HashMap<FileId, Vec<u8>>> = None;
+        for step in &mut self.history.steps {
+            let of_sync = step.sync.and_then(|sync| sync.node());
+            let of_effect = self.history.effects.get(step.effects.start);
+            let of_effect = of_effect.filter(|_| !step.effects.is_empty());
+            let node = of_sync.or(of_effect.map(Effect::node));
+            if let (None, Some(node)) = (&step.path, node) {
+                let names = names.get_or_insert_with(|| {
+                    let top = self.now.root().into_iter();
+                    let all = top.flat_map(|top| below(&self.now, top));
+                    all.map(|(path, node)| (node, [b"/", path.as_slice()].concat()))
+                        .collect()
+                });
+                step.path = names.get(&node).cloned();
+            }
+        }
     }
 
     /// The files as they were at the end.
@@ -401,6 +437,9 @@ impl Builder {
     }
 
     fn size(&mut self, step: usize, file: FileId, from: u64, to: u64, cause: Growth) {
+        if to < from {
+            self.cut.insert(file);
+        }
         let piece = Piece::Size {
             file,
             from_bytes: from,
@@ -431,6 +470,26 @@ impl Builder {
 
     fn push(&mut self, step: usize, piece: Piece, group: Option<u32>) {
         self.history.effects.push(Effect { step, piece, group });
+    }
+
+    /// Whether a change writes at the end of a file that had `size` bytes, as logs do: one that the program found with
+    /// contents and never cut, or opened to append.
+    fn appends(&self, change: &Change, size: u64) -> bool {
+        let Change::Wrote {
+            node,
+            offset,
+            description,
+            ..
+        } = change
+        else {
+            return false;
+        };
+        let flags = description.and_then(|one| self.descriptions.get(&one));
+        let is_found = || match self.history.base.node(*node).map(|node| &node.body) {
+            Some(Body::File(contents)) => contents.size_bytes() > 0 && !self.cut.contains(node),
+            _ => false,
+        };
+        *offset == size && (flags.is_some_and(|flags| flags & O_APPEND != 0) || is_found())
     }
 
     fn size_of(&self, file: FileId) -> u64 {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use glob::Pattern;
+
 use super::{Call, Filled, Given, Litmus};
 use crate::crash::build::Builder;
 use crate::crash::history::History;
@@ -74,6 +76,22 @@ impl Log {
             outcome: Ok(0),
             change,
         });
+    }
+
+    /// The last operation failed with this `errno`.
+    #[cfg(test)]
+    pub(crate) fn failed(&mut self, errno: i32) {
+        if let Some(last) = self.operations.last_mut() {
+            last.outcome = Err(errno);
+        }
+    }
+
+    /// The last two operations were one call.
+    #[cfg(test)]
+    pub(crate) fn at_once(&mut self) {
+        if let [.., one, other] = self.operations.as_mut_slice() {
+            (one.started_ns, one.took_ns) = (other.started_ns, other.took_ns);
+        }
     }
 
     fn node(&mut self) -> FileId {
@@ -222,7 +240,18 @@ impl Log {
         directory: &str,
         head: impl FnMut(&Contents) -> Vec<u8>,
     ) -> History {
-        let mut builder = Builder::new(directory);
+        self.history_ignoring(directory, &[], head)
+    }
+
+    /// Files that match one of the patterns are ignored.
+    pub(crate) fn history_ignoring(
+        &self,
+        directory: &str,
+        patterns: &[&str],
+        head: impl FnMut(&Contents) -> Vec<u8>,
+    ) -> History {
+        let patterns = patterns.iter().filter_map(|text| Pattern::new(text).ok());
+        let mut builder = Builder::new(directory).ignoring(patterns.collect());
         for operation in &self.operations {
             builder
                 .add(operation, whole)

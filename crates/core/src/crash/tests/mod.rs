@@ -7,6 +7,7 @@ mod litmus;
 mod reference;
 mod search;
 mod smaller;
+mod told;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -112,7 +112,7 @@ fn program(steps: &[(u8, u8, u8, bool)]) -> Log {
         let letter = char::from(b'a' + made % 26);
         made += 1;
         let before = if overlaps { 25 } else { 0 };
-        match (kind % 10, node) {
+        match (kind % 12, node) {
             (0, None) => names[usize::from(which) % 3].1 = Some(log.create(ROOT, name)),
             (1 | 2, Some(node)) => {
                 let offset = [0, 4_000, 5_000, 8_192][usize::from(how) % 4];
@@ -160,6 +160,28 @@ fn program(steps: &[(u8, u8, u8, bool)]) -> Log {
                 log.link(node, directory, &format!("l{made}"));
             }
             (9, _) => log.print(),
+            // What stores are read at may take a while, and cover any part of the file.
+            (10, Some(node)) => {
+                let stored = Change::Stored {
+                    node,
+                    offset: [0, 4_096][usize::from(how) % 2],
+                    payload: letters(letter, 900),
+                };
+                log.push_during("msync", stored, before);
+            }
+            (11, Some(node)) => {
+                let scope = Durability::Range {
+                    offset: [0, 4_096][usize::from(how) % 2],
+                    bytes: 4_096,
+                };
+                let (description, node) = (None, Some(node));
+                let synced = Change::Synced {
+                    node,
+                    description,
+                    scope,
+                };
+                log.push_during("msync", synced, before);
+            }
             _ => log.sync(FileId { ..ROOT }, Durability::Everything),
         }
     }

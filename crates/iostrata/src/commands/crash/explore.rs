@@ -19,7 +19,7 @@ use iostrata_tracer::machine;
 use super::block::Runs;
 use super::look::{Judge, locked};
 use super::{ENDS, keep};
-use crate::cli::Crash;
+use crate::cli::{Crash, Only};
 use crate::error::Failure;
 use crate::ui;
 
@@ -135,6 +135,7 @@ fn nothing_found(
         command,
         check: options.check.clone(),
         ignored: options.ignore.iter().map(ToString::to_string).collect(),
+        only_damage: options.only == Some(Only::Damage),
         check_kept_in: None,
         settings: None,
         recording: None,

@@ -87,5 +87,6 @@ fn options(
         result.check.as_deref(),
         settings.check_timeout_s,
         &result.ignored,
+        result.only_damage,
     ))
 }

@@ -33,7 +33,7 @@ use self::named::{Named as Checker, There};
 use self::place::Recorded;
 use super::written::Page;
 use crate::GUARD;
-use crate::cli::{Crash, CrashMode};
+use crate::cli::{Crash, CrashMode, Only};
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::outputs::{self, Named};
@@ -241,6 +241,9 @@ fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<S
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;
+    }
+    if options.only == Some(Only::Damage) {
+        log.history.no_reports();
     }
     Ok(Arc::new(Mutex::new(log)))
 }

@@ -156,7 +156,16 @@ impl Mountable<'_, '_> {
             _ => None,
         };
         let (device, filesystem) = (bay.device.path(), kind.filesystem());
-        match mount(device, &bay.path, filesystem, MountFlags::RDONLY, options) {
+        let begun = Instant::now();
+        let mounted = loop {
+            let mounted = mount(device, &bay.path, filesystem, MountFlags::RDONLY, options);
+            // btrfs still knows another image of this file system (`device_list_add`, fs/btrfs/volumes.c).
+            if mounted != Err(Errno::EXIST) || begun.elapsed() >= PATIENCE {
+                break mounted;
+            }
+            thread::sleep(PAUSE);
+        };
+        match mounted {
             Ok(()) => Ok(Ok(Recovery {
                 work: bay.path.join(WORK),
                 _mounted: Mounted::at(bay.path.clone()),
@@ -171,8 +180,9 @@ impl Mountable<'_, '_> {
 }
 
 /// Why a mount fails whatever is on the disk.
-const OF_THE_MACHINE: [Errno; 6] = [
+const OF_THE_MACHINE: [Errno; 7] = [
     Errno::BUSY,
+    Errno::EXIST,
     Errno::INTR,
     Errno::MFILE,
     Errno::NFILE,

@@ -42,6 +42,13 @@ const LOST: Meaning = (
 );
 const UNKNOWN: Meaning = (&[("hollow", CIRCLE)], "not known whether on disk");
 const SYNC: Meaning = (&[("sync", "M0-7l7 7l-7 7l-7-7z")], "sync");
+const FAILED: Meaning = (
+    &[
+        ("hollow", "M0-7l7 7l-7 7l-7-7z"),
+        ("missing", "M-3-3l6 6m-6 0l6-6"),
+    ],
+    "a sync that failed",
+);
 const REPORT: Meaning = (
     &[("report", "M-5.4-5.4h10.8v10.8h-10.8z")],
     "output or message sent",
@@ -58,6 +65,7 @@ fn meaning(moment: &Moment) -> Meaning {
         (Left::Partly, _) => PARTLY,
         (Left::Lost, _) => LOST,
         (Left::Unknown, _) => UNKNOWN,
+        (Left::Failed, _) => FAILED,
         (Left::Done, Some(Role::Sync)) => SYNC,
         (Left::Done, Some(Role::Report)) => REPORT,
         (Left::Done, _) => OTHER,
@@ -71,7 +79,9 @@ pub(super) fn draw(finding: &Finding) -> Option<Markup> {
         return None;
     }
     let mut drawing = Drawing::new("story");
-    let all = [DURABLE, ON_DISK, PARTLY, LOST, UNKNOWN, SYNC, REPORT, OTHER];
+    let all = [
+        DURABLE, ON_DISK, PARTLY, LOST, UNKNOWN, SYNC, FAILED, REPORT, OTHER,
+    ];
     let is_shown = |known: &Meaning| timeline.iter().any(|moment| meaning(moment) == *known);
     drawing.key(all.into_iter().filter(is_shown));
     let threads = distinct(timeline.iter().filter_map(|moment| moment.thread));

@@ -137,12 +137,27 @@ fn failed(result: &CrashResult) -> Option<String> {
 
 /// The verdict and the fix, so that a colleague could be told.
 fn sentence(result: &CrashResult) -> String {
-    match failed(result) {
+    let said = match failed(result) {
         None => verdict(result),
         Some(failed) if lacks_only_what_failed(result) => {
             format!("Incomplete: {failed}, and {}", until_then(result))
         }
         Some(failed) => format!("{} Note that {failed}.", verdict(result)),
+    };
+    said + &left_out(result)
+}
+
+/// What was not looked for, because it was asked for so.
+fn left_out(result: &CrashResult) -> String {
+    let files = (!result.ignored.is_empty())
+        .then(|| format!("files that match {}", join(&result.ignored, ", ")));
+    let losses = result
+        .only_damage
+        .then(|| "the loss of what was reported".to_owned());
+    let what = join(files.into_iter().chain(losses), " and ");
+    match what.as_str() {
+        "" => String::new(),
+        what => format!(" Left out: {what}."),
     }
 }
 

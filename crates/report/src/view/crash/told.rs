@@ -69,6 +69,10 @@ pub(crate) fn left(moment: &Moment) -> String {
                 None => Left::Durable.as_str().to_owned(),
             };
         }
+        (Left::Failed, _) => {
+            let why = moment.operation.failure().unwrap_or_default();
+            return format!("{}: {why}", moment.left.as_str());
+        }
         (Left::Done, Some(Role::Sync)) => "sync",
         (Left::Done, Some(Role::Report)) => "reported",
         (left, _) => left.as_str(),

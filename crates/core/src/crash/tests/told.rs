@@ -1,0 +1,229 @@
+//! What is said of findings: the operation, what failed, and what to do.
+
+use std::convert::Infallible;
+
+use super::{Log, ROOT, letters, said, shown};
+use crate::crash::{
+    Budget, Check, Coverage, Finding, Found, History, Left, Model, Seen, Stopped, Verdicts,
+};
+use crate::crash::{findings, search};
+use crate::op::FileId;
+use crate::record::{Change, Description, Durability, Place};
+
+const EIO: i32 = 5;
+
+fn stored(log: &mut Log, node: FileId, scope: Durability) {
+    let payload = letters('b', 8_192);
+    log.push(
+        "msync",
+        Change::Stored {
+            node,
+            offset: 0,
+            payload,
+        },
+    );
+    log.sync(node, scope);
+    // One call: what it synced had been stored before.
+    log.at_once();
+    log.print();
+}
+
+/// Whatever has been reported has to be there.
+fn found(history: &History, wanted: &str) -> Vec<Finding> {
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(1);
+    let look = |(tree, told): &Seen| {
+        let is_lost = *told > 0 && !shown(tree).contains(wanted);
+        is_lost.then(|| "lost".to_owned())
+    };
+    let mut check =
+        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
+    let check: &mut Check<'_, Infallible> = &mut check;
+    search(
+        history,
+        Model::Ext4,
+        Budget::default(),
+        &mut verdicts,
+        check,
+        &mut found,
+    )
+    .unwrap();
+    let found = [(Model::Ext4, found)];
+    findings(history, &found, b"/")
+        .into_iter()
+        .map(|told| told.finding)
+        .collect()
+}
+
+#[test]
+fn stores_are_durable_with_the_sync_at_which_they_were_read() {
+    let scopes = [
+        (
+            Durability::Range {
+                offset: 0,
+                bytes: 8_192,
+            },
+            true,
+        ),
+        (Durability::File, true),
+        (Durability::Data, true),
+        (Durability::FileSystem, true),
+        (Durability::Everything, true),
+        // MS_ASYNC, and a part of the range.
+        (Durability::Hint, false),
+        (
+            Durability::Range {
+                offset: 0,
+                bytes: 4_096,
+            },
+            false,
+        ),
+    ];
+    for (scope, is_durable) in scopes {
+        let mut log = Log::new();
+        let node = log.found(ROOT, "f", letters('a', 8_192));
+        stored(&mut log, node, scope);
+        let findings = found(&log.history(), "f=b*8192");
+        assert_eq!(findings.is_empty(), is_durable, "{scope:?}: {findings:?}");
+    }
+}
+
+#[test]
+fn msync_of_a_new_file_brings_its_length() {
+    for model in Model::ALL {
+        let mut log = Log::new();
+        let node = log.create(ROOT, "f");
+        log.fsync(node);
+        log.fsync(ROOT);
+        let (description, bytes) = (None, 8_192);
+        log.push(
+            "ftruncate",
+            Change::Resized {
+                node,
+                description,
+                bytes,
+            },
+        );
+        stored(&mut log, node, Durability::Range { offset: 0, bytes });
+        let last = super::states(&log.history(), model, Budget::default());
+        let told = last.iter().filter(|(_, told)| *told > 0);
+        for (tree, _) in told {
+            assert_eq!(tree, "f=b*8192", "{model:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sync_that_failed_made_nothing_durable_and_is_told() {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 4_096));
+    log.write(node, 0, letters('b', 4_096));
+    log.fsync(node);
+    log.failed(EIO);
+    log.print();
+    let findings = found(&log.history(), "f=b*4096");
+    let [finding] = findings.as_slice() else {
+        panic!("{findings:?}");
+    };
+    let failed = "The fsync of f after it failed: Input/output error (os error 5).";
+    assert!(finding.story.ends_with(failed), "{}", finding.story);
+    assert!(finding.advice.starts_with("A sync that failed"));
+    let lefts: Vec<Left> = finding.timeline.iter().map(|moment| moment.left).collect();
+    assert_eq!(lefts, [Left::Lost, Left::Failed, Left::Done]);
+}
+
+/// The advice where a part of the last write is there.
+fn advice(log: &Log) -> String {
+    let findings = found_torn(&log.history());
+    assert!(!findings.is_empty());
+    findings[0].advice.clone()
+}
+
+fn found_torn(history: &History) -> Vec<Finding> {
+    let mut found = Found::default();
+    let mut verdicts = Verdicts::new(1);
+    let look = |(tree, _): &Seen| shown(tree).contains('+').then(|| "torn".to_owned());
+    let mut check =
+        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
+    let check: &mut Check<'_, Infallible> = &mut check;
+    search(
+        history,
+        Model::Posix,
+        Budget::default(),
+        &mut verdicts,
+        check,
+        &mut found,
+    )
+    .unwrap();
+    let found = [(Model::Posix, found)];
+    findings(history, &found, b"/")
+        .into_iter()
+        .map(|told| told.finding)
+        .collect()
+}
+
+#[test]
+fn a_log_is_not_to_be_written_anew() {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 4_000));
+    log.write(node, 4_000, letters('b', 8_000));
+    assert!(advice(&log).starts_with("An append is not atomic"));
+    // In place, and a new file in two writes.
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 12_000));
+    log.write(node, 0, letters('b', 8_000));
+    assert!(advice(&log).starts_with("Write a new file"));
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 4_000));
+    log.open_truncated(node);
+    log.write(node, 0, letters('b', 4_000));
+    log.write(node, 4_000, letters('c', 8_000));
+    assert!(advice(&log).starts_with("Write a new file"));
+}
+
+#[test]
+fn a_file_that_gets_its_name_late_is_told_by_it() {
+    let mut log = Log::new();
+    let node = super::id(77);
+    let opened = Change::Opened {
+        node,
+        description: Description(1),
+        flags: 2,
+        created: Some(Place::Nowhere),
+        mode: None,
+        truncated: false,
+    };
+    log.push("openat", opened);
+    log.write(node, 0, letters('b', 4_096));
+    log.link(node, ROOT, "g");
+    log.fsync(ROOT);
+    log.print();
+    let findings = found(&log.history(), "g=b*4096");
+    let story = "The program has reported success, and the pwrite64 of 4,096 B to g at offset 0 is not on disk.";
+    assert_eq!(findings[0].story, story);
+}
+
+#[test]
+fn what_is_ignored_is_in_no_finding() {
+    let mut log = Log::new();
+    let [kept, ignored] = ["f", "cache.db"].map(|name| log.found(ROOT, name, letters('a', 8_192)));
+    log.write(kept, 0, letters('b', 8_192));
+    log.write(ignored, 0, letters('b', 8_192));
+    let all = said(&log.history(), Model::Posix).0;
+    assert_eq!(all.len(), 2, "{all:?}");
+    let without = |patterns: &[&str]| log.history_ignoring("/", patterns, |_| Vec::new());
+    let (rest, states) = said(&without(&["cache.*"]), Model::Posix);
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert!(rest.first().unwrap().starts_with("f is torn"));
+    // It is in no combination either.
+    assert_eq!(states, said(&log_of_one().history(), Model::Posix).1);
+    assert_eq!(said(&without(&["*"]), Model::Posix).0.len(), 0);
+    assert_eq!(without(&["cache.*"]).rebuilt()[0].file, "cache.db");
+}
+
+fn log_of_one() -> Log {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 8_192));
+    log.write(node, 0, letters('b', 8_192));
+    log
+}
