@@ -367,7 +367,7 @@ static __always_inline void record_call(struct task_state *state, __s64 result, 
 	if ((state->call & CALL_WRITES) && result > 0 &&
 	    ((state->mode & S_IFMT) == S_IFREG || is_output(state)))
 		stop = send_payload(state, result, now, used);
-	/* What mappings hold is read at a sync, and before the user is told something. */
+	/* What mappings hold is read at a sync, and before a report. */
 	if (has_mappings() &&
 	    (((state->call & CALL_STOPS) && result >= 0 && is_step(state, 0, result)) ||
 	     ((state->call & CALL_WRITES) && result > 0 && is_output(state))))

@@ -64,7 +64,7 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "GLOB")]
     pub(crate) ignore: Vec<Pattern>,
 
-    /// Look only for damage: not for the loss of what the program had reported, of which a checker is told nothing then
+    /// Look for damage alone, not for the loss of what the program had reported; IOSTRATA_STDOUT stays empty
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) only: Option<Only>,
 

@@ -332,6 +332,7 @@ mmap 12288 at 0
 close 
 msync stored at 4096
 msync Range { offset: 4096, bytes: 4096 }
+write stored at 4096
 write printed to 1
 exit stored at 4096
 ";

@@ -209,7 +209,7 @@ impl Builder {
         Some(self.history)
     }
 
-    /// What was done to a file that had no name then is told with the one that it got.
+    /// An operation on a file that had no name yet is shown with the name that it got.
     fn name_nameless(&mut self) {
         let mut names: Option<HashMap<FileId, Vec<u8>>> = None;
         for step in &mut self.history.steps {

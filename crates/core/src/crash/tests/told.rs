@@ -28,7 +28,7 @@ fn stored(log: &mut Log, node: FileId, scope: Durability) {
     log.print();
 }
 
-/// Whatever has been reported has to be there.
+/// What was reported must survive.
 fn found(history: &History, wanted: &str) -> Vec<Finding> {
     let mut found = Found::default();
     let mut verdicts = Verdicts::new(1);

@@ -15,6 +15,7 @@ mod formats;
 mod guide;
 mod living;
 mod machines;
+mod mapped;
 mod named;
 mod programs;
 mod proven;
