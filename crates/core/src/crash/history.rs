@@ -99,6 +99,8 @@ pub struct History {
     pub(super) ignored: Vec<Pattern>,
     /// Files that left the directory by a rename, or lost their names in it and have others.
     pub moved_out: Examples,
+    /// What the program wrote to mark a time, a name in each line, by the number of the operation.
+    pub marks: Vec<(u64, Payload)>,
     /// Whether all effects together make the files that the log ends with.
     pub is_whole: bool,
 }

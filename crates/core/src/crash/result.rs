@@ -78,6 +78,12 @@ pub struct Settings {
     pub states: u64,
     /// The seed of random states.
     pub seed: u64,
+    /// Of the points in the order of time one of so many was asked for, besides those after a report.
+    pub every: u64,
+    /// Points after this mark were asked for; `null` for all.
+    pub after: Option<String>,
+    /// The time for the exploration, seconds; `null` for no limit. What is found then depends on the machine.
+    pub time_s: Option<f64>,
     /// After how long a checker fails, seconds.
     pub check_timeout_s: f64,
 }
@@ -229,6 +235,8 @@ pub struct States {
     pub points_not_explored: u64,
     /// Whether the limit on states was reached before all was explored that is explored at any point.
     pub limit_reached: bool,
+    /// Whether the time was over before.
+    pub time_over: bool,
 }
 
 impl States {

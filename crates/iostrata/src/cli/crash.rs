@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use glob::Pattern;
@@ -11,6 +12,7 @@ use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{Model, Share};
 
+use super::trace::duration;
 use super::{Html, named};
 use crate::passwd;
 
@@ -75,6 +77,18 @@ pub(crate) struct Crash {
     /// States to explore at most, for each model
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) states: u64,
+
+    /// Time for the exploration, such as 10min: an equal part for each model, and for the syncs that help
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["partition", "state"])]
+    pub(crate) time: Option<Duration>,
+
+    /// Look only at one of so many points in time at which the power could fail, and at each after a report
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) every: u64,
+
+    /// Look only at points after this mark, which the program makes with iostrata mark NAME
+    #[arg(long, value_name = "NAME")]
+    pub(crate) after: Option<String>,
 
     /// Exit with 0, not 3, where nothing that was explored breaks, and not all points were explored
     #[arg(long)]
@@ -198,7 +212,7 @@ pub(crate) fn crash_from(
 }
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore only model states accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore only model states time every after accept_partial jobs \
     keep state partition record from mode html open";
 
 /// `append`.

@@ -120,6 +120,8 @@ pub(crate) enum Command {
     Rebuild(Rebuild),
     /// Explore what a crash could leave of a program's files, and what of that breaks them
     Crash(Crash),
+    /// Mark a time in a program that crash runs, for crash --after
+    Mark(Mark),
     /// Compare two saved results: faster, slower, same or inconclusive
     Compare(Compare),
     /// Merge lab results of several machines into one result
@@ -161,6 +163,7 @@ impl Command {
             Self::Doctor(_)
                 | Self::Report(_)
                 | Self::Compare(_)
+                | Self::Mark(_)
                 | Self::Merge(_)
                 | Self::Explain(_)
                 | Self::Completions(_)
@@ -220,6 +223,20 @@ Examples:
   iostrata trace --record app.ios -- app
   iostrata rebuild app.ios rebuilt
   diff --recursive --no-dereference /srv/app rebuilt/srv/app";
+
+#[derive(Debug, Args)]
+#[command(after_help = MARK_EXAMPLES)]
+pub(crate) struct Mark {
+    /// Name of the mark
+    pub(crate) name: String,
+}
+
+const MARK_EXAMPLES: &str = "\
+Examples:
+  iostrata crash --dir db --after loaded -- sh -c './load; iostrata mark loaded; ./update'
+  iostrata crash --dir db --after loaded -- sh -c './load; echo loaded >&$IOSTRATA_MARK; ./update'
+
+Outside of iostrata crash it does nothing.";
 
 #[derive(Debug, Args)]
 #[command(after_help = MERGE_EXAMPLES)]

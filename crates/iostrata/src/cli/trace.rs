@@ -148,7 +148,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let milliseconds = match unit {
         "ms" => Some(number),
         "s" => number.checked_mul(1_000),
-        "min" => number.checked_mul(60_000),
+        "m" | "min" => number.checked_mul(60_000),
         "h" => number.checked_mul(3_600_000),
         _ => {
             return Err(format!(

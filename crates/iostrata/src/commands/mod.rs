@@ -9,6 +9,7 @@ pub(crate) mod explain;
 mod glossary;
 mod lab;
 mod man;
+pub(crate) mod mark;
 mod merge;
 mod rebuild;
 mod report;
@@ -48,6 +49,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Rebuild(options) => rebuild::run(&options),
         Command::Crash(options) => return crash::run(&options),
         Command::Compare(options) => return compare::run(&options),
+        Command::Mark(options) => mark::run(&options),
         Command::Merge(options) => return merge::run(&options),
         Command::Explain(options) => explain::run(&options),
         Command::Completions(options) => completions::run(&options),

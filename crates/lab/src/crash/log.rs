@@ -34,6 +34,8 @@ pub enum LogError {
     NoChecker,
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
+    #[error("the time for the exploration is over")]
+    TimeOver,
 }
 
 impl From<RebuildError> for LogError {
@@ -283,6 +285,20 @@ impl Log {
         }
         zeros(contents.size_bytes().saturating_sub(at), &mut part).map_err(ReadError::from)?;
         Ok(())
+    }
+
+    /// The names by which the program marked a time, each with the number of the first operation that did.
+    pub fn marks(&mut self) -> Result<Vec<(String, u64)>, LogError> {
+        let mut marks: Vec<(String, u64)> = Vec::new();
+        for (operation, payload) in self.history.marks.clone() {
+            let bytes = self.reader.payload_bytes(&payload)?;
+            for name in String::from_utf8_lossy(&bytes).lines() {
+                if !marks.iter().any(|(known, _)| known == name) {
+                    marks.push((name.to_owned(), operation));
+                }
+            }
+        }
+        Ok(marks)
     }
 
     /// The hash of a file's bytes.

@@ -22,6 +22,9 @@ use crate::record::{
 /// Stores to a mapping were read at some call, and are not that call.
 const STORE: &str = "store";
 
+/// The end of the path of the file that a program writes marks to.
+const MARKS: &[u8] = b"/iostrata-marks";
+
 /// include/uapi/asm-generic/fcntl.h
 const O_APPEND: u32 = 0o2000;
 
@@ -56,6 +59,7 @@ impl Builder {
                 mapped: Vec::new(),
                 ignored: Vec::new(),
                 moved_out: Examples::default(),
+                marks: Vec::new(),
                 is_whole: false,
             },
             now: Tree::default(),
@@ -138,6 +142,11 @@ impl Builder {
             None => settled(&operation.change),
             Some(_) => Vec::new(),
         };
+        if let (Change::Wrote { payload, .. }, Some(path)) = (&operation.change, &path)
+            && path.ends_with(MARKS)
+        {
+            self.history.marks.push((operation.id, payload.clone()));
+        }
         let is_nothing = effects.is_empty() && sync.is_none() && printed.is_none();
         if is_nothing && settles.is_empty() && error.is_none() {
             return Ok(());

@@ -18,7 +18,7 @@ impl Explorer<'_> {
         let certain = self.certain(point);
         let mut open = self.issued(point);
         open.retain(|at| !certain[*at]);
-        let is_new = |kept: &Vec<bool>| self.is_new(point, kept);
+        let is_new = |kept: &Vec<bool>| self.is_new(point, kept, budget);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let exhaustive = budget.exhaustive.min(most);
         let atoms = self.atoms(&open);

@@ -32,6 +32,10 @@ pub struct Budget {
     pub random: usize,
     pub states: u64,
     pub seed: u64,
+    /// Of the points in the order of time, one of so many is looked at, and each after an acknowledgement.
+    pub every: u64,
+    /// Only points after the operation with this number are looked at; `None` for all.
+    pub after: Option<u64>,
     /// Which of the states are looked at.
     pub share: Share,
 }
@@ -43,6 +47,8 @@ impl Default for Budget {
             random: 32,
             states: 200_000,
             seed: 1,
+            every: 1,
+            after: None,
             share: Share::ALL,
         }
     }
@@ -149,11 +155,11 @@ impl<'h> Explorer<'h> {
         coverage: &mut Coverage,
         mut judge: impl FnMut(&State, Looked<'_>, &Coverage) -> Result<(), E>,
     ) -> Result<(), E> {
-        let points = self.points();
+        let points = self.points(budget);
         coverage.not_tried = points.len() as u64;
         let [first, rest] = self.rounds(points);
         for point in self.reports_first(&first, &rest) {
-            let ends = self.ends(point);
+            let ends = self.ends(point, budget);
             if coverage.states + ends.len() as u64 > budget.states {
                 coverage.limit_reached = true;
                 return Ok(());
@@ -176,7 +182,7 @@ impl<'h> Explorer<'h> {
                 let left = until.saturating_sub(coverage.states);
                 let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
                 let (mut states, all) = self.states_at(*point, budget, most);
-                let ends = self.ends(*point);
+                let ends = self.ends(*point, budget);
                 states.retain(|kept| !ends.contains(kept));
                 for kept in states {
                     if coverage.states == budget.states {
@@ -223,20 +229,24 @@ impl<'h> Explorer<'h> {
     }
 
     /// The whole and the least state of a point, where they are none of an earlier one.
-    fn ends(&self, point: Point) -> Vec<Vec<bool>> {
+    fn ends(&self, point: Point, budget: Budget) -> Vec<Vec<bool>> {
         let certain = self.certain(point);
         let whole = self.closed(&certain, self.issued(point));
         let mut ends = vec![whole];
         if ends[0] != certain {
             ends.push(certain);
         }
-        ends.retain(|kept| self.is_new(point, kept));
+        ends.retain(|kept| self.is_new(point, kept, budget));
         ends
     }
 
     /// Whether a state is none of an earlier point: without an effect of this step it is one, where fewer people had been
     /// told.
-    fn is_new(&self, point: Point, kept: &[bool]) -> bool {
+    fn is_new(&self, point: Point, kept: &[bool], budget: Budget) -> bool {
+        // The earlier point may be left out.
+        if budget.every > 1 || budget.after.is_some() {
+            return self.told(point) > 0 || kept.contains(&true);
+        }
         let step = &self.history.steps[point.step];
         let all_new = point.time == step.end;
         all_new && (self.told(point) > 0 || kept.contains(&true))
@@ -302,7 +312,7 @@ impl<'h> Explorer<'h> {
 
     /// Times at which the power may fail: others leave nothing that these do not. A sync leaves less than
     /// was possible before, save where it puts a file on disk without what came before it.
-    fn points(&self) -> Vec<Point> {
+    fn points(&self, budget: Budget) -> Vec<Point> {
         let syncs_count = !self.model.syncs_all_before();
         let mut points = Vec::new();
         for (step, own) in self.history.steps.iter().enumerate() {
@@ -316,6 +326,16 @@ impl<'h> Explorer<'h> {
             }
         }
         points.sort_unstable_by_key(|point| point.time);
+        if let Some(after) = budget.after {
+            let mut steps = self.history.steps.iter();
+            let begin = steps.find(|step| step.operation == after);
+            points.retain(|point| begin.is_none_or(|begin| point.time > begin.end));
+        }
+        let mut number = 0;
+        points.retain(|point| {
+            number += 1;
+            (number - 1) % budget.every == 0 || self.is_report(*point)
+        });
         points
     }
 

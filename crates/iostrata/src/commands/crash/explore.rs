@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use iostrata_core::crash::{
     Added, Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, NoFix, Recording,
@@ -46,16 +46,42 @@ pub(super) struct Explored {
 struct Searched {
     found: Vec<(Model, Found)>,
     seconds: Vec<f64>,
+    /// Of each model, whether its time was over.
+    time_over: Vec<bool>,
+    /// When all of it has to end.
+    until: Option<Instant>,
     interrupted: Option<Interrupted>,
 }
 
-pub(super) fn budget(settings: &Settings, share: Option<Share>) -> Budget {
-    Budget {
+pub(super) fn budget(
+    settings: &Settings,
+    share: Option<Share>,
+    log: &SharedLog,
+) -> Result<Budget, Failure> {
+    let find = |name: &String| {
+        let marks = locked(log).marks()?;
+        if let Some((_, operation)) = marks.iter().find(|(known, _)| known == name) {
+            return Ok(*operation);
+        }
+        let names: Vec<&str> = marks.iter().map(|(known, _)| known.as_str()).collect();
+        Err(Failure::Usage(match names.as_slice() {
+            [] => format!(
+                "--after {name}: the program made no mark; iostrata mark {name} in it makes one"
+            ),
+            names => format!(
+                "--after {name}: the program made no such mark, but {}",
+                names.join(", ")
+            ),
+        }))
+    };
+    Ok(Budget {
         states: settings.states,
         seed: settings.seed,
+        every: settings.every,
+        after: settings.after.as_ref().map(find).transpose()?,
         share: share.unwrap_or(Share::ALL),
         ..Budget::default()
-    }
+    })
 }
 
 pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Failure> {
@@ -187,14 +213,23 @@ fn search_all(
     verdicts: &mut Verdicts,
     judge: &mut Judge,
 ) -> Result<Searched, Failure> {
-    let budget = budget(&task.settings, task.share);
+    let budget = budget(&task.settings, task.share, &task.log)?;
+    let time = task.settings.time_s.map(Duration::from_secs_f64);
     let mut searched = Searched {
         found: Vec::new(),
         seconds: Vec::new(),
+        time_over: Vec::new(),
+        until: time.map(|time| Instant::now() + time),
         interrupted: None,
     };
     let mut before = 0;
-    for model in &task.settings.models {
+    let models = &task.settings.models;
+    for (model, left) in models.iter().zip((1..=models.len() as u32).rev()) {
+        // As much for each model, and for the syncs that help.
+        judge.until = searched.until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now) / (left + 1)
+        });
         judge.begin(&format!("checking what {} allows", model.as_str()), before);
         let begun = Instant::now();
         let mut found = Found::default();
@@ -203,8 +238,10 @@ fn search_all(
         before += found.coverage.states;
         searched.found.push((*model, found));
         searched.seconds.push(begun.elapsed().as_secs_f64());
+        let is_over = matches!(ended, Err(LogError::TimeOver));
+        searched.time_over.push(is_over);
         match ended {
-            Ok(()) => {}
+            Ok(()) | Err(LogError::TimeOver) => {}
             Err(LogError::Interrupted(by)) => {
                 searched.interrupted = Some(by);
                 break;
@@ -239,9 +276,10 @@ fn fixed(
         .iter()
         .map(|(_, found)| found.coverage.states);
     judge.begin("looking for syncs that help", states.sum());
+    judge.until = searched.until;
     let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
     let models = &task.settings.models;
-    let budget = budget(&task.settings, None);
+    let budget = budget(&task.settings, None, &task.log)?;
     match fix(history, models, budget, &faults, verdicts, &mut check) {
         Ok(Ok(added)) => Ok(Ok(added)),
         Ok(Err(NoFix::NoSyncHelps)) => {
@@ -252,6 +290,7 @@ fn fixed(
             "{} may be needed, more than are tried; one syncfs before each report is another way",
             counted(syncs as u64, "sync")
         ))),
+        Err(LogError::TimeOver) => Ok(Err("the time was over before any were found".to_owned())),
         Err(LogError::Interrupted(by)) => {
             searched.interrupted = Some(by);
             Ok(Err(ENDED.to_owned()))
@@ -317,8 +356,9 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
         let log = locked(&task.log);
         (log.operations, log.exit_code(), log.history.rebuilt())
     };
-    let rows = searched.found.iter().zip(&searched.seconds);
-    let rows = rows.map(|((model, found), seconds)| {
+    let times = searched.seconds.iter().zip(&searched.time_over);
+    let rows = searched.found.iter().zip(times);
+    let rows = rows.map(|((model, found), (seconds, time_over))| {
         let coverage = &found.coverage;
         ModeRow {
             mode: "syscall".to_owned(),
@@ -335,6 +375,7 @@ fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
                 sampled_points: coverage.sampled,
                 points_not_explored: coverage.not_tried,
                 limit_reached: coverage.limit_reached,
+                time_over: *time_over,
             },
             complete: gaps.is_empty(),
             incomplete_because: gaps.to_vec(),

@@ -30,6 +30,8 @@ pub(super) struct Judge {
     bar: Bar,
     doing: String,
     begun: Instant,
+    /// When nothing more is looked at.
+    pub(super) until: Option<Instant>,
     /// States of the models before this one.
     before: u64,
 }
@@ -124,6 +126,7 @@ impl Judge {
             bar: Bar::counting("crash", "states"),
             doing: String::new(),
             begun: Instant::now(),
+            until: None,
             before: 0,
         })
     }
@@ -154,6 +157,9 @@ impl Judge {
         coverage: &Coverage,
     ) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         locked(&self.log).check_interrupt()?;
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(LogError::TimeOver.into());
+        }
         let done = self.before + coverage.states;
         self.bar.step(&Step {
             done: usize::try_from(done).unwrap_or(usize::MAX),

@@ -31,6 +31,7 @@ use self::explore::{Explored, Task, budget};
 use self::look::{Judge, locked};
 use self::named::{Named as Checker, There};
 use self::place::Recorded;
+use super::mark;
 use super::written::Page;
 use crate::GUARD;
 use crate::cli::{Crash, CrashMode, Only};
@@ -51,6 +52,7 @@ const ENDS: [&str; 2] = [
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let json = Named::output("--json", options.json.as_deref());
     outputs::check(json.into_iter().chain(Page::named(&options.html)))?;
+    mark::reserve().map_err(cannot("open /dev/null"))?;
     if options.calibrate {
         return calibrate::run(options);
     }
@@ -209,6 +211,9 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         (options.record.is_some(), "--record", SYSCALL),
         (options.partition.is_some(), "--partition", SYSCALL),
         (options.state.is_some(), "--state", SYSCALL),
+        (options.every > 1, "--every", SYSCALL),
+        (options.after.is_some(), "--after", SYSCALL),
+        (options.time.is_some(), "--time", SYSCALL),
     ];
     let is_wrong = |(is_given, _, needs): &(bool, _, &str)| *is_given && needed.contains(needs);
     match given.into_iter().find(is_wrong) {
@@ -253,6 +258,9 @@ fn settings(options: &Crash) -> Settings {
         models: options.model.to_vec(),
         states: options.states,
         seed: options.seed,
+        every: options.every,
+        after: options.after.clone(),
+        time_s: options.time.map(|time| time.as_secs_f64()),
         check_timeout_s: options.check_timeout,
     }
 }
@@ -264,9 +272,9 @@ fn rebuilt(
     number: u64,
     keep: Option<&Path>,
 ) -> Result<ExitCode, Failure> {
-    let mut log = locked(log);
     let settings = settings(options);
-    let budget = budget(&settings, None);
+    let budget = budget(&settings, None, log)?;
+    let mut log = locked(log);
     let history = log.history.clone();
     let (model, tree, told) = keep::numbered(&history, &settings.models, budget, number, &log)?;
     let name = format!("crash-state-{number}");

@@ -16,6 +16,7 @@ use signal_hook::consts::{SIGINT, SIGQUIT};
 use super::cannot;
 use crate::ATTENDED;
 use crate::cli::Crash;
+use crate::commands::mark::{self, Marks};
 use crate::error::Failure;
 use crate::ui;
 
@@ -40,6 +41,8 @@ const OTHERS_S: u64 = 10;
 const LOG: &str = "log";
 const PRINTED: &str = "printed";
 const STACKS: &str = "stacks";
+/// What the log tells it by.
+const MARKS: &str = "iostrata-marks";
 const EXIT_CODE: &str = "exit-code";
 
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
@@ -177,7 +180,9 @@ pub(super) fn run(
     let into = into.canonicalize().map_err(cannot("find the recording"))?;
     let log = into.join(LOG);
     interrupt.check()?;
-    let mut child = start(options, work, &log, press).map_err(cannot("run the program"))?;
+    let marks = mark::open(&into.join(MARKS)).map_err(cannot("make a file for marks"))?;
+    let mut child = start(options, work, &log, &marks, press).map_err(cannot("run the program"))?;
+    drop(marks);
     let pipe = child.stdout.take();
     let is_output = |path: Option<&Path>| path == Some(Path::new("-"));
     let passes_on = press.shows
@@ -244,7 +249,13 @@ pub(super) fn run(
 }
 
 /// The recorder, and a process between it and this one.
-fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Result<Child> {
+fn start(
+    options: &Crash,
+    work: &Path,
+    log: &Path,
+    marks: &Marks,
+    press: Press<'_>,
+) -> io::Result<Child> {
     let itself = "/proc/self/exe";
     let mut command = Command::new(itself);
     command
@@ -265,6 +276,7 @@ fn start(options: &Crash, work: &Path, log: &Path, press: Press<'_>) -> io::Resu
         .arg("--")
         .args(&options.command)
         .current_dir(work)
+        .env(mark::VARIABLE, marks.descriptor())
         .stdout(Stdio::piped())
         .spawn()
 }

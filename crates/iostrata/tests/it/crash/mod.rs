@@ -17,6 +17,7 @@ mod living;
 mod machines;
 mod mapped;
 mod named;
+mod points;
 mod programs;
 mod proven;
 mod room;

@@ -154,7 +154,14 @@ fn left_out(result: &CrashResult) -> String {
     let losses = result
         .only_damage
         .then(|| "the loss of what was reported".to_owned());
-    let what = join(files.into_iter().chain(losses), " and ");
+    let settings = result.settings.as_ref();
+    let after = settings.and_then(|settings| settings.after.as_ref());
+    let before = after.map(|mark| format!("points before the mark {mark}"));
+    let every = settings.map_or(1, |settings| settings.every);
+    let others =
+        (every > 1).then(|| format!("all but each {every}th point and those after a report"));
+    let all = [files, losses, before, others].into_iter().flatten();
+    let what = join(all, "; ");
     match what.as_str() {
         "" => String::new(),
         what => format!(" Left out: {what}."),
@@ -189,8 +196,15 @@ fn rest(result: &CrashResult) -> String {
     if let Some(by) = &result.interrupted_by {
         return format!("{by} ended the exploration before the rest");
     }
-    let partial = result.modes.iter().filter(|mode| !mode.states.are_all());
-    let options: BTreeSet<&str> = partial
+    let partial = || {
+        let modes = result.modes.iter();
+        modes.filter(|mode| !mode.states.are_all())
+    };
+    let time = result.settings.as_ref().and_then(|one| one.time_s);
+    if let Some(time) = time.filter(|_| partial().any(|mode| mode.states.time_over)) {
+        return format!("the {time} s of --time were over before the rest");
+    }
+    let options: BTreeSet<&str> = partial()
         .map(|mode| match mode.recording {
             Some(_) => "--images",
             None => "--states",
@@ -418,7 +432,10 @@ fn explored(mode: &ModeRow) -> String {
         let points = counted(states.sampled_points, point);
         parts.push(format!("not all combinations at {points}"));
     }
-    if states.limit_reached {
+    if states.time_over {
+        let points = counted(states.points_not_explored, point);
+        parts.push(format!("time over, {points} not explored"));
+    } else if states.limit_reached {
         let points = counted(states.points_not_explored, point);
         parts.push(format!("limit on states reached, {points} not explored"));
     } else if states.points_not_explored > 0 {

@@ -330,6 +330,7 @@ fn row(
         exit_code: log.exit_code(),
         operations: log.operations,
         states: States {
+            time_over: false,
             explored: explored.states,
             distinct: explored.distinct,
             failing: explored.failing,

@@ -1,0 +1,144 @@
+//! Programs that store to shared mappings, and files that are left out.
+
+use serde_json::{Value, json};
+
+use super::{Case, has, kinds};
+use crate::place::run;
+
+/// What a Python program does with a mapping `m` of `f`, and what it says then. The file is as long as the mapping.
+fn program(does: &str) -> String {
+    let lines = [
+        "import ctypes, mmap, os",
+        "f = open(\"f\", \"r+b\")",
+        "m = mmap.mmap(f.fileno(), 8192)",
+        "m[:] = b\"n\" * 8192",
+        does,
+        "os.write(1, b\"saved\\n\")",
+    ];
+    format!("exec /usr/bin/python3 -c '{}'", lines.join("\n"))
+}
+
+/// A file of two pages is what was saved.
+const CHECK: &str = "! grep -q saved $IOSTRATA_STDOUT || [ $(head -c 9 f) = nnnnnnnnn ] && [ $(tail -c 9 f) = nnnnnnnnn ] || \
+                     ! grep -q saved $IOSTRATA_STDOUT || { echo lost; exit 1; }";
+
+fn crash(does: &str, code: i32) -> Value {
+    let case = Case::new("f", &"o".repeat(8192));
+    let result = case.crash(&["--check", CHECK], &program(does), code);
+    case.place.assert_nothing_left();
+    result
+}
+
+#[test]
+fn syncs_make_stores_durable() {
+    for does in [
+        "m.flush()",
+        "m.flush(); m.close()",
+        "os.fsync(f.fileno())",
+        "os.fdatasync(f.fileno())",
+        "m.close(); os.fsync(f.fileno())",
+        "ctypes.CDLL(None).syncfs(f.fileno())",
+        "os.sync()",
+        // A child has the same mapping at the same address.
+        "child = os.fork()\nif not child:\n m.flush()\n os._exit(0)\nos.waitpid(child, 0)",
+        "child = os.fork()\nif not child:\n os.fsync(f.fileno())\n os._exit(0)\nos.waitpid(child, 0)",
+        // Another mapping at the address of one that is gone.
+        "m.close(); g = open(\"g\", \"w+b\"); g.truncate(8192); n = mmap.mmap(g.fileno(), 8192); n[0] = 1; n.flush()\nos.fsync(f.fileno())",
+    ] {
+        let result = crash(does, 3);
+        assert_eq!(kinds(&result), [], "{does}");
+        assert_eq!(result["verdict"], "incomplete");
+        let gap = result["modes"][0]["incomplete_because"][0].clone();
+        let named = gap["what"].as_str().unwrap();
+        let has = |text| named.contains(text);
+        let is_named = has("stores through shared mappings") && has("f, bytes 0 to 8192");
+        assert!(is_named, "{does}: {gap}");
+    }
+}
+
+#[test]
+fn what_no_sync_covers_is_lost() {
+    for does in [
+        "pass",
+        "m.close()",
+        // MS_ASYNC
+        "b = (ctypes.c_char * 8192).from_buffer(m); ctypes.CDLL(None).msync(ctypes.c_void_p(ctypes.addressof(b)), 8192, 1)",
+        // The second page alone.
+        "m.flush(4096, 4096)",
+        // Another file.
+        "g = open(\"g\", \"w+b\"); os.fsync(g.fileno())",
+        "m.flush(); m[:] = b\"o\" * 8192; m.flush(); m[:] = b\"n\" * 8192",
+    ] {
+        let result = crash(does, 1);
+        assert!(
+            has(&result, "lost-after-ack", "lost", "ext4"),
+            "{does}: {:?}",
+            kinds(&result)
+        );
+        let lost = &result["findings"][0]["culprit"];
+        assert_eq!(
+            (&lost["syscall"], &lost["path"]),
+            (&json!("store"), &json!("f")),
+            "{does}"
+        );
+    }
+}
+
+/// A change of one byte is a change of one page: the other one is as it was, whatever a crash leaves.
+#[test]
+fn only_pages_that_changed_are_in_doubt() {
+    let case = Case::new("f", &"o".repeat(1 << 20));
+    let does = "import mmap\nf = open(\"f\", \"r+b\")\nm = mmap.mmap(f.fileno(), 0)\nm[500000] = 110\nm.flush()";
+    let script = format!("exec /usr/bin/python3 -c '{does}'");
+    let check = "[ $(tr -d o < f | wc -c) -le 1 ] || { echo more; exit 1; }";
+    let result = case.crash(&["--check", check, "--model", "posix"], &script, 3);
+    assert_eq!(kinds(&result), []);
+    assert_eq!(
+        result["modes"][0]["states"]["distinct"], 1,
+        "but for how it was"
+    );
+}
+
+#[test]
+fn ignored_files_are_named_and_make_nothing_incomplete() {
+    let case = Case::new("f", &"o".repeat(8192));
+    let script = program("m.flush()") + "; echo x > log.txt";
+    let script = script.replace("exec ", "");
+    let options = ["--ignore", "f", "--ignore", "log*"];
+    let result = case.crash(&options, &script, 0);
+    assert_eq!(result["verdict"], "clean");
+    assert_eq!(result["ignored"], json!(["f", "log*"]));
+    assert_eq!(result["modes"][0]["incomplete_because"], json!([]));
+    let said = run(case.command(&options, &script)).expect(0).stdout;
+    assert!(
+        said.contains("Left out: files that match f, log*."),
+        "{said}"
+    );
+}
+
+#[test]
+fn only_damage_is_looked_for_where_that_is_asked() {
+    let case = Case::new("f", "old\n");
+    let script = "printf 'new\\n' > t && sync t && mv t f && echo saved";
+    let lost = case.crash(&[], script, 1);
+    assert!(
+        has(&lost, "lost-after-ack", "f is older", "ext4"),
+        "{:?}",
+        kinds(&lost)
+    );
+    let result = case.crash(&["--only", "damage"], script, 0);
+    assert_eq!(
+        (&result["verdict"], &result["only_damage"]),
+        (&json!("clean"), &json!(true))
+    );
+    let torn = case.crash(
+        &["--only", "damage"],
+        "printf 'new\\n' > f && echo saved",
+        1,
+    );
+    assert!(
+        has(&torn, "prefix", "f is empty", "xfs"),
+        "{:?}",
+        kinds(&torn)
+    );
+}
