@@ -268,9 +268,9 @@ fn durable_by_syncs(history: &History, model: Model) -> Vec<Option<usize>> {
             let is_done =
                 |at: &&usize| ended_before(&history.steps[history.effects[**at].step], step);
             let done: Vec<usize> = open.iter().filter(is_done).copied().collect();
-            let through = model.forced_through(history, sync, &done);
+            let forced = model.forced(history, sync, &done);
             for at in done {
-                if model.syncs(history, sync, through, at) {
+                if model.syncs(history, sync, &forced, at) {
                     durable[at] = Some(step.end);
                 }
             }

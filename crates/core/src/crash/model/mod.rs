@@ -117,15 +117,8 @@ impl Model {
         self != Self::Btrfs
     }
 
-    /// Whether a sync makes an effect durable that was complete before it began. `through` is of
-    /// [`Self::forced_through`].
-    pub(super) fn syncs(
-        self,
-        history: &History,
-        by: Sync,
-        through: Option<usize>,
-        at: usize,
-    ) -> bool {
+    /// Whether a sync makes an effect durable that was complete before it began. `forced` is of [`Self::forced`].
+    pub(super) fn syncs(self, history: &History, by: Sync, forced: &Forced, at: usize) -> bool {
         let effect = &history.effects[at];
         let (node, whole) = match by {
             Sync::All => return true,
@@ -155,31 +148,41 @@ impl Model {
                         || at < last && history.precedes(effect, end)
                 };
                 of_file(effect, node, whole)
-                    || self.chained(effect) && through.is_some_and(is_forced)
+                    || self.chained(effect) && forced.through.is_some_and(is_forced)
             }
-            Self::Btrfs => btrfs::syncs(history, at, node, whole),
+            Self::Btrfs => btrfs::syncs(history, at, node, whole, &forced.with),
         }
     }
 
-    /// The last change of the synced file among those that were complete before the sync began, and not
-    /// durable: journal and log are forced through it.
-    pub(super) fn forced_through(
-        self,
-        history: &History,
-        by: Sync,
-        done: &[usize],
-    ) -> Option<usize> {
+    /// What a sync brings besides its file, of what was complete before it began and is not durable.
+    pub(super) fn forced(self, history: &History, by: Sync, done: &[usize]) -> Forced {
         let (node, whole) = match by {
             Sync::File(node) => (node, true),
             Sync::Data(node) | Sync::Range { file: node, .. } => (node, false),
-            Sync::All => return None,
+            Sync::All => return Forced::default(),
         };
         let is_change = |at: &&usize| changes_inode(&history.effects[**at], node, whole);
         match self {
-            Self::Ext4 | Self::Xfs => done.iter().rev().find(is_change).copied(),
-            Self::Posix | Self::Btrfs => None,
+            Self::Posix => Forced::default(),
+            Self::Ext4 | Self::Xfs => Forced {
+                through: done.iter().rev().find(is_change).copied(),
+                with: Vec::new(),
+            },
+            Self::Btrfs => Forced {
+                through: None,
+                with: btrfs::conflicting(history, node, done),
+            },
         }
     }
+}
+
+/// What a sync brings besides its file.
+#[derive(Debug, Default)]
+pub(super) struct Forced {
+    /// The last change of the file: journal and log are forced through it.
+    through: Option<usize>,
+    /// Files whose names are logged too.
+    with: Vec<FileId>,
 }
 
 /// Effects, by their places in the history, that a model does not keep in its order.

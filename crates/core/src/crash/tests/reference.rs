@@ -28,9 +28,9 @@ fn certain(history: &History, model: Model, time: usize) -> Vec<bool> {
             .filter(|(at, effect)| durable[*at].is_none() && is_done(effect))
             .map(|(at, _)| at)
             .collect();
-        let through = model.forced_through(history, sync, &done);
+        let forced = model.forced(history, sync, &done);
         for at in done {
-            if sync == Sync::All || model.syncs(history, sync, through, at) {
+            if sync == Sync::All || model.syncs(history, sync, &forced, at) {
                 durable[at] = Some(by.end);
             }
         }

@@ -18,7 +18,7 @@ pub(super) use log_tree::exempt;
 use super::super::effect::{Effect, Piece};
 use super::super::history::History;
 use super::{covers, of_file};
-use crate::op::FileId;
+use crate::op::{FileId, FileKind};
 
 /// Data is compressed, checksummed and written in extents of at least so much.
 const EXTENT_BLOCKS: u64 = 32;
@@ -36,7 +36,35 @@ pub(super) fn one_extent(one: &Effect, other: &Effect) -> bool {
     extent(one).is_some() && extent(one) == extent(other)
 }
 
-pub(super) fn syncs(history: &History, at: usize, node: FileId, whole: bool) -> bool {
+/// Files that had a name of this one in the last transaction: their new names are logged with it
+/// (`log_conflicting_inodes`, fs/btrfs/tree-log.c).
+pub(super) fn conflicting(history: &History, node: FileId, done: &[usize]) -> Vec<FileId> {
+    let had = |at: &usize| match &history.effects[*at].piece {
+        Piece::Entry {
+            name,
+            node: Some(given),
+            ..
+        } if *given == node => history.base.entry(name.parent, &name.name),
+        _ => None,
+    };
+    let is_file = |other: &FileId| {
+        let other = history.base.node(*other);
+        other.is_some_and(|other| other.kind == FileKind::Regular)
+    };
+    let others = done.iter().filter_map(had);
+    others
+        .filter(|other| *other != node && is_file(other))
+        .collect()
+}
+
+/// `with` is of [`conflicting`].
+pub(super) fn syncs(
+    history: &History,
+    at: usize,
+    node: FileId,
+    whole: bool,
+    with: &[FileId],
+) -> bool {
     let effect = &history.effects[at];
     let Piece::Entry {
         name,
@@ -57,7 +85,9 @@ pub(super) fn syncs(history: &History, at: usize, node: FileId, whole: bool) -> 
         || *before == Some(node) && now.is_none() && !is_replaced(history, at)
         || now.is_some_and(|now| history.is_new_above(now, node));
     let mut group = history.steps[effect.step].effects.clone();
-    is_file || whole && (name.parent == node || group.any(is_given))
+    let is_with = |subject: &Option<FileId>| subject.is_some_and(|one| with.contains(&one));
+    let is_moved = effect.group.is_some() && (is_with(now) || is_with(before));
+    is_file || is_moved || whole && (name.parent == node || group.any(is_given))
 }
 
 /// Whether the name that this takes is given again by the same rename.
