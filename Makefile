@@ -45,6 +45,8 @@ bench: ## Measure what measuring costs, beside plain C, fio, cp and strace
 	@scripts/deps bench
 	cargo build --release --locked --package iostrata-lab --example workload
 	cargo bench --workspace --locked --bench '*'
+	cargo build --release --locked --package iostrata
+	scripts/crash-programs --budget --iostrata $(TARGET_DIR)/release/iostrata
 
 install: ## Build, and install program, manual pages and completions below PREFIX (/usr/local)
 	@scripts/deps lab
