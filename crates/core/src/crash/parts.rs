@@ -40,7 +40,11 @@ pub fn whole(results: &[(String, &CrashResult)]) -> Result<(Vec<PartRow>, Vec<Sa
                 first.recording != result.recording && !same_log(first, result),
             ),
             ("command", first.command != result.command),
-            ("checker", first.check != result.check),
+            (
+                "checker",
+                (&first.check, first.check_keeps_running)
+                    != (&result.check, result.check_keeps_running),
+            ),
             ("settings", first.settings != result.settings),
             (
                 "version of iostrata",

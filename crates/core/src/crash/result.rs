@@ -24,6 +24,8 @@ pub struct CrashResult {
     pub command: Vec<String>,
     /// The checker; `null` for the one that is built in.
     pub check: Option<String>,
+    /// Whether the checker kept running and was asked about one state after another.
+    pub check_keeps_running: bool,
     /// What the paths of files are like that were left out, relative to the directory.
     pub ignored: Vec<String>,
     /// Whether the loss of what was reported was left out.

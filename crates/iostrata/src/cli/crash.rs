@@ -10,7 +10,7 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use glob::Pattern;
 use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
-use iostrata_core::crash::{Model, Share};
+use iostrata_core::crash::{CrashResult, Model, Share};
 
 use super::trace::duration;
 use super::{Html, named};
@@ -30,6 +30,7 @@ pub(crate) struct Crash {
     /// Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine
     #[arg(
         long,
+        group = CHECKER,
         value_name = "COMMAND",
         long_help = "Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine; else its \
                      first line of output is the message, or the exception where that line begins a \
@@ -41,25 +42,37 @@ pub(crate) struct Crash {
     )]
     pub(crate) check: Option<String>,
 
+    /// Command for /bin/sh that keeps running, and is asked about one crashed copy after another
+    #[arg(
+        long,
+        group = CHECKER,
+        value_name = "COMMAND",
+        long_help = "Command for /bin/sh that keeps running, where its start takes longer than its look. It reads \
+                     lines: the path of a crashed copy, a tab, and the path of a file with what the program had \
+                     printed. It answers each with a line: `ok`, or `fail` and a message. Each state that \
+                     fails, and some that do not, are checked again by the same command started anew"
+    )]
+    pub(crate) check_server: Option<String>,
+
     /// Seconds after which a checker is ended and fails
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) check_timeout: f64,
 
     /// Who runs the checker, by name or as UID:GID; the owner of the directory by default. Needs root
-    #[arg(long, value_name = "USER", value_parser = user, requires = "check")]
+    #[arg(long, value_name = "USER", value_parser = user, requires = CHECKER)]
     pub(crate) check_user: Option<(u32, u32)>,
 
     /// Let the checker gain the privileges of set-user-ID programs in the copy, in block mode
-    #[arg(long, requires = "check")]
+    #[arg(long, requires = CHECKER)]
     pub(crate) check_suid: bool,
 
     /// Show the checker this file or directory too, read-only, besides the one in which iostrata starts and what everybody may
     /// read
-    #[arg(long, value_name = "PATH", requires = "check")]
+    #[arg(long, value_name = "PATH", requires = CHECKER)]
     pub(crate) check_sees: Vec<PathBuf>,
 
     /// Give the checker this variable of the environment too, besides PATH, LANG and IOSTRATA_*
-    #[arg(long, value_name = "NAME", requires = "check")]
+    #[arg(long, value_name = "NAME", requires = CHECKER)]
     pub(crate) pass_env: Vec<OsString>,
 
     /// Leave out the files whose paths in the directory match GLOB: what a crash leaves of them does not matter
@@ -179,6 +192,11 @@ pub(crate) struct Crash {
 }
 
 impl Crash {
+    /// The command that looks at crashed copies, once or for all of them.
+    pub(crate) fn checker(&self) -> Option<&str> {
+        self.check.as_deref().or(self.check_server.as_deref())
+    }
+
     /// How many checkers run side by side.
     pub(crate) fn jobs(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -186,24 +204,23 @@ impl Crash {
     }
 }
 
-/// The options that explore a recording with this checker.
-pub(crate) fn crash_from(
-    from: &Path,
-    check: Option<&str>,
-    check_timeout: f64,
-    ignored: &[String],
-    only_damage: bool,
-) -> Crash {
+/// The options that explore a recording with the checker of a result.
+pub(crate) fn crash_from(from: &Path, result: &CrashResult, check_timeout: f64) -> Crash {
     let command = Crash::augment_args(clap::Command::new("crash"));
     let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
     words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
-    if let Some(check) = check {
-        words.extend(["--check".into(), check.into()]);
+    if let Some(check) = &result.check {
+        let option = if result.check_keeps_running {
+            "--check-server"
+        } else {
+            "--check"
+        };
+        words.extend([option.into(), check.into()]);
     }
-    if only_damage {
+    if result.only_damage {
         words.extend(["--only".into(), "damage".into()]);
     }
-    for pattern in ignored {
+    for pattern in &result.ignored {
         words.extend(["--ignore".into(), pattern.into()]);
     }
     let matches = command.get_matches_from(words);
@@ -211,8 +228,11 @@ pub(crate) fn crash_from(
     parsed.unwrap_or_else(|error| error.exit())
 }
 
+/// The options of which one names a checker.
+const CHECKER: &str = "checker";
+
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_timeout check_user check_sees check_suid pass_env ignore only model states time every after accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model states time every after accept_partial jobs \
     keep state partition record from mode html open";
 
 /// `append`.

@@ -5,12 +5,13 @@ use std::io::BufReader;
 use std::path::Path;
 
 use glob::Pattern;
-use iostrata_core::crash::{Builder, Digest, Format, History, Stacks};
+use iostrata_core::crash::{Builder, Digest, Format, History, Seen, Stacks};
 use iostrata_core::gap::{Countable, Gap, Listed, Missing, Reason};
 use iostrata_core::record::{
     Begin, Body, Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
 };
 
+use super::checker::{CheckError, Unreliable};
 use super::stores;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::rebuild::{self, RebuildError};
@@ -32,10 +33,26 @@ pub enum LogError {
     Stage(std::io::Error),
     #[error("a thread that runs the checker has ended early")]
     NoChecker,
+    #[error("{why}")]
+    Unreliable {
+        why: Unreliable,
+        /// The state that it was asked about.
+        seen: Option<Seen>,
+    },
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     #[error("the time for the exploration is over")]
     TimeOver,
+}
+
+impl From<CheckError> for LogError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Run(error) => Self::Stage(error),
+            CheckError::Interrupted(by) => Self::Interrupted(by),
+            CheckError::Unreliable(why) => Self::Unreliable { why, seen: None },
+        }
+    }
 }
 
 impl From<RebuildError> for LogError {

@@ -6,13 +6,16 @@ mod checker;
 mod copied;
 mod formats;
 mod log;
+mod look;
 mod room;
+mod server;
+mod stage;
 mod starter;
 mod stores;
 mod workers;
 
 pub use attended::attended_main;
-pub use checker::{CheckError, Checker, Stage};
+pub use checker::{CheckError, Checker, Unreliable};
 pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
 pub use starter::starter_main;

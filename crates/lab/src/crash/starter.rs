@@ -26,6 +26,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getegid, geteuid, kill_process, kill_process_group,
     set_parent_process_death_signal, setsid, wait, waitpid,
 };
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::checker::{Checker, HOME, PRINTED, SAID, TEMPORARY, TREE, word};
 use super::room::{Ids, Users, bound, enter};
@@ -43,11 +44,16 @@ const ANSWER_BYTES: usize = 5;
 /// For a checker that may gain privileges.
 const GAINS: &str = "gains";
 
+/// For a checker that keeps running.
+const STAYS: &str = "stays";
+
+const NULL: &str = "/dev/null";
+
 /// Stands for an error without a number.
 const NO_NUMBER: i32 = Errno::IO.raw_os_error();
 
 /// How often a waiter looks for an interruption.
-const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
+pub(super) const INTERRUPT_CHECK: Duration = Duration::from_millis(20);
 
 /// The process that starts the checkers of one stage; it ends with this value. When iostrata is killed, it sees the end
 /// of their connection, and ends what it has started.
@@ -58,8 +64,14 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// In the namespaces of the calling thread. The checker has no other variables than these.
-    pub(super) fn start(checker: &Checker, stage: &Path, ids: Ids) -> io::Result<Self> {
+    /// In the namespaces of the calling thread. The checker has no other variables than these. `ends` are the pipes that
+    /// a checker that keeps running reads from and writes to.
+    pub(super) fn start(
+        checker: &Checker,
+        stage: &Path,
+        ids: Ids,
+        ends: Option<[OwnedFd; 2]>,
+    ) -> io::Result<Self> {
         let (link, its) = UnixStream::pair()?;
         let passed = |name: &OsString| {
             let known =
@@ -73,18 +85,24 @@ impl Starter {
             .arg(&checker.command)
             .arg(ids.words())
             .arg(if checker.gains { GAINS } else { "" })
+            .arg(if ends.is_some() { STAYS } else { "" })
             .args(&checker.sees)
             .env_clear()
             .envs(env::vars_os().filter(|(name, _)| passed(name)))
-            .env("IOSTRATA_DIR", stage.join(TREE))
-            .env("IOSTRATA_STDOUT", stage.join(PRINTED))
             .env("TMPDIR", stage.join(TEMPORARY))
             .env("HOME", stage.join(HOME))
             // Ctrl-C is for the process that waits for it.
             .process_group(0)
-            .stdin(Stdio::from(OwnedFd::from(its)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdin(Stdio::from(OwnedFd::from(its)));
+        match ends {
+            // The small process has no use for them itself, and passes them on.
+            Some([questions, answers]) => command.stderr(questions).stdout(answers),
+            None => command
+                .env("IOSTRATA_DIR", stage.join(TREE))
+                .env("IOSTRATA_STDOUT", stage.join(PRINTED))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        };
         let child = command.spawn()?;
         Ok(Self { child, link })
     }
@@ -96,8 +114,8 @@ impl Starter {
         patience: Duration,
         interrupt: &Interrupt,
     ) -> io::Result<Option<ExitStatus>> {
+        self.go()?;
         let mut link = &self.link;
-        link.write_all(&[GO])?;
         let begun = Instant::now();
         let is_over = loop {
             let left = patience.saturating_sub(begun.elapsed());
@@ -109,10 +127,25 @@ impl Starter {
                 break false;
             }
         };
-        let mut answer = [0; ANSWER_BYTES];
-        link.read_exact(&mut answer)?;
-        let status = outcome(answer)?;
+        let status = self.status()?;
         Ok((!is_over).then_some(status))
+    }
+
+    /// Starts the checker.
+    pub(super) fn go(&self) -> io::Result<()> {
+        (&self.link).write_all(&[GO])
+    }
+
+    /// How the checker has ended; waits for that.
+    pub(super) fn status(&self) -> io::Result<ExitStatus> {
+        let mut answer = [0; ANSWER_BYTES];
+        (&self.link).read_exact(&mut answer)?;
+        outcome(answer)
+    }
+
+    /// Becomes readable when the checker has ended.
+    pub(super) fn link(&self) -> &UnixStream {
+        &self.link
     }
 }
 
@@ -155,7 +188,7 @@ fn outcome(answer: [u8; ANSWER_BYTES]) -> io::Result<ExitStatus> {
 
 /// The work of the small process: starts checkers until nobody asks for them any more.
 pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
-    let [sandbox, stage, command, ids, gains, sees @ ..] = arguments else {
+    let [sandbox, stage, command, ids, gains, stays, sees @ ..] = arguments else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let all = [Sandbox::Room, Sandbox::UserNamespace, Sandbox::ProcessGroup];
@@ -180,6 +213,7 @@ pub fn starter_main(arguments: &[OsString]) -> io::Result<()> {
         stage: stage.into(),
         sees: sees.iter().map(PathBuf::from).collect(),
         command: command.clone(),
+        stays: stays == STAYS,
     };
     bound()?;
     let link = io::stdin();
@@ -206,6 +240,8 @@ struct One {
     stage: PathBuf,
     sees: Vec<PathBuf>,
     command: OsString,
+    /// Whether it reads from what this process has as standard error, and writes to its standard output.
+    stays: bool,
 }
 
 impl One {
@@ -225,6 +261,7 @@ impl One {
             u8::from((&its).write_all(&answer).is_err())
         })?;
         drop(its);
+        self.let_go()?;
         let told = mine.as_ref().map(until_told).transpose();
         // The others of a group without namespaces; else only the first, which the kernel ends all others with.
         _ = kill_process_group(first, Signal::KILL);
@@ -239,7 +276,11 @@ impl One {
 
     /// The work of the first process.
     fn first(&self, other: &UnixStream) -> io::Result<ExitStatus> {
-        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        if self.stays {
+            dup2_stdin(rustix::stdio::stderr())?;
+        } else {
+            dup2_stdin(File::open(NULL)?)?;
+        }
         // Without a terminal; and a checker may end its process group.
         setsid()?;
         let output = match self.sandbox {
@@ -248,7 +289,7 @@ impl One {
                 self.map_user()?;
                 enter(&self.stage, &self.sees, None)?
             }
-            Sandbox::ProcessGroup => File::create(self.stage.join(SAID))?,
+            Sandbox::ProcessGroup => File::options().append(true).open(self.stage.join(SAID))?,
         };
         // A new user takes the signal away (commit_creds, kernel/cred.c).
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -258,6 +299,16 @@ impl One {
             return Err(Errno::SRCH.into());
         }
         self.shell(output)
+    }
+
+    /// Closes the ends of pipes that the checker has now: only so do the other ends show that it closed them.
+    fn let_go(&self) -> io::Result<()> {
+        if self.stays {
+            let null = File::options().write(true).open(NULL)?;
+            dup2_stdout(&null)?;
+            dup2_stderr(&null)?;
+        }
+        Ok(())
     }
 
     /// As `unshare --map-current-user`: the same user and group, and no other (`user_namespaces(7)`).
@@ -273,11 +324,15 @@ impl One {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.command);
         command.current_dir(self.stage.join(TREE));
-        command.stdout(output.try_clone()?).stderr(output);
+        if !self.stays {
+            command.stdout(output.try_clone()?);
+        }
+        command.stderr(output);
         if self.sandbox == Sandbox::ProcessGroup {
             die_with_parent(&mut command);
         }
         let shell = Pid::from_child(&command.spawn()?);
+        self.let_go()?;
         loop {
             // In a PID namespace all that lose their parents are its children.
             let ended = retry_on_intr(|| wait(WaitOptions::empty()))?;

@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use iostrata_core::crash::{Sandbox, Seen, Stopped};
-use iostrata_core::record::Tree;
 
-use super::checker::{CheckError, Checker, Owners, Stage, remove, strongest};
+use super::checker::{Checker, Owners};
 use super::log::{Log, LogError};
+use super::look::strongest;
+use super::stage::{Stage, remove};
 use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
 
@@ -37,7 +38,7 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
         checker: &Checker,
         directory: &Path,
         tree_bytes: u64,
-        look: impl Fn(io::Result<&Stage>, &Checker, J) -> R + Clone + Send + 'static,
+        look: impl Fn(io::Result<&mut Stage>, &Checker, J) -> R + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let (sender, jobs) = mpsc::channel();
         let jobs = Arc::new(Mutex::new(jobs));
@@ -51,10 +52,10 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
             let (checker, jobs, look) = (checker.clone(), Arc::clone(&jobs), look.clone());
             let thread = thread::Builder::new().name("checker".to_owned());
             pool.threads.push(thread.spawn(move || {
-                let stage = Stage::enter(path, &checker, tree_bytes, number);
+                let mut stage = Stage::enter(path, &checker, tree_bytes, number);
                 let why = |error: &io::Error| io::Error::new(error.kind(), error.to_string());
                 while let Some((number, job, answer)) = next(&jobs) {
-                    let said = look(stage.as_ref().map_err(why), &checker, job);
+                    let said = look(stage.as_mut().map_err(|error| why(error)), &checker, job);
                     // The caller may have stopped waiting.
                     answer.send((number, said)).ok();
                 }
@@ -138,25 +139,27 @@ impl Workers {
 }
 
 fn look(
-    stage: &Stage,
+    stage: &mut Stage,
     checker: &Checker,
     log: &SharedLog,
     interrupt: &Interrupt,
-    (tree, told): &(Arc<Tree>, usize),
+    seen: &Seen,
 ) -> Result<Option<String>, LogError> {
     interrupt.check()?;
-    stage.renew().map_err(LogError::Stage)?;
-    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-    let printed = log.printed(*told)?;
-    fs::write(stage.printed(), printed).map_err(LogError::Stage)?;
-    log.build(tree, &stage.tree())?;
-    drop(log);
-    checker
-        .check(stage, Owners::Given, interrupt)
-        .map_err(|error| match error {
-            CheckError::Run(error) => LogError::Stage(error),
-            CheckError::Interrupted(by) => LogError::Interrupted(by),
-        })
+    let (tree, told) = seen;
+    let said = checker.check(stage, Owners::Given, interrupt, |site| {
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        let printed = log.printed(*told)?;
+        fs::write(&site.printed, printed).map_err(LogError::Stage)?;
+        log.build(tree, &site.tree)
+    });
+    said.map_err(|error| match error {
+        LogError::Unreliable { why, .. } => LogError::Unreliable {
+            why,
+            seen: Some(seen.clone()),
+        },
+        other => other,
+    })
 }
 
 /// The strongest sandbox that works here, tried in a directory that the caller removes.

@@ -107,6 +107,11 @@ impl Tree {
         }
     }
 
+    /// Whether both hold the same, named and nameless.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.root == other.root && self.nodes == other.nodes
+    }
+
     /// The root of all paths, if the log recorded one.
     pub fn root(&self) -> Option<FileId> {
         self.root

@@ -89,7 +89,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         let log = locked(&task.log);
         (log.history.clone(), log.incomplete_because.clone())
     };
-    accept_both_ends(&history, &mut judge)?;
+    accept_both_ends(task, &history, &mut judge)?;
     let mut verdicts = Verdicts::new(judge.beside(task.options));
     for said in &task.known {
         if !verdicts.add(&said.tree, said.printed, said.message.as_deref()) {
@@ -159,7 +159,8 @@ fn nothing_found(
         schema: SCHEMA.to_owned(),
         environment: environment.map_err(Failure::cannot)?,
         command,
-        check: options.check.clone(),
+        check: options.checker().map(str::to_owned),
+        check_keeps_running: options.check_server.is_some(),
         ignored: options.ignore.iter().map(ToString::to_string).collect(),
         only_damage: options.only == Some(Only::Damage),
         check_kept_in: None,
@@ -246,7 +247,7 @@ fn search_all(
                 searched.interrupted = Some(by);
                 break;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(failure(task, error)),
         }
     }
     Ok(searched)
@@ -295,8 +296,13 @@ fn fixed(
             searched.interrupted = Some(by);
             Ok(Err(ENDED.to_owned()))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(failure(task, error)),
     }
+}
+
+fn failure(task: &Task<'_>, error: LogError) -> Failure {
+    let budget = budget(&task.settings, None);
+    keep::failed(&task.log, &task.settings.models, budget, error)
 }
 
 fn command(task: &Task<'_>) -> Vec<String> {
@@ -336,12 +342,12 @@ pub(super) fn refuses(message: &str, when: &str) -> Failure {
 }
 
 /// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
-fn accept_both_ends(history: &History, judge: &mut Judge) -> Result<(), Failure> {
+fn accept_both_ends(task: &Task<'_>, history: &History, judge: &mut Judge) -> Result<(), Failure> {
     let (base, end) = history.ends();
     let seen = [(Arc::new(base), 0), (Arc::new(end), history.told())];
     judge.begin("checking both ends", 0);
     let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
-    let said = said.map_err(|stopped| stopped.by)?;
+    let said = said.map_err(|stopped| failure(task, stopped.by))?;
     for (message, when) in said.into_iter().zip(ENDS) {
         if let Some(message) = message {
             return Err(refuses(&message, when));

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Model, Seen, Told};
+use iostrata_core::crash::{Budget, Coverage, Explorer, Finding, History, Looked, Model, Told};
 use iostrata_core::record::Tree;
-use iostrata_lab::crash::{Log, LogError};
+use iostrata_lab::crash::{Log, LogError, SharedLog};
 use iostrata_report::terminal;
 
 use super::cannot;
+use super::look::locked;
 use crate::error::Failure;
 use crate::ui;
 
@@ -74,37 +75,74 @@ pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Re
 
 /// Why an exploration for one state ends.
 enum Ended {
-    Found(Seen),
+    Found(Numbered),
     Not(LogError),
 }
 
-/// The state with this number, through all models.
-pub(super) fn numbered(
+/// A state, and the model that allows it.
+pub(super) struct Numbered {
+    pub(super) number: u64,
+    pub(super) model: Model,
+    pub(super) tree: Arc<Tree>,
+    pub(super) told: usize,
+}
+
+/// The first state that is the one, through all models; else how many there are.
+pub(super) fn first(
     history: &History,
     models: &[Model],
     budget: Budget,
-    number: u64,
     log: &Log,
-) -> Result<(Model, Arc<Tree>, usize), Failure> {
+    is_one: impl Fn(u64, &Looked<'_>) -> bool,
+) -> Result<Result<Numbered, u64>, LogError> {
     let mut before = 0;
     for model in models {
         let mut coverage = Coverage::default();
         let mut explorer = Explorer::new(history, *model);
         let ended = explorer.explore(budget, &mut coverage, |state, looked, _| {
             log.check_interrupt().map_err(Ended::Not)?;
-            if before + state.number == number {
-                return Err(Ended::Found((Arc::clone(looked.tree), looked.told)));
+            let number = before + state.number;
+            if is_one(number, &looked) {
+                return Err(Ended::Found(Numbered {
+                    number,
+                    model: *model,
+                    tree: Arc::clone(looked.tree),
+                    told: looked.told,
+                }));
             }
             Ok(())
         });
         match ended {
             Ok(()) => before += coverage.states,
-            Err(Ended::Found(found)) => return Ok((*model, found.0, found.1)),
-            Err(Ended::Not(error)) => return Err(error.into()),
+            Err(Ended::Found(found)) => return Ok(Ok(found)),
+            Err(Ended::Not(error)) => return Err(error),
         }
     }
-    Err(Failure::Usage(format!(
-        "--state {number}: there are {before} states with these options; numbers are of the same \
-         recording, --model, --states and --seed"
-    )))
+    Ok(Err(before))
+}
+
+/// The failure of a look, which names the state where its checker is not to be believed.
+pub(super) fn failed(
+    log: &SharedLog,
+    models: &[Model],
+    budget: Budget,
+    error: LogError,
+) -> Failure {
+    let LogError::Unreliable {
+        why,
+        seen: Some((tree, told)),
+    } = &error
+    else {
+        return error.into();
+    };
+    let log = locked(log);
+    let found = first(&log.history, models, budget, &log, |_, looked| {
+        looked.told == *told && looked.tree.is_same(tree)
+    });
+    Failure::Cannot(match found {
+        Ok(Ok(Numbered { number, .. })) => {
+            format!("state {number}: {why}; --state {number} rebuilds the state")
+        }
+        _ => format!("a state without a number, as one made smaller has none: {why}"),
+    })
 }

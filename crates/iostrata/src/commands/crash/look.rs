@@ -90,6 +90,7 @@ pub(super) fn checker(
     sees.extend(checks.lists.iter().cloned());
     let checker = Checker {
         command: command.to_owned(),
+        stays: options.check_server.is_some(),
         patience: Duration::from_secs_f64(options.check_timeout),
         sandbox,
         user: user.unwrap_or((0, 0)),

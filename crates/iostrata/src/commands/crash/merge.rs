@@ -82,11 +82,5 @@ fn options(
             "the recording that the parts are of is not here; name its directory with --from",
         )
     })?;
-    Ok(cli::crash_from(
-        &from,
-        result.check.as_deref(),
-        settings.check_timeout_s,
-        &result.ignored,
-        result.only_damage,
-    ))
+    Ok(cli::crash_from(&from, result, settings.check_timeout_s))
 }

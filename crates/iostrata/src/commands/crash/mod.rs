@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use iostrata_core::crash::{Settings, Verdict};
+use iostrata_core::crash::{Looked, Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
@@ -177,7 +177,7 @@ fn command(
 ) -> Result<Option<String>, Failure> {
     match named {
         Some(named) => named.command(named.was_there(began_with)).map(Some),
-        None => Ok(options.check.clone()),
+        None => Ok(options.checker().map(str::to_owned)),
     }
 }
 
@@ -276,17 +276,24 @@ fn rebuilt(
     let budget = budget(&settings, None, log)?;
     let mut log = locked(log);
     let history = log.history.clone();
-    let (model, tree, told) = keep::numbered(&history, &settings.models, budget, number, &log)?;
+    let is_one = |own, _: &Looked<'_>| own == number;
+    let found = keep::first(&history, &settings.models, budget, &log, is_one)?;
+    let found = found.map_err(|all| {
+        Failure::Usage(format!(
+            "--state {number}: there are {all} states with these options; numbers are of the same \
+             recording, --model, --states and --seed"
+        ))
+    })?;
     let name = format!("crash-state-{number}");
     let here = || std::env::current_dir().map_err(cannot("find this directory"));
     let place = match keep {
         Some(into) => into.join(number.to_string()),
         None => here()?.join(name),
     };
-    keep::state(&mut log, &tree, told, &place)?;
+    keep::state(&mut log, &found.tree, found.told, &place)?;
     ui::print(&format!(
         "State {number}, which {} allows, is in {}: tree, and what had been printed.\n",
-        model.as_str(),
+        found.model.as_str(),
         printable(&place.to_string_lossy())
     ))?;
     Ok(ExitCode::SUCCESS)

@@ -34,6 +34,8 @@ fn one_that_hangs_crashes_or_leaves_processes() {
     assert_eq!(message(&crashes), "the checker was ended by signal 11");
     let forks = "for one in $(seq 100); do setsid sleep 1000 & done; echo forked; exit 1";
     assert_eq!(message(&misbehaving(&case, forks, &[])), "forked");
+    let names = misbehaving(&case, "echo no rows in $PWD/f; exit 1", &["--jobs", "3"]);
+    assert_eq!(message(&names), "no rows in DIR/f");
     let silent = misbehaving(&case, "exit 7", &[]);
     assert_eq!(message(&silent), "the checker exited with 7");
     case.place.assert_nothing_left();
@@ -115,7 +117,7 @@ fn one_that_calls_the_network() {
 
 /// A user who starts iostrata.
 #[derive(Debug, Clone, Copy)]
-enum User {
+pub(super) enum User {
     Own,
     /// Without privileges.
     Other(u32),
@@ -125,7 +127,7 @@ enum User {
 
 impl User {
     /// [`NOBODY`] is also who everybody is in a user namespace without a map (`overflowuid`, `user_namespaces(7)`).
-    const UNPRIVILEGED: [Self; 4] = [
+    pub(super) const UNPRIVILEGED: [Self; 4] = [
         Self::Other(1000),
         Self::Other(12_345),
         Self::Other(NOBODY),
@@ -134,14 +136,17 @@ impl User {
 
     /// `crash` with a checker that does something when the file is empty.
     fn crash(self, case: &Case, what: &str) -> Command {
+        self.checked(case, ["--check", &format!("[ -s f ] || {{ {what}; }}")])
+    }
+
+    pub(super) fn checked(self, case: &Case, check: [&str; 2]) -> Command {
         let mut command = match self {
             Self::Own => case.place.iostrata("crash --dir"),
             Self::Other(user) => case.place.iostrata_of(user, "crash --dir"),
             Self::Confined => case.place.iostrata_of_nobody("crash --dir"),
         };
         command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.arg(&case.dir).args(["--model", "xfs", "--check"]);
-        command.arg(format!("[ -s f ] || {{ {what}; }}"));
+        command.arg(&case.dir).args(["--model", "xfs"]).args(check);
         command
             .args(["--check-timeout", "30", "--json"])
             .arg(case.place.dir().join("user.json"));
@@ -215,8 +220,8 @@ fn one_of_an_unprivileged_user_is_bounded_too() {
 }
 
 /// Checkers of a case that run, and wait for a long time.
-fn sleeping(case: &Case) -> usize {
-    let own = format!("IOSTRATA_DIR={}", case.place.path("").display());
+pub(super) fn sleeping(case: &Case) -> usize {
+    let own = format!("TMPDIR={}", case.place.path("").display());
     let is_one = |process: &Path| {
         let read = |name| fs::read(process.join(name)).unwrap_or_default();
         let environment = String::from_utf8_lossy(&read("environ")).into_owned();

@@ -40,6 +40,49 @@ fn a_checker_that_hangs_or_deletes_everything_is_bounded() {
     case.place.assert_nothing_left();
 }
 
+/// One that stays is asked of recovered trees, and not believed what it remembers.
+#[test]
+fn a_checker_that_stays_is_bounded_too() {
+    if !is_root("block mode") {
+        return;
+    }
+    let server = |says: &str| {
+        format!(
+            "tab=$(printf '\\t'); while IFS=$tab read -r copy printed; do \
+             if [ -s \"$copy/f\" ]; then echo ok; else {says}; fi; done"
+        )
+    };
+    for (does, says) in [
+        ("echo fail \"$copy/f is empty\"", "DIR/f is empty"),
+        ("kill -SEGV $$", "the checker was ended by signal 11"),
+        ("sleep 1000", "the checker took more than 0.5 s"),
+    ] {
+        let case = Case::new("f", OLD);
+        let check = server(does);
+        let options = ["--check-timeout", "0.5", "--check-server", &check];
+        let result = case.crash(("ext4", "fsync"), &options, "echo new > f", 1);
+        assert_has(&result, "prefix", says, "");
+        assert_eq!(result["check_keeps_running"], true);
+        case.place.assert_nothing_left();
+    }
+    let case = Case::new("f", OLD);
+    let counts = server("n=$((n + 1)); echo fail $n");
+    let check = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "fsync",
+        "--check-server",
+        &counts,
+    ];
+    let outcome = run(case.command(&check, "echo new > f")).expect(3);
+    outcome.says(&[
+        "a state that ext4 recovered",
+        "came to \"fail 1\", and to \"fail 2\"",
+    ]);
+    case.place.assert_nothing_left();
+}
+
 /// Runs a checker that does something when the file is empty.
 fn misbehaving(case: &Case, what: &str) -> Value {
     let check = format!("[ -s f ] || {{ {what}; }}");

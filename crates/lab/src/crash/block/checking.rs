@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::BlockError;
-use crate::crash::checker::{CheckError, Checker, Owners, Stage, remove};
+use crate::crash::checker::{Checker, Owners};
 use crate::crash::copied::copy_directory;
+use crate::crash::stage::{Stage, remove};
 use crate::crash::workers::Pool;
 use crate::interrupt::Interrupt;
 
@@ -75,20 +76,14 @@ impl Checking {
 }
 
 fn look(
-    stage: &Stage,
+    stage: &mut Stage,
     checker: &Checker,
     job: &Job,
     interrupt: &Interrupt,
 ) -> Result<Option<String>, BlockError> {
-    stage
-        .renew()
-        .map_err(BlockError::io("empty the room of the checker"))?;
-    fs::write(stage.printed(), &job.printed).map_err(BlockError::io("write what was printed"))?;
-    copy_directory(&job.tree, &stage.tree(), interrupt)?;
-    checker
-        .check(stage, Owners::Kept, interrupt)
-        .map_err(|error| match error {
-            CheckError::Run(error) => BlockError::io("run the checker")(error),
-            CheckError::Interrupted(by) => BlockError::Interrupted(by),
-        })
+    checker.check(stage, Owners::Kept, interrupt, |site| {
+        let printed = fs::write(&site.printed, &job.printed);
+        printed.map_err(BlockError::io("write what was printed"))?;
+        Ok(copy_directory(&job.tree, &site.tree, interrupt)?)
+    })
 }

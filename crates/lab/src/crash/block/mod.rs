@@ -26,6 +26,7 @@ pub use tree::{Observed, observe};
 
 use std::io;
 
+use super::checker::{CheckError, Unreliable};
 use super::copied::CopyError;
 use crate::device::DeviceError;
 use crate::interrupt::Interrupted;
@@ -57,6 +58,8 @@ pub enum BlockError {
     },
     #[error(transparent)]
     Copy(CopyError),
+    #[error(transparent)]
+    Unreliable(Unreliable),
     #[error("cannot {doing}: {source}")]
     Io { doing: String, source: io::Error },
 }
@@ -68,6 +71,16 @@ impl BlockError {
         move |source| Self::Io {
             doing,
             source: source.into(),
+        }
+    }
+}
+
+impl From<CheckError> for BlockError {
+    fn from(error: CheckError) -> Self {
+        match error {
+            CheckError::Run(error) => Self::io("run the checker")(error),
+            CheckError::Interrupted(by) => Self::Interrupted(by),
+            CheckError::Unreliable(why) => Self::Unreliable(why),
         }
     }
 }

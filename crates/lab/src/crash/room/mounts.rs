@@ -44,7 +44,7 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     let output = openat(
         copied(stage)?,
         SAID,
-        OFlags::WRONLY | OFlags::CLOEXEC,
+        OFlags::WRONLY | OFlags::APPEND | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
     let own = copied(stage)?;

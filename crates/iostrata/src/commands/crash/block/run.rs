@@ -13,7 +13,8 @@ use iostrata_core::crash::{
 use iostrata_core::gap::{Gap, Missing};
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
-    Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore, record,
+    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
+    record,
 };
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
@@ -352,6 +353,7 @@ struct Look {
     rules: Option<Mutex<Builtin<Hashed>>>,
     command: Option<Checking>,
     log: SharedLog,
+    on: On,
     kept_in: Option<Sandbox>,
     /// Files that the built-in rules do not know.
     formats: Vec<FormatRow>,
@@ -374,6 +376,7 @@ impl Look {
             rules: rules(&checks, log)?.map(Mutex::new),
             command: checks.command.as_ref().map(&mut start).transpose()?,
             log: SharedLog::clone(log),
+            on: run.on,
             kept_in,
             formats: checks.formats,
         })
@@ -390,7 +393,16 @@ impl Look {
             return Ok(None);
         };
         let printed = locked(&self.log).printed(told)?;
-        Ok(checking.check(recovered.work, printed)?)
+        let said = checking.check(recovered.work, printed);
+        said.map_err(|error| match error {
+            BlockError::Unreliable(why) => {
+                let filesystem = self.on.filesystem.as_str();
+                let why =
+                    format!("a state that {filesystem} recovered, after {told} reports: {why}");
+                Refused(Failure::Cannot(why))
+            }
+            other => other.into(),
+        })
     }
 }
 
