@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Case, has};
-use crate::place::{Place, run};
+use crate::place::{Place, run, script};
 
 /// Runs a script in a directory.
 fn sh(directory: &Path, script: &str) {
@@ -136,6 +136,68 @@ fn git_repositories() {
         "cp -a r lost; chmod -R u+w lost; rm -r lost/.git/refs/heads/*; echo 1234567890123456789012345678901234567890 > lost/.git/HEAD",
     );
     assert!(said(&place, "git", "lost").is_err());
+    sh(
+        &dir,
+        "cp -a r orphan; git -C orphan checkout -q --orphan next",
+    );
+    assert_eq!(
+        said(&place, "git", "orphan"),
+        Err("git: HEAD is not readable: there is no branch next".to_owned())
+    );
+    sh(
+        &dir,
+        "cp -a r gone; rm gone/.git/refs/heads/*; git -C gone gc -q",
+    );
+    assert_eq!(
+        said(&place, "git", "gone"),
+        Ok(()),
+        "nothing refers to anything"
+    );
+}
+
+/// By two processes; of a `HEAD` without a branch by three.
+#[test]
+fn what_a_git_repository_holds() {
+    if !have(&["git"]) {
+        return;
+    }
+    let place = Place::new();
+    let dir = place.dir();
+    let commit = "git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m";
+    sh(
+        &dir,
+        &format!(
+            "git init -q r; {commit} one; git -C r tag t; git -C r symbolic-ref refs/remotes/o/HEAD refs/tags/t; \
+             git -C r branch -m main; cp -a r detached; git -C detached checkout -q --detach; \
+             git init -q new; git -C new symbolic-ref HEAD refs/heads/main; git -C r rev-parse HEAD > commit"
+        ),
+    );
+    let commit = fs::read_to_string(dir.join("commit")).unwrap();
+    let commit = commit.trim();
+    let references =
+        format!("refs/heads/main={commit} refs/remotes/o/HEAD={commit} refs/tags/t={commit}");
+    let bin = place.path("bin");
+    fs::create_dir(&bin).unwrap();
+    let started = place.path("started");
+    let path = std::env::var("PATH").unwrap();
+    let counting = format!(
+        "echo >> {}\nPATH='{path}' exec git \"$@\"",
+        started.display()
+    );
+    script(&bin.join("git"), &counting);
+    for (repository, holds, processes) in [
+        ("r", format!("HEAD=refs/heads/main {references}"), 2),
+        ("detached", format!("HEAD={commit} {references}"), 3),
+        ("new", "HEAD=refs/heads/main".to_owned(), 2),
+    ] {
+        fs::write(&started, "").unwrap();
+        let mut command = place.iostrata("__check git there");
+        command.args([repository, "--contents"]);
+        command.env("PATH", format!("{}:{path}", bin.display()));
+        let outcome = run(command).expect(1);
+        assert_eq!(outcome.stdout.trim(), format!("holds {holds}"));
+        assert_eq!(fs::read(&started).unwrap().len(), processes, "{repository}");
+    }
 }
 
 #[test]

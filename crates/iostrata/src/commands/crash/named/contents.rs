@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Kind;
-use super::look::{SQLITE, lmdb_dumps, run_git};
+use super::look::{SQLITE, git, lmdb_dumps};
 
 /// What a file holds: parts that may be of different ages, each with its value. A database is one part, so that half a
 /// transaction is none of its states; of a repository each reference is one.
@@ -27,9 +27,18 @@ const MOST_BYTES: usize = 60_000;
 const NOTHING: &str = "-";
 
 impl Held {
-    pub(super) fn told(&self) -> String {
+    pub(super) fn new(parts: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(parts.into_iter().collect())
+    }
+
+    /// As the message of a checker of `path`.
+    pub(super) fn told(&self, path: &Path) -> String {
         let parts = self.0.iter().map(|(part, value)| format!("{part}={value}"));
-        format!("{HOLDS}{}", parts.collect::<Vec<_>>().join(" "))
+        let said = format!("{HOLDS}{}", parts.collect::<Vec<_>>().join(" "));
+        if said.len() > MOST_BYTES {
+            return format!("{} has more references than are compared", path.display());
+        }
+        said
     }
 
     /// Of such a message; `None` where it is another one: what is wrong with the file.
@@ -125,33 +134,14 @@ pub(super) fn of(kind: Kind, path: &Path) -> Result<Held, String> {
                 hash(&mut hasher, &mut dump)?;
             }
         }
-        Kind::Git => return references(path),
+        Kind::Git => return git(path),
         Kind::Json | Kind::Archive => {
             let read = File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
             read.map_err(|error| format!("{}: {error}", path.display()))?;
         }
     }
     let all = hasher.finalize().to_hex().to_string();
-    Ok(Held([(String::new(), all)].into()))
-}
-
-/// What each name of a repository refers to. Names have neither spaces nor control characters (git-check-ref-format(1)).
-fn references(path: &Path) -> Result<Held, String> {
-    let run = |words: &str| Ok::<_, String>(run_git(path, words)?.1);
-    let all = run("for-each-ref --format=%(refname)=%(objectname)")?;
-    // Of a branch, or of a commit.
-    let mut head = run("symbolic-ref -q HEAD")?;
-    if head.trim().is_empty() {
-        head = run("rev-parse -q --verify HEAD")?;
-    }
-    let said = format!("{HOLDS}{all} HEAD={}", head.trim());
-    if said.len() > MOST_BYTES {
-        return Err(format!(
-            "{} has more references than are compared",
-            path.display()
-        ));
-    }
-    Held::of(&said).ok_or_else(|| format!("git for-each-ref: {all}"))
+    Ok(Held::new([(String::new(), all)]))
 }
 
 /// Adds what a program prints, however much that is.
@@ -193,8 +183,9 @@ mod tests {
             held(&[("HEAD", "refs/heads/a=b"), ("refs/heads/a", "12")]),
         ] {
             // A value has no equals sign but that of a branch, which is cut at its last one.
-            let again = Held::of(&held.told()).map(|again| again.told());
-            assert_eq!(again, Some(held.told()));
+            let told = |held: &Held| held.told(Path::new("t"));
+            let again = Held::of(&told(&held)).map(|again| told(&again));
+            assert_eq!(again, Some(told(&held)));
         }
         assert_eq!(Held::of("t.db is empty"), None);
     }

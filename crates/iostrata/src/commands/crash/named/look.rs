@@ -27,15 +27,15 @@ pub(in super::super) fn look(arguments: &[OsString]) -> Result<(), String> {
     let held = if was == "absent" && is_nothing(kind, path) {
         Held::default()
     } else {
-        sound(kind, path)?;
-        match list {
-            None => return Ok(()),
-            Some(_) => contents::of(kind, path)?,
+        match sound(kind, path)? {
+            Some(held) => held,
+            None if list.is_none() => return Ok(()),
+            None => contents::of(kind, path)?,
         }
     };
     match list {
         None => Ok(()),
-        Some(list) if list == CONTENTS => Err(held.told()),
+        Some(list) if list == CONTENTS => Err(held.told(path)),
         Some(list) => contents::compare(&held, Path::new(list), path),
     }
 }
@@ -63,17 +63,19 @@ fn environment(path: &Path) -> PathBuf {
     }
 }
 
-fn sound(kind: Kind, path: &Path) -> Result<(), String> {
+/// Fails where it is not; gives what it holds where that is known without another program.
+fn sound(kind: Kind, path: &Path) -> Result<Option<Held>, String> {
     if path.symlink_metadata().is_err() {
         return Err(format!("{} is missing", path.display()));
     }
     match kind {
-        Kind::Sqlite => sqlite(path),
-        Kind::Git => git(path),
-        Kind::Lmdb => lmdb(path),
-        Kind::Json => json(path),
-        Kind::Archive => archive(path),
+        Kind::Sqlite => sqlite(path)?,
+        Kind::Git => return git(path).map(Some),
+        Kind::Lmdb => lmdb(path)?,
+        Kind::Json => json(path)?,
+        Kind::Archive => archive(path)?,
     }
+    Ok(None)
 }
 
 pub(super) fn is_empty(path: &Path) -> bool {
@@ -108,7 +110,8 @@ fn sqlite(path: &Path) -> Result<(), String> {
     }
 }
 
-fn git(path: &Path) -> Result<(), String> {
+/// What each name of a sound repository refers to. Two processes tell, and a third one of a `HEAD` without a branch.
+pub(super) fn git(path: &Path) -> Result<Held, String> {
     let run = |words: &str| run_git(path, words);
     let (is_fine, said) = run("fsck --full --strict --no-dangling --no-progress")?;
     if !is_fine {
@@ -116,22 +119,48 @@ fn git(path: &Path) -> Result<(), String> {
         let wrong = said.lines().find(|line| !line.starts_with("notice: "));
         return Err(format!("git fsck: {}", first_line(wrong.unwrap_or(&said))));
     }
-    let (is_fine, said) = run("rev-parse --verify HEAD^{tree}")?;
-    if is_fine {
-        return Ok(());
+    let (is_fine, listed) = run("for-each-ref --format=%(HEAD)%(refname)=%(objectname)")?;
+    if !is_fine {
+        return Err(format!("git for-each-ref: {}", first_line(&listed)));
     }
-    // A repository without a commit has a branch that does not exist.
-    let (has_refs, refs) = run("for-each-ref --count=1")?;
-    let (is_branch, _) = run("symbolic-ref HEAD")?;
-    if has_refs && refs.trim().is_empty() && is_branch {
-        return Ok(());
-    }
-    Err(format!("git: HEAD is not readable: {}", first_line(&said)))
+    let lines = listed.lines().filter(|line| line.starts_with(['*', ' ']));
+    let references: Vec<_> = lines
+        .filter_map(|line| line[1..].rsplit_once('='))
+        .collect();
+    let current = listed
+        .lines()
+        .find_map(|line| line.strip_prefix('*')?.rsplit_once('='));
+    // A repository without a commit has a branch that does not exist (fsck_head_link, builtin/fsck.c).
+    let unborn = said
+        .lines()
+        .find_map(|line| line.strip_prefix(UNBORN)?.strip_suffix(')'));
+    let unreadable = |why: &str| Err(format!("git: HEAD is not readable: {why}"));
+    let head = match (current, unborn) {
+        // It was read by fsck, with its tree.
+        (Some((branch, _)), _) => branch.to_owned(),
+        (None, Some(branch)) if references.is_empty() => format!("refs/heads/{branch}"),
+        (None, Some(branch)) => return unreadable(&format!("there is no branch {branch}")),
+        (None, None) => {
+            let (is_fine, commit) = run("rev-parse --verify HEAD")?;
+            if !is_fine {
+                return unreadable(first_line(&commit));
+            }
+            commit.trim().to_owned()
+        }
+    };
+    let all = references.into_iter().chain([("HEAD", &*head)]);
+    Ok(Held::new(
+        all.map(|(name, value)| (name.to_owned(), value.to_owned())),
+    ))
 }
 
+const UNBORN: &str = "notice: HEAD points to an unborn branch (";
+
 /// Runs git with words that have no spaces.
-pub(super) fn run_git(path: &Path, words: &str) -> Result<(bool, String), String> {
+fn run_git(path: &Path, words: &str) -> Result<(bool, String), String> {
     let mut git = Command::new("git");
+    // What it says is read.
+    git.env("LC_ALL", "C");
     // A copy has another owner than the process that reads it, within a user namespace.
     git.args(["-c", "safe.directory=*", "-C"]).arg(path);
     output(git.args(words.split(' ')))
