@@ -301,8 +301,10 @@ fn fixed(
 }
 
 fn failure(task: &Task<'_>, error: LogError) -> Failure {
-    let budget = budget(&task.settings, None);
-    keep::failed(&task.log, &task.settings.models, budget, error)
+    match budget(&task.settings, None, &task.log) {
+        Ok(budget) => keep::failed(&task.log, &task.settings.models, budget, error),
+        Err(failure) => failure,
+    }
 }
 
 fn command(task: &Task<'_>) -> Vec<String> {
