@@ -158,8 +158,10 @@ impl<'h> Explorer<'h> {
         let points = self.points(budget);
         coverage.not_tried = points.len() as u64;
         let [first, rest] = self.rounds(points);
+        let mut seen = HashSet::new();
         for point in self.reports_first(&first, &rest) {
-            let ends = self.ends(point, budget);
+            let mut ends = self.ends(point);
+            ends.retain(|kept| seen.insert((Self::key(kept), self.told(point))));
             if coverage.states + ends.len() as u64 > budget.states {
                 coverage.limit_reached = true;
                 return Ok(());
@@ -182,7 +184,7 @@ impl<'h> Explorer<'h> {
                 let left = until.saturating_sub(coverage.states);
                 let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
                 let (mut states, all) = self.states_at(*point, budget, most);
-                let ends = self.ends(*point, budget);
+                let ends = self.ends(*point);
                 states.retain(|kept| !ends.contains(kept));
                 for kept in states {
                     if coverage.states == budget.states {
@@ -228,16 +230,22 @@ impl<'h> Explorer<'h> {
         )
     }
 
-    /// The whole and the least state of a point, where they are none of an earlier one.
-    fn ends(&self, point: Point, budget: Budget) -> Vec<Vec<bool>> {
+    /// The whole and the least state of a point. What is less after a sync was possible before it, too, as one of many.
+    fn ends(&self, point: Point) -> Vec<Vec<bool>> {
         let certain = self.certain(point);
         let whole = self.closed(&certain, self.issued(point));
         let mut ends = vec![whole];
         if ends[0] != certain {
             ends.push(certain);
         }
-        ends.retain(|kept| self.is_new(point, kept, budget));
+        // What was there before the program is no state.
+        ends.retain(|kept| self.told(point) > 0 || kept.contains(&true));
         ends
+    }
+
+    fn key(kept: &[bool]) -> Hash {
+        let bytes: Vec<u8> = kept.iter().copied().map(u8::from).collect();
+        blake3::hash(&bytes)
     }
 
     /// Whether a state is none of an earlier point: without an effect of this step it is one, where fewer people had been
@@ -311,7 +319,8 @@ impl<'h> Explorer<'h> {
     }
 
     /// Times at which the power may fail: others leave nothing that these do not. A sync leaves less than
-    /// was possible before, save where it puts a file on disk without what came before it.
+    /// was possible before, save where it puts a file on disk without what came before it; the last one counts for the
+    /// least that is left.
     fn points(&self, budget: Budget) -> Vec<Point> {
         let syncs_count = !self.model.syncs_all_before();
         let mut points = Vec::new();
@@ -320,7 +329,8 @@ impl<'h> Explorer<'h> {
                 let time = own.begin;
                 points.push(Point { step, time });
             }
-            if own.printed.is_some() || syncs_count && own.sync.is_some() {
+            let is_last = step + 1 == self.history.steps.len();
+            if own.printed.is_some() || (syncs_count || is_last) && own.sync.is_some() {
                 let time = own.end;
                 points.push(Point { step, time });
             }

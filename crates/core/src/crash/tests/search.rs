@@ -200,3 +200,35 @@ fn few_states_are_spent_on_what_stands_for_the_rest() {
         "{coverage:?}"
     );
 }
+
+/// What is certain after a sync is looked at although it was possible before: each point has its whole and its least state
+/// within twice the number of points.
+#[test]
+fn what_a_sync_leaves_is_looked_at_first() {
+    for model in [Model::Ext4, Model::Xfs] {
+        let mut log = Log::new();
+        let [data, record] = ["data", "record"].map(|name| log.create(ROOT, name));
+        for at in 0..20 {
+            log.write(data, at * 4096, letters('a', 4096));
+        }
+        log.write(record, 0, letters('b', 10));
+        log.fsync(record);
+        let history = log.history();
+        let budget = Budget {
+            states: 2 * 24,
+            ..Budget::default()
+        };
+        let mut all = Vec::new();
+        let look = |_: &State, looked: Looked<'_>, _: &Coverage| {
+            all.push(shown(looked.tree));
+            Ok::<(), Infallible>(())
+        };
+        let mut explorer = Explorer::new(&history, model);
+        let mut coverage = Coverage::default();
+        explorer.explore(budget, &mut coverage, look).unwrap();
+        assert!(
+            all.contains(&"data=empty record=b*10".to_owned()),
+            "{model:?}: {all:?}"
+        );
+    }
+}
