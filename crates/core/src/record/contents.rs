@@ -128,6 +128,7 @@ impl Contents {
     }
 
     /// A range of it, as contents of its own; what lies behind the end is left out.
+    #[must_use]
     pub fn range(&self, from: u64, to: u64) -> Self {
         let to = to.min(self.size_bytes);
         let mut part = Self {

@@ -79,8 +79,13 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "GLOB")]
     pub(crate) ignore: Vec<Pattern>,
 
-    /// Look for damage alone, not for the loss of what the program had reported; IOSTRATA_STDOUT stays empty
-    #[arg(long, value_enum, value_name = "WHAT")]
+    /// Look for damage alone, not for the loss of what the program had reported
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        help = "Look for damage alone, not for the loss of what the program had reported; IOSTRATA_STDOUT stays empty"
+    )]
     pub(crate) only: Option<Only>,
 
     /// What may be lost: what POSIX allows, or what a file system does

@@ -119,7 +119,7 @@ pub(crate) enum Command {
     /// Rebuild the files of an operation log under a directory
     Rebuild(Rebuild),
     /// Explore what a crash could leave of a program's files, and what of that breaks them
-    Crash(Crash),
+    Crash(Box<Crash>),
     /// Mark a time in a program that crash runs, for crash --after
     Mark(Mark),
     /// Compare two saved results: faster, slower, same or inconclusive

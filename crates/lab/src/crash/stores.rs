@@ -78,6 +78,9 @@ mod tests {
         let wanted = [65_536 + 5..65_536 + 4096, 65_536 + 8192..65_536 + 8193];
         assert_eq!(pages(65_536, &old, &new), wanted);
         // What was not there differs, also where it is zero.
-        assert_eq!(pages(0, &old[..8190], &new[..8192])[1..], [8190..8192]);
+        assert_eq!(
+            pages(0, &old[..8190], &new[..8192]).last(),
+            Some(&(8190..8192))
+        );
     }
 }

@@ -200,8 +200,7 @@ fn other(number: Sysno) -> u32 {
         }
         N::ftruncate | N::fallocate => call::FD_FIRST | call::STEP,
         changes_names if touches(changes_names) != 0 => call::STEP,
-        N::sync => call::STEP | call::STOPS,
-        N::msync => call::STEP | call::STOPS,
+        N::sync | N::msync => call::STEP | call::STOPS,
         N::fstat
         | N::lseek
         | N::fchmod

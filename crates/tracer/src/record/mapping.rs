@@ -66,19 +66,16 @@ impl Mappings {
         let bytes = arguments[1];
         let range = offset..offset.saturating_add(bytes);
         let known = self.files.iter().position(|known| known.file == file);
-        let number = match known {
-            Some(number) => number,
-            None => {
-                self.files.push(MappedFile {
-                    file,
-                    handle: open(call.thread, file, arguments[4], &area)?,
-                    process: call.process,
-                    thread: call.thread,
-                    range: range.clone(),
-                });
-                self.files.len() - 1
-            }
-        };
+        let number = known.unwrap_or(self.files.len());
+        if known.is_none() {
+            self.files.push(MappedFile {
+                file,
+                handle: open(call.thread, file, arguments[4], &area)?,
+                process: call.process,
+                thread: call.thread,
+                range: range.clone(),
+            });
+        }
         let known = &mut self.files[number];
         known.range = known.range.start.min(range.start)..known.range.end.max(range.end);
         (known.process, known.thread) = (call.process, call.thread);

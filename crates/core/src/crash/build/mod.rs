@@ -9,7 +9,7 @@ use durable::settled;
 use glob::Pattern;
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
-use super::history::{History, Step, Thread, below};
+use super::history::{History, Step, Sync, Thread, below};
 use super::mapped::{self, Mapping};
 use super::stacks::Stacks;
 use super::state;
@@ -222,7 +222,7 @@ impl Builder {
     fn name_nameless(&mut self) {
         let mut names: Option<HashMap<FileId, Vec<u8>>> = None;
         for step in &mut self.history.steps {
-            let of_sync = step.sync.and_then(|sync| sync.node());
+            let of_sync = step.sync.and_then(Sync::node);
             let of_effect = self.history.effects.get(step.effects.start);
             let of_effect = of_effect.filter(|_| !step.effects.is_empty());
             let node = of_sync.or(of_effect.map(Effect::node));

@@ -225,11 +225,12 @@ fn search_all(
     };
     let mut before = 0;
     let models = &task.settings.models;
-    for (model, left) in models.iter().zip((1..=models.len() as u32).rev()) {
+    for (number, model) in models.iter().enumerate() {
         // As much for each model, and for the syncs that help.
         judge.until = searched.until.map(|until| {
             let now = Instant::now();
-            now + until.saturating_duration_since(now) / (left + 1)
+            let shares = models.len() - number + 1;
+            now + until.saturating_duration_since(now).div_f64(shares as f64)
         });
         judge.begin(&format!("checking what {} allows", model.as_str()), before);
         let begun = Instant::now();
