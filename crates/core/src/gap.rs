@@ -280,7 +280,6 @@ pub enum NotFollowed {
     ByHandle,
     ExchangedBytes,
     KernelWrites,
-    MappedLater,
     PunchedMapping,
     RemappedPages,
     RemountedNames,

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, FromArgMatches as _, ValueEnum};
@@ -76,7 +76,7 @@ pub(crate) struct Crash {
     pub(crate) pass_env: Vec<OsString>,
 
     /// Leave out the files whose paths in the directory match GLOB: what a crash leaves of them does not matter
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
     pub(crate) ignore: Vec<Pattern>,
 
     /// Look for damage alone, not for the loss of what the program had reported
@@ -239,6 +239,17 @@ const CHECKER: &str = "checker";
 /// Options about a program of the user, which litmus programs are not.
 const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model states time every after accept_partial jobs \
     keep state partition record from mode html open";
+
+/// `cache/*`.
+fn glob(text: &str) -> Result<Pattern, String> {
+    let first = Path::new(text).components().next();
+    if matches!(first, None | Some(Component::RootDir | Component::CurDir)) {
+        return Err(
+            "give a path in the directory, such as cache/*, without ./ before it".to_owned(),
+        );
+    }
+    Pattern::new(text).map_err(|error| error.to_string())
+}
 
 /// `append`.
 fn litmus(name: &str) -> Result<&'static Litmus, String> {

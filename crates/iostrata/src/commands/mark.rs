@@ -1,6 +1,6 @@
 //! `iostrata mark`: a time in a program's run, by a name.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
@@ -14,7 +14,10 @@ use crate::error::Failure;
 /// The descriptor that marks are written to, a name in each line.
 pub(crate) const VARIABLE: &str = "IOSTRATA_MARK";
 
-const DESCRIPTOR: i32 = 9;
+/// The file of marks, by which the log knows it.
+pub(crate) const MARKS: &str = "iostrata-marks";
+
+const DESCRIPTOR: i32 = 8;
 
 /// A number that programs seldom give to something else, and which `>&$IOSTRATA_MARK` needs in a POSIX shell: one digit (POSIX, Shell Command Language, 2.7).
 static RESERVED: Mutex<Option<OwnedFd>> = Mutex::new(None);
@@ -69,11 +72,14 @@ pub(crate) fn run(options: &Mark) -> Result<(), Failure> {
         return Ok(());
     };
     let path = format!("/proc/self/fd/{descriptor}");
+    let file = fs::read_link(&path);
+    if !file.is_ok_and(|file| file.ends_with(MARKS)) {
+        return Err(Failure::Cannot(format!(
+            "descriptor {descriptor} of {VARIABLE} was closed, or leads to another file now; leave it open, and use another number \
+             for other files"
+        )));
+    }
     let opened = OpenOptions::new().append(true).open(path);
     let marked = opened.and_then(|mut marks| writeln!(marks, "{}", options.name));
-    marked.map_err(|error| {
-        Failure::Cannot(format!(
-            "cannot write to descriptor {descriptor} of {VARIABLE}: {error}; keep it open in the programs between"
-        ))
-    })
+    marked.map_err(|error| Failure::Cannot(format!("cannot write the mark: {error}")))
 }

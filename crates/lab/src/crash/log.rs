@@ -113,6 +113,21 @@ fn name_mapped(gaps: &mut Vec<Gap>, history: &History) {
     }
 }
 
+/// Of files that differ from the log, names those of the directory by their paths in it. Others are in no state.
+fn name_changed(gaps: &mut Vec<Gap>, directory: &[u8]) {
+    let directory = format!("{}/", String::from_utf8_lossy(directory));
+    gaps.retain_mut(|gap| match &mut gap.what {
+        Missing::ChangedFile { path } => match path.strip_prefix(&directory) {
+            Some(inside) => {
+                *path = inside.to_owned();
+                true
+            }
+            None => false,
+        },
+        _ => true,
+    });
+}
+
 /// It is our own log, and refers to the same bytes once for each state.
 const LIMITS: Limits = Limits {
     expanded_bytes: u64::MAX,
@@ -186,6 +201,7 @@ impl Log {
             incomplete_because.push(Gap::new(Missing::States, Reason::NotUnderstood));
         }
         name_mapped(&mut incomplete_because, &history);
+        name_changed(&mut incomplete_because, &begun.directory);
         incomplete_because.extend(
             history
                 .moved_out

@@ -15,8 +15,8 @@ use crate::decode::{self, Ended};
 
 const READ_BYTES: usize = 1 << 20;
 
-/// More of all mapped files is not read at each report.
-const READ_AT_REPORTS: u64 = 16 << 20;
+/// So much of mapped files is read at reports in all: a program may print without end.
+const READ_AT_REPORTS: u64 = 4 << 30;
 
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -26,6 +26,8 @@ pub(crate) struct Feed {
     last_ns: u64,
     /// Attribute changes that could not be recorded.
     attributes: u64,
+    /// Bytes of mapped files that were read at reports.
+    read_at_reports: u64,
 }
 
 impl Feed {
@@ -36,6 +38,7 @@ impl Feed {
             mappings: Mappings::default(),
             last_ns: 0,
             attributes: 0,
+            read_at_reports: 0,
         }
     }
 
@@ -62,8 +65,8 @@ impl Feed {
                     },
                 );
             }
-            Did::Changed(Change::Synced { node, scope, .. }) if call.name == "msync" => {
-                self.msync(scope, ended.call, ended.argument, node);
+            Did::Changed(Change::Synced { scope, .. }) if call.name == "msync" => {
+                self.msync(scope, call, argument);
             }
             Did::Changed(Change::Synced { node, scope, .. }) => {
                 self.before_sync(call, node, scope);
@@ -85,10 +88,8 @@ impl Feed {
         self.add(Item::Event(Event { call, open, did }));
     }
 
-    fn msync(&mut self, scope: Durability, call: Call, argument: [u64; 5], node: Option<FileId>) {
-        let [address, bytes, ..] = argument;
-        let address = address..address.saturating_add(bytes);
-        for part in self.mappings.overlapping(call.process, &address, node) {
+    fn msync(&mut self, scope: Durability, call: Call, [address, bytes, ..]: [u64; 5]) {
+        for part in self.mappings.synced(call.thread, address, bytes) {
             if call.outcome.is_ok() {
                 self.stored(call, &part);
             }
@@ -127,17 +128,16 @@ impl Feed {
 
     /// What was stored before a report may not be lost after it.
     pub(crate) fn before_report(&mut self, call: Call) {
-        let parts = self.mappings.of(None);
-        let bytes = parts.iter().map(|part| self.mappings.data_bytes(part));
-        if bytes.fold(0, u64::saturating_add) <= READ_AT_REPORTS {
-            for part in parts {
-                self.stored(call, &part);
+        if self.read_at_reports < READ_AT_REPORTS {
+            for part in self.mappings.of(None) {
+                self.read_at_reports += self.stored(call, &part);
             }
         }
     }
 
-    /// Reads the contents of a mapped file, without its holes.
-    fn stored(&mut self, call: Call, part: &Mapped) {
+    /// Reads the contents of a mapped file, without its holes; gives the number of bytes.
+    fn stored(&mut self, call: Call, part: &Mapped) -> u64 {
+        let mut bytes = 0;
         let mut at = part.range.start;
         let mut buffer = vec![0; READ_BYTES];
         while let Some((from, had)) =
@@ -158,7 +158,9 @@ impl Feed {
                 held: Some(held),
             }));
             at = from.saturating_add(had as u64);
+            bytes += had as u64;
         }
+        bytes
     }
 
     /// Stores bytes for a part that is added next.

@@ -6,6 +6,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
 use iostrata_core::op::{Call, FileId};
+use rustix::fs::makedev;
+use rustix::param::page_size;
 
 use crate::foreign;
 
@@ -21,17 +23,6 @@ struct MappedFile {
     range: Range<u64>,
 }
 
-/// One mapping, in the memory of a process.
-#[derive(Debug)]
-struct Area {
-    process: u32,
-    address: Range<u64>,
-    /// Its place in [`Mappings::files`].
-    number: usize,
-    /// The byte of the file at its begin.
-    offset: u64,
-}
-
 /// A part of a mapped file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapped {
@@ -45,7 +36,6 @@ pub(super) struct Mapped {
 #[derive(Debug, Default)]
 pub(super) struct Mappings {
     files: Vec<MappedFile>,
-    areas: Vec<Area>,
 }
 
 impl Mappings {
@@ -63,7 +53,8 @@ impl Mappings {
         // Names may be invalid UTF-8.
         let maps = std::fs::read(format!("/proc/{}/maps", call.thread)).ok()?;
         let (area, offset) = area_at(&String::from_utf8_lossy(&maps), address)?;
-        let bytes = arguments[1];
+        // Whole pages are mapped (mmap(2)).
+        let bytes = in_pages(arguments[1]);
         let range = offset..offset.saturating_add(bytes);
         let known = self.files.iter().position(|known| known.file == file);
         let number = known.unwrap_or(self.files.len());
@@ -79,46 +70,44 @@ impl Mappings {
         let known = &mut self.files[number];
         known.range = known.range.start.min(range.start)..known.range.end.max(range.end);
         (known.process, known.thread) = (call.process, call.thread);
-        // What was there before is gone, or is the same again.
-        let address = address..address.saturating_add(bytes);
-        self.areas.retain(|area| {
-            area.process != call.process || overlap(&area.address, &address).is_empty()
-        });
-        self.areas.push(Area {
-            process: call.process,
-            address,
-            number,
-            offset,
-        });
         Some((offset, bytes))
     }
 
-    /// The mapped parts of files in a range of a process's memory, where `file` is known to be mapped: a child has the
-    /// mappings of its parent at the same addresses (fork(2)).
-    pub(super) fn overlapping(
-        &self,
-        process: u32,
-        address: &Range<u64>,
-        file: Option<FileId>,
-    ) -> Vec<Mapped> {
-        let part = |area: &Area| {
-            let part = overlap(&area.address, address);
-            let from = area.offset.saturating_add(part.start - area.address.start);
-            let bytes = part
-                .end
-                .checked_sub(part.start)
-                .filter(|bytes| *bytes > 0)?;
-            Some(self.part(area.number, from..from.saturating_add(bytes)))
+    /// The mapped parts of files in a range of a thread's memory, as it is now: what was mapped there may be gone, moved or
+    /// inherited. msync(2) is for whole pages.
+    pub(super) fn synced(&self, thread: u32, address: u64, bytes: u64) -> Vec<Mapped> {
+        let range = address..address.saturating_add(in_pages(bytes));
+        let Ok(maps) = std::fs::read(format!("/proc/{thread}/maps")) else {
+            return Vec::new();
         };
-        let own = self.areas.iter().filter(|area| area.process == process);
-        let own: Vec<Mapped> = own.filter_map(part).collect();
-        if !own.is_empty() {
-            return own;
+        let maps = String::from_utf8_lossy(&maps);
+        let areas = maps.lines().filter_map(Area::parse);
+        let synced = areas.filter_map(|area| {
+            let from = area.address.start.max(range.start);
+            let bytes = area.address.end.min(range.end).checked_sub(from)?;
+            if bytes == 0 || !area.is_shared || !(area.is_writable || can_write(thread, &area)) {
+                return None;
+            }
+            let offset = area.offset.saturating_add(from - area.address.start);
+            Some(self.part(self.number_of(&area)?, offset..offset.saturating_add(bytes)))
+        });
+        synced.collect()
+    }
+
+    /// The file that is mapped there: by its inode, and where several have the same, by its device.
+    fn number_of(&self, area: &Area) -> Option<usize> {
+        let files = self.files.iter().enumerate();
+        let mut alike = files.filter(|(_, known)| known.file.inode == area.inode);
+        let first = alike.next()?;
+        if alike.next().is_none() {
+            return Some(first.0);
         }
-        let inherited = self.areas.iter().filter_map(part);
-        let mut inherited: Vec<Mapped> = inherited.filter(|part| Some(part.file) == file).collect();
-        inherited.dedup();
-        inherited
+        let files = self.files.iter().enumerate();
+        let mut same = files.filter(|(_, known)| {
+            let device = known.handle.metadata().map(|is| is.dev());
+            known.file.inode == area.inode && device.is_ok_and(|device| device == area.device)
+        });
+        same.next().map(|(number, _)| number)
     }
 
     /// All that was mapped of a file; of all files if none is given.
@@ -127,13 +116,6 @@ impl Mappings {
         all.filter(|(_, known)| file.is_none_or(|file| file == known.file))
             .map(|(number, known)| self.part(number, known.range.clone()))
             .collect()
-    }
-
-    /// Bytes that reading a part gives, at most.
-    pub(super) fn data_bytes(&self, part: &Mapped) -> u64 {
-        let file = self.files[part.number].handle.metadata();
-        let on_disk = file.map_or(u64::MAX, |file| file.blocks().saturating_mul(512));
-        on_disk.min(part.range.end - part.range.start)
     }
 
     fn part(&self, number: usize, range: Range<u64>) -> Mapped {
@@ -176,8 +158,58 @@ impl Mappings {
     }
 }
 
-fn overlap(one: &Range<u64>, other: &Range<u64>) -> Range<u64> {
-    one.start.max(other.start)..one.end.min(other.end)
+/// Bytes of the pages that hold so many.
+fn in_pages(bytes: u64) -> u64 {
+    bytes
+        .checked_next_multiple_of(page_size() as u64)
+        .unwrap_or(bytes)
+}
+
+/// One line of `proc_pid_maps(5)`.
+#[derive(Debug, PartialEq, Eq)]
+struct Area {
+    address: Range<u64>,
+    is_writable: bool,
+    is_shared: bool,
+    /// The byte of the file at its begin.
+    offset: u64,
+    device: u64,
+    inode: u64,
+}
+
+impl Area {
+    fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ');
+        let (from, to) = fields.next()?.split_once('-')?;
+        let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
+        let permissions = fields.next()?.as_bytes();
+        let offset = hexadecimal(fields.next()?)?;
+        let (major, minor) = fields.next()?.split_once(':')?;
+        let [major, minor] =
+            [major, minor].map(|text| u32::from_str_radix(text, 16).unwrap_or_default());
+        Some(Self {
+            address: hexadecimal(from)?..hexadecimal(to)?,
+            is_writable: permissions.get(1) == Some(&b'w'),
+            is_shared: permissions.get(3) == Some(&b's'),
+            offset,
+            device: makedev(major, minor),
+            inode: fields.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// Whether a shared mapping that is read only is of a file that is open for writing: else it is no shared one to msync(2)
+/// (`VM_SHARED` in `do_mmap`, mm/mmap.c; `sh` of `VmFlags` in `proc_pid_smaps(5)`).
+fn can_write(thread: u32, area: &Area) -> bool {
+    let Ok(smaps) = std::fs::read(format!("/proc/{thread}/smaps")) else {
+        return false;
+    };
+    let smaps = String::from_utf8_lossy(&smaps);
+    let own = smaps
+        .lines()
+        .skip_while(|line| Area::parse(line).as_ref() != Some(area));
+    let flags = own.skip(1).find_map(|line| line.strip_prefix("VmFlags:"));
+    flags.is_some_and(|flags| flags.split(' ').any(|flag| flag == "sh"))
 }
 
 /// Opens the file that a thread has mapped at `area`, through the descriptor that mmap(2) was given, through the mapping,
@@ -197,18 +229,12 @@ fn open(thread: u32, file: FileId, descriptor: u64, area: &Range<u64>) -> Option
     })
 }
 
-/// The area around an address, and the file offset at the address (`proc_pid_maps(5)`).
+/// The area around an address, and the file offset at the address.
 pub(crate) fn area_at(maps: &str, address: u64) -> Option<(Range<u64>, u64)> {
-    maps.lines().find_map(|line| {
-        let mut fields = line.split(' ');
-        let (from, to) = fields.next()?.split_once('-')?;
-        let from = u64::from_str_radix(from, 16).ok()?;
-        let to = u64::from_str_radix(to, 16).ok()?;
-        let offset = u64::from_str_radix(fields.nth(1)?, 16).ok()?;
-        let is_in = (from..to).contains(&address);
-        let offset = is_in.then(|| offset.checked_add(address - from))??;
-        Some((from..to, offset))
-    })
+    let mut areas = maps.lines().filter_map(Area::parse);
+    let area = areas.find(|area| area.address.contains(&address))?;
+    let offset = area.offset.checked_add(address - area.address.start)?;
+    Some((area.address, offset))
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct Budget {
     pub seed: u64,
     /// Of the points in the order of time, one of so many is looked at, and each after an acknowledgement.
     pub every: u64,
-    /// Only points after the operation with this number are looked at; `None` for all.
+    /// Only the end of the operation with this number, and points after it, are looked at; `None` for all.
     pub after: Option<u64>,
     /// Which of the states are looked at.
     pub share: Share,
@@ -338,8 +338,11 @@ impl<'h> Explorer<'h> {
         points.sort_unstable_by_key(|point| point.time);
         if let Some(after) = budget.after {
             let mut steps = self.history.steps.iter();
-            let begin = steps.find(|step| step.operation == after);
-            points.retain(|point| begin.is_none_or(|begin| point.time > begin.end));
+            if let Some(step) = steps.position(|step| step.operation == after) {
+                let time = self.history.steps[step].end;
+                points.retain(|point| point.time > time);
+                points.insert(0, Point { step, time });
+            }
         }
         let mut number = 0;
         points.retain(|point| {

@@ -14,6 +14,7 @@ use iostrata_core::gap::Gap;
 use iostrata_core::noun::counted;
 use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
+use iostrata_report::words;
 use iostrata_tracer::machine;
 
 use super::block::Runs;
@@ -89,7 +90,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         let log = locked(&task.log);
         (log.history.clone(), log.incomplete_because.clone())
     };
-    accept_both_ends(task, &history, &mut judge)?;
+    accept_both_ends(task, &history, &gaps, &mut judge)?;
     let mut verdicts = Verdicts::new(judge.beside(task.options));
     for said in &task.known {
         if !verdicts.add(&said.tree, said.printed, said.message.as_deref()) {
@@ -345,16 +346,28 @@ pub(super) fn refuses(message: &str, when: &str) -> Failure {
 }
 
 /// A checker that refuses what was there before, or what is there without a crash, says nothing about one.
-fn accept_both_ends(task: &Task<'_>, history: &History, judge: &mut Judge) -> Result<(), Failure> {
+fn accept_both_ends(
+    task: &Task<'_>,
+    history: &History,
+    gaps: &[Gap],
+    judge: &mut Judge,
+) -> Result<(), Failure> {
     let (base, end) = history.ends();
     let seen = [(Arc::new(base), 0), (Arc::new(end), history.told())];
     judge.begin("checking both ends", 0);
     let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
     let said = said.map_err(|stopped| failure(task, stopped.by))?;
     for (message, when) in said.into_iter().zip(ENDS) {
-        if let Some(message) = message {
-            return Err(refuses(&message, when));
-        }
+        let Some(message) = message else { continue };
+        // Of what the log lacks, the end that is made of it says nothing.
+        let lacks = gaps.first().filter(|_| when == ENDS[1]);
+        return Err(match lacks {
+            Some(gap) => Failure::Cannot(format!(
+                "the recording lacks {}; and the checker refuses what the rest makes: {message}",
+                words::gap(gap)
+            )),
+            None => refuses(&message, when),
+        });
     }
     Ok(())
 }

@@ -41,8 +41,6 @@ const OTHERS_S: u64 = 10;
 const LOG: &str = "log";
 const PRINTED: &str = "printed";
 const STACKS: &str = "stacks";
-/// What the log tells it by.
-const MARKS: &str = "iostrata-marks";
 const EXIT_CODE: &str = "exit-code";
 
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
@@ -180,7 +178,7 @@ pub(super) fn run(
     let into = into.canonicalize().map_err(cannot("find the recording"))?;
     let log = into.join(LOG);
     interrupt.check()?;
-    let marks = mark::open(&into.join(MARKS)).map_err(cannot("make a file for marks"))?;
+    let marks = mark::open(&into.join(mark::MARKS)).map_err(cannot("make a file for marks"))?;
     let mut child = start(options, work, &log, &marks, press).map_err(cannot("run the program"))?;
     drop(marks);
     let pipe = child.stdout.take();

@@ -142,3 +142,105 @@ fn only_damage_is_looked_for_where_that_is_asked() {
         kinds(&torn)
     );
 }
+
+/// Begins programs that map by system calls; pages of `f` and `g` are on disk.
+const CALLS: &str = r#"
+import ctypes, os
+c = ctypes.CDLL(None)
+V, L, P = ctypes.c_void_p, ctypes.c_long, 4096
+c.mmap.restype = c.mremap.restype = V
+def mmap(at, n, protection, flags, file): return c.mmap(V(at), L(n), protection, flags, file, L(0))
+def store(at): ctypes.memmove(V(at), b"NEW", 3)
+def msync(at, n): c.msync(V(at), L(n), 4)
+f, g = os.open("f", 2), os.open("g", 66)
+os.ftruncate(g, 16384)
+os.fsync(g)
+"#;
+
+fn called(does: &str, offset: u64, code: i32) -> Value {
+    let case = Case::new("f", &"o".repeat(16384));
+    let script = format!("exec /usr/bin/python3 -c '{CALLS}{does}\nos.write(1, b\"saved\\n\")'");
+    let check = format!(
+        "! grep -q saved $IOSTRATA_STDOUT || [ \"$(tail -c +{} f | head -c 3)\" = NEW ] || {{ echo lost; exit 1; }}",
+        offset + 1
+    );
+    case.crash(&["--check", &check], &script, code)
+}
+
+/// Whatever was mapped at an address before: what is there now is synced, in whole pages (msync(2)).
+#[test]
+fn msync_is_of_what_is_mapped_now() {
+    let map = "p = mmap(0, 4 * P, 3, 1, f); ";
+    for (does, offset) in [
+        ("store(p + 100); msync(p, 1)", 100),
+        ("store(p); mmap(p + 2 * P, P, 3, 17, g); msync(p, 4 * P)", 0),
+        ("store(p); msync(mmap(0, 4 * P, 1, 1, f), P)", 0),
+        ("store(p); c.munmap(V(p + P), L(P)); msync(p, P)", 0),
+        (
+            "store(p + 3 * P); p = c.mremap(V(p), L(4 * P), L(8 * P), 1); msync(p, 4 * P)",
+            3 * 4096,
+        ),
+        (
+            "q = c.mremap(V(p), L(4 * P), L(4 * P), 3, V(p + (1 << 30))); store(q); msync(q, P)",
+            0,
+        ),
+        (
+            "a = mmap(0, 100, 3, 1, f); store(a + 200); os.fsync(f)",
+            200,
+        ),
+        (
+            "a = mmap(0, 4 * P, 1, 1, f); c.mprotect(V(a), L(4 * P), 3); store(a); msync(a, P)",
+            0,
+        ),
+        (
+            "a = mmap(0, 8 * P, 0, 34, -1); mmap(a, 4 * P, 3, 17, f); mmap(a + 4 * P, 4 * P, 3, 17, g)\n\
+             child = os.fork()\nif not child:\n store(a); store(a + 4 * P); msync(a, 8 * P); os._exit(0)\nos.waitpid(child, 0)",
+            0,
+        ),
+    ] {
+        let result = called(&format!("{map}{does}"), offset, 3);
+        assert_eq!(kinds(&result), [], "{does}");
+    }
+}
+
+#[test]
+fn msync_of_another_mapping_at_the_address_is_none() {
+    let map = "p = mmap(0, 4 * P, 3, 1, f); store(p); ";
+    for does in [
+        "c.munmap(V(p), L(4 * P)); mmap(p, 4 * P, 3, 18, g); msync(p, P)",
+        "c.munmap(V(p), L(4 * P)); mmap(p, 4 * P, 3, 50, -1); msync(p, P)",
+        "c.munmap(V(p), L(4 * P)); mmap(p, 4 * P, 1, 17, os.open(\"g\", 0)); msync(p, P)",
+        "c.mremap(V(p), L(4 * P), L(4 * P), 3, V(p + (1 << 30))); mmap(p, 4 * P, 3, 50, -1); msync(p, P)",
+        // Shared, but no file that is open for writing.
+        "msync(mmap(0, 4 * P, 1, 1, os.open(\"f\", 0)), P)",
+        "a = mmap(0, 4 * P, 1, 1, f); c.mprotect(V(a), L(4 * P), 3); store(a)",
+    ] {
+        let result = called(&format!("{map}{does}"), 0, 1);
+        assert!(
+            has(&result, "lost-after-ack", "lost", "ext4"),
+            "{does}: {:?}",
+            kinds(&result)
+        );
+        assert_eq!(
+            result["findings"][0]["culprit"]["syscall"], "store",
+            "{does}"
+        );
+    }
+}
+
+/// What is on disk of a large file is read before a report, too.
+#[test]
+fn stores_to_a_large_file_are_named() {
+    let does = "h = os.open(\"f\", 2); os.ftruncate(h, 100 << 20); os.pwrite(h, bytes(20 << 20), 16384); os.fsync(h)\n\
+                p = mmap(0, 100 << 20, 3, 1, h); store(p)";
+    let case = Case::new("f", &"o".repeat(16384));
+    let script = format!("exec /usr/bin/python3 -c '{CALLS}{does}\nos.write(1, b\"saved\\n\")'");
+    let check = "! grep -q saved $IOSTRATA_STDOUT || [ \"$(head -c 3 f)\" = NEW ] || { echo lost; exit 1; }";
+    let options = ["--check", check, "--model", "xfs", "--states", "40"];
+    let result = case.crash(&options, &script, 1);
+    assert_eq!(
+        result["findings"][0]["culprit"]["syscall"], "store",
+        "{:#}",
+        result["findings"][0]
+    );
+}

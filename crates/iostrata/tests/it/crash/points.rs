@@ -67,6 +67,47 @@ fn only_points_after_a_mark_are_looked_at() {
     assert!(said.contains("the program made no mark"), "{said}");
 }
 
+/// What was done just before a mark, and reported, is at stake at the mark.
+#[test]
+fn the_mark_itself_is_a_point() {
+    let case = Case::new("f", "old");
+    let script = "echo z > z; echo saved; echo end >&$IOSTRATA_MARK";
+    let result = case.crash(&["--after", "end"], script, 1);
+    assert!(
+        has(&result, "lost-after-ack", "z is", "xfs"),
+        "{:?}",
+        kinds(&result)
+    );
+}
+
+#[test]
+fn a_mark_is_not_written_to_another_file() {
+    let case = Case::new("f", "old");
+    let binary = env!("CARGO_BIN_EXE_iostrata");
+    let script = format!("exec 8>other; {binary} mark x && exit 5; [ ! -s other ] && echo saved");
+    let outcome = run(case.command(&[], &script)).expect(1);
+    assert!(
+        outcome.stderr.contains("leads to another file now"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_part_says_that_it_is_one() {
+    let case = Case::new("f", "old");
+    let kept = case.place.path("kept");
+    let options = ["--check", "true", "--record", kept.to_str().unwrap()];
+    case.crash(&options, "cp f g", 0);
+    let mut part = case
+        .place
+        .iostrata("crash --check true --partition 1/2 --from");
+    part.env("PATH", std::env::var_os("PATH").unwrap())
+        .arg(kept);
+    let said = run(part).expect(0).stdout;
+    assert!(said.contains("Left out: all states but part 1/2"), "{said}");
+}
+
 #[test]
 fn a_mark_outside_is_nothing() {
     let case = Case::new("f", "old");
@@ -101,7 +142,10 @@ fn one_of_so_many_points_is_looked_at_and_each_after_a_report() {
         .expect(0)
         .stdout;
     let left = said.lines().take(6).collect::<Vec<_>>().join(" ");
-    assert!(left.contains("Left out: all but each 10th point"), "{said}");
+    assert!(
+        left.contains("Left out: all but one of 10 points"),
+        "{said}"
+    );
 }
 
 #[test]

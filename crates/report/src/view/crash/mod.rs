@@ -159,8 +159,10 @@ fn left_out(result: &CrashResult) -> String {
     let before = after.map(|mark| format!("points before the mark {mark}"));
     let every = settings.map_or(1, |settings| settings.every);
     let others =
-        (every > 1).then(|| format!("all but each {every}th point and those after a report"));
-    let all = [files, losses, before, others].into_iter().flatten();
+        (every > 1).then(|| format!("all but one of {every} points and those after a report"));
+    let part = result.partition.as_ref();
+    let parts = part.map(|part| format!("all states but part {part}"));
+    let all = [files, losses, before, others, parts].into_iter().flatten();
     let what = join(all, "; ");
     match what.as_str() {
         "" => String::new(),
