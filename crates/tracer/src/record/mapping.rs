@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use iostrata_core::op::{Call, FileId};
 use rustix::fs::makedev;
-use rustix::param::page_size;
 
 use crate::foreign;
+use crate::kernel::page_size;
 
 /// A file with writable shared mappings. Kept after these are gone: the stores are in the file.
 #[derive(Debug)]
