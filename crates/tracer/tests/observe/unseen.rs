@@ -277,7 +277,7 @@ fn the_log_has_what_arguments_tell_or_says_what_it_lacks() {
     let left_out = [
         "1 ioctl(space)",
         "1 madvise(MADV_REMOVE)",
-        "1 mprotect(shared)",
+        "1 writable shared mapping",
     ];
     assert_eq!(incomplete(&log), left_out);
     let rebuilt = |name: &str| {
