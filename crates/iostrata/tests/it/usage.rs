@@ -55,6 +55,7 @@ fn help_of_the_program() {
       report       Show the last result or a saved one; export results as tables and metrics
       rebuild      Rebuild the files of an operation log under a directory
       crash        Explore what a crash could leave of a program's files, and what of that breaks them
+      mark         Mark a time in a program that crash runs, for crash --after
       compare      Compare two saved results: faster, slower, same or inconclusive
       merge        Merge lab results of several machines into one result
       explain      Print the page of an experiment, rule or term; without a name, list them
