@@ -45,7 +45,11 @@ pub fn whole(results: &[(String, &CrashResult)]) -> Result<(Vec<PartRow>, Vec<Sa
                 (&first.check, first.check_keeps_running)
                     != (&result.check, result.check_keeps_running),
             ),
-            ("settings", first.settings != result.settings),
+            (
+                "settings",
+                (&first.settings, &first.ignored, first.only_damage)
+                    != (&result.settings, &result.ignored, result.only_damage),
+            ),
             (
                 "version of iostrata",
                 first.environment.iostrata_version != result.environment.iostrata_version,

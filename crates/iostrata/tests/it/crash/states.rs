@@ -175,8 +175,10 @@ fn refuses(case: &Case, files: &[&Path], why: &str) {
 /// Parts of different wholes.
 fn refuses_mixtures(case: &Case, [one, two]: &[&Path; 2], last: &Path) {
     let other = case.place.path("other.json");
-    let of: [(&[&str], Value, &str); 6] = [
+    let of: [(&[&str], Value, &str); 8] = [
         (&["settings", "seed"], 2.into(), "with other settings"),
+        (&["only_damage"], true.into(), "with other settings"),
+        (&["ignored"], ["*"].into(), "with other settings"),
         (&["command", "0"], "other".into(), "of another command"),
         (&["check"], "true".into(), "of another checker"),
         (
