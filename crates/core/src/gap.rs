@@ -147,6 +147,8 @@ pub enum Listed {
     MappedStores,
     MovedOut,
     Owners,
+    /// Files of the directory that the one under test is a copy of.
+    PastTheCopy,
     SpecialBits,
     SymbolicLinks,
 }

@@ -1,6 +1,6 @@
 //! What a program did to one directory, as effects and the steps they came from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
@@ -99,6 +99,8 @@ pub struct History {
     pub(super) ignored: Vec<Pattern>,
     /// Files that left the directory by a rename, or lost their names in it and have others.
     pub moved_out: Examples,
+    /// Files that the program changed in the directory that this one is a copy of.
+    pub(super) past_the_copy: BTreeSet<Vec<u8>>,
     /// What the program wrote to mark a time, a name in each line, by the number of the operation.
     pub marks: Vec<(u64, Payload)>,
     /// Whether all effects together make the files that the log ends with.
@@ -208,13 +210,32 @@ impl History {
 
     /// What had this path in the directory before the program began.
     pub fn began_with(&self, path: &Path) -> Option<&Body> {
+        self.at_path(&self.base, path)
+    }
+
+    /// What has it after the program has ended.
+    pub fn ended_with(&self, path: &Path) -> Option<Body> {
+        let (_, end) = self.ends();
+        self.at_path(&end, path).cloned()
+    }
+
+    fn at_path<'t>(&self, tree: &'t Tree, path: &Path) -> Option<&'t Body> {
         let mut at = self.root;
         for name in path.components() {
             if let Component::Normal(name) = name {
-                at = self.base.entry(at, name.as_bytes())?;
+                at = tree.entry(at, name.as_bytes())?;
             }
         }
-        Some(&self.base.node(at)?.body)
+        Some(&tree.node(at)?.body)
+    }
+
+    /// Files that the program changed in the directory that this one is a copy of, by their absolute paths.
+    pub fn past_the_copy(&self) -> Examples {
+        let mut all = Examples::default();
+        for path in &self.past_the_copy {
+            all.add(|| String::from_utf8_lossy(path).into_owned());
+        }
+        all
     }
 
     /// Files below the directory of which the log lacks bytes, earlier ones or written ones.
@@ -268,6 +289,17 @@ impl History {
     pub fn no_reports(&mut self) {
         for step in &mut self.steps {
             step.printed = None;
+        }
+    }
+
+    /// What two steps printed is one report, of the second.
+    pub fn printed_together(&mut self, one: usize, other: usize) {
+        if let Some(mut all) = self.steps[one].printed.take() {
+            let rest = self.steps[other].printed.take().unwrap_or_default();
+            for piece in rest.pieces {
+                all.push(piece);
+            }
+            self.steps[other].printed = Some(all);
         }
     }
 

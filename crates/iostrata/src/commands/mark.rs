@@ -80,6 +80,7 @@ pub(crate) fn run(options: &Mark) -> Result<(), Failure> {
         )));
     }
     let opened = OpenOptions::new().append(true).open(path);
-    let marked = opened.and_then(|mut marks| writeln!(marks, "{}", options.name));
+    let line = format!("{}\n", options.name);
+    let marked = opened.and_then(|mut marks| marks.write_all(line.as_bytes()));
     marked.map_err(|error| Failure::Cannot(format!("cannot write the mark: {error}")))
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use glob::Pattern;
@@ -136,11 +137,13 @@ const LIMITS: Limits = Limits {
 
 impl Log {
     /// Reads the log of a program, with the directory that it was started in as the one under test. `stacks` are
-    /// those of its calls, as far as they are known; files that match one of `ignored` are nobody's matter.
+    /// those of its calls, as far as they are known; files that match one of `ignored` are nobody's matter. `original` is the
+    /// directory that the one under test is a copy of.
     pub fn read(
         path: &Path,
         stacks: Stacks,
         ignored: &[Pattern],
+        original: Option<&Path>,
         interrupt: Interrupt,
     ) -> Result<Self, LogError> {
         let mut stacks = Some(stacks);
@@ -170,7 +173,8 @@ impl Log {
                     builder = Some(
                         Builder::new(begin.directory.clone())
                             .with_stacks(stacks.take().unwrap_or_default())
-                            .ignoring(ignored.to_vec()),
+                            .ignoring(ignored.to_vec())
+                            .copied_from(original.map(|path| path.as_os_str().as_bytes().to_vec())),
                     );
                     begun = Some(begin);
                 }
@@ -207,6 +211,11 @@ impl Log {
                 .moved_out
                 .gap(Listed::MovedOut, Reason::OutsideDirectory),
         );
+        incomplete_because.extend(
+            history
+                .past_the_copy()
+                .gap(Listed::PastTheCopy, Reason::OutsideDirectory),
+        );
         let unknown = history.unknown();
         incomplete_because.extend(unknown.gap(Listed::FileBytes, Reason::NotInLog));
         Ok(Self {
@@ -239,9 +248,11 @@ impl Log {
     }
 
     /// Tells what reached the reader of standard output from what processes of the program wrote to
-    /// their own descriptor 1, such as a pipe: of the first the bytes are in `printed`, in order.
+    /// their own descriptor 1, such as a pipe: of the first the bytes are in `printed`, in order. A line that is printed in
+    /// parts is a report when it is whole.
     pub fn keep_printed(&mut self, printed: &[u8]) -> Result<(), LogError> {
         let mut rest = printed;
+        let mut begun = None;
         for step in self.history.steps_in_order() {
             let Some(contents) = self.history.printed_by(step) else {
                 continue;
@@ -255,7 +266,14 @@ impl Log {
                 .strip_prefix(bytes.as_slice())
                 .filter(|_| !bytes.is_empty())
             {
-                Some(after) => rest = after,
+                Some(after) => {
+                    rest = after;
+                    if let Some(begun) = begun.take() {
+                        self.history.printed_together(begun, step);
+                    }
+                    let is_part = !rest.is_empty() && !bytes.ends_with(b"\n");
+                    begun = is_part.then_some(step);
+                }
                 None => self.history.was_not_printed(step),
             }
         }
@@ -326,7 +344,7 @@ impl Log {
         for (operation, payload) in self.history.marks.clone() {
             let bytes = self.reader.payload_bytes(&payload)?;
             for name in String::from_utf8_lossy(&bytes).lines() {
-                if !marks.iter().any(|(known, _)| known == name) {
+                if !name.is_empty() && !marks.iter().any(|(known, _)| known == name) {
                     marks.push((name.to_owned(), operation));
                 }
             }

@@ -2,7 +2,7 @@
 
 mod durable;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use durable::settled;
@@ -43,6 +43,8 @@ pub struct Builder {
     /// Nodes with writable shared mappings.
     mapped: BTreeMap<FileId, Mapping>,
     directory: Vec<u8>,
+    /// What the directory is a copy of, if it is known to be one.
+    original: Option<Vec<u8>>,
     stacks: Stacks,
     groups: u32,
 }
@@ -59,6 +61,7 @@ impl Builder {
                 mapped: Vec::new(),
                 ignored: Vec::new(),
                 moved_out: Examples::default(),
+                past_the_copy: BTreeSet::new(),
                 marks: Vec::new(),
                 is_whole: false,
             },
@@ -69,6 +72,7 @@ impl Builder {
             inside: HashSet::new(),
             mapped: BTreeMap::new(),
             directory: directory.into(),
+            original: None,
             stacks: Stacks::default(),
             groups: 0,
         }
@@ -78,6 +82,12 @@ impl Builder {
     #[must_use]
     pub fn with_stacks(self, stacks: Stacks) -> Self {
         Self { stacks, ..self }
+    }
+
+    /// The directory is a copy of this one, by its absolute path.
+    #[must_use]
+    pub fn copied_from(self, original: Option<Vec<u8>>) -> Self {
+        Self { original, ..self }
     }
 
     /// Files whose paths in the directory match one of these are nobody's matter.
@@ -150,6 +160,13 @@ impl Builder {
         let is_nothing = effects.is_empty() && sync.is_none() && printed.is_none();
         if is_nothing && settles.is_empty() && error.is_none() {
             return Ok(());
+        }
+        if !effects.is_empty() {
+            for path in path.iter().chain(&other_path) {
+                if self.is_past_the_copy(path) {
+                    self.history.past_the_copy.insert(path.clone());
+                }
+            }
         }
         let appends = self.appends(&operation.change, size);
         let first = Step {
@@ -479,6 +496,15 @@ impl Builder {
 
     fn push(&mut self, step: usize, piece: Piece, group: Option<u32>) {
         self.history.effects.push(Effect { step, piece, group });
+    }
+
+    /// Whether a path leads to what the directory is a copy of, as an absolute one in the program does.
+    fn is_past_the_copy(&self, path: &[u8]) -> bool {
+        let is_below = |directory: &[u8]| {
+            let rest = path.strip_prefix(directory);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        self.original.as_deref().is_some_and(is_below) && !is_below(&self.directory)
     }
 
     /// Whether a change writes at the end of a file that had `size` bytes, as logs do: one that the program found with

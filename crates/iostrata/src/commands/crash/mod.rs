@@ -91,6 +91,9 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         drop((scratch, guard));
         return place;
     }
+    if let Some(named) = &named {
+        named.find_in(&locked(&log).history)?;
+    }
     let check = command(options, named.as_ref(), |path| {
         locked(&log).history.began_with(path).map(There::from)
     })?;
@@ -242,7 +245,8 @@ fn recorded(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Sh
 
 fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<SharedLog, Failure> {
     let ignored = &options.ignore;
-    let mut log = Log::read(&recorded.log, recorded.stacks, ignored, interrupt)?;
+    let original = recorded.original.as_deref();
+    let mut log = Log::read(&recorded.log, recorded.stacks, ignored, original, interrupt)?;
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;

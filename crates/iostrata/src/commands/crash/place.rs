@@ -1,6 +1,8 @@
 //! The copy that a program works in, and the log of it.
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -23,6 +25,8 @@ use crate::ui;
 /// What a program did, in a directory.
 pub(super) struct Recorded {
     pub(super) log: PathBuf,
+    /// The directory that the one under test is a copy of, as far as it is known.
+    pub(super) original: Option<PathBuf>,
     /// What it printed; `None` when nobody knows more than the log.
     pub(super) printed: Option<Vec<u8>>,
     /// Where its calls came from, as far as that is known.
@@ -42,6 +46,7 @@ const LOG: &str = "log";
 const PRINTED: &str = "printed";
 const STACKS: &str = "stacks";
 const EXIT_CODE: &str = "exit-code";
+const ORIGINAL: &str = "original";
 
 pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
     let log = directory.join(LOG);
@@ -51,8 +56,10 @@ pub(super) fn kept(directory: &Path) -> Result<Recorded, Failure> {
             directory.display()
         ))
     })?;
+    let original = std::fs::read(directory.join(ORIGINAL)).ok();
     Ok(Recorded {
         log,
+        original: original.map(|path| OsString::from_vec(path).into()),
         printed: Some(printed),
         stacks: stacks(directory)?,
         exit_code: std::fs::read_to_string(directory.join(EXIT_CODE))
@@ -177,6 +184,7 @@ pub(super) fn run(
 ) -> Result<Recorded, Failure> {
     let into = into.canonicalize().map_err(cannot("find the recording"))?;
     let log = into.join(LOG);
+    let original = options.dir.as_ref().and_then(|dir| dir.canonicalize().ok());
     interrupt.check()?;
     let marks = mark::open(&into.join(mark::MARKS)).map_err(cannot("make a file for marks"))?;
     let mut child = start(options, work, &log, &marks, press).map_err(cannot("run the program"))?;
@@ -225,6 +233,10 @@ pub(super) fn run(
         if options.record.is_some() {
             std::fs::write(into.join(PRINTED), &printed)
                 .map_err(cannot("keep what the program printed"))?;
+            if let Some(original) = &original {
+                std::fs::write(into.join(ORIGINAL), original.as_os_str().as_bytes())
+                    .map_err(cannot("keep the path of the directory"))?;
+            }
             if let Some(code) = status.code() {
                 std::fs::write(into.join(EXIT_CODE), format!("{code}\n"))
                     .map_err(cannot("keep the program's exit code"))?;
@@ -232,6 +244,7 @@ pub(super) fn run(
         }
         return Ok(Recorded {
             log,
+            original,
             printed: Some(printed),
             stacks: stacks(&into)?,
             exit_code: status.code(),

@@ -24,6 +24,7 @@ mod room;
 mod servers;
 mod stacks;
 mod states;
+mod traps;
 
 /// A directory with one file, and a result of crash in it.
 struct Case {

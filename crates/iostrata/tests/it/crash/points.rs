@@ -55,7 +55,7 @@ fn only_points_after_a_mark_are_looked_at() {
             .expect(2)
             .stderr;
         assert!(
-            said.contains("no such mark, but ") && said.contains("loaded"),
+            said.contains("no such mark, but ") && said.contains("loaded") && !said.contains(", ,"),
             "{said}"
         );
         case.place.assert_nothing_left();

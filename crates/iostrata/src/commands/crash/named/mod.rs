@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use iostrata_core::crash::History;
 use iostrata_core::record::Body;
 
 use crate::CHECK;
@@ -100,6 +101,19 @@ impl Named {
             Kind::Git => has(".git") || has("HEAD"),
             _ => began_with(&self.path).is_some(),
         }
+    }
+
+    /// Fails where there is nothing at its path, neither before the program ran nor after it.
+    pub(super) fn find_in(&self, history: &History) -> Result<(), Failure> {
+        let began = |path: &Path| history.began_with(path).map(There::from);
+        let ended = |path: &Path| history.ended_with(path).as_ref().map(There::from);
+        if self.was_there(began) || self.was_there(ended) {
+            return Ok(());
+        }
+        Err(Failure::Usage(format!(
+            "--check: {} is not in the directory, neither before the program runs nor after it; name a path that is",
+            self.path.display()
+        )))
     }
 
     /// Fails where its program is not installed. `dir` is where the path leads from before the program runs.
