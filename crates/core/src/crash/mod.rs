@@ -32,7 +32,7 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
-pub use build::Builder;
+pub use build::{Builder, MARKS};
 pub use builtin::{Builtin, Digest, Held};
 pub use calibrate::{
     CalibrateResult, CalibrateSettings, LitmusRow, NotRecovered, OutcomeRow,

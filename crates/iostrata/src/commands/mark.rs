@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use iostrata_core::crash::MARKS;
 use rustix::io::{FdFlags, dup2, fcntl_dupfd_cloexec, fcntl_setfd};
 
 use crate::cli::Mark;
@@ -13,9 +14,6 @@ use crate::error::Failure;
 
 /// The descriptor that marks are written to, a name in each line.
 pub(crate) const VARIABLE: &str = "IOSTRATA_MARK";
-
-/// The file of marks, by which the log knows it.
-pub(crate) const MARKS: &str = "iostrata-marks";
 
 const DESCRIPTOR: i32 = 8;
 

@@ -22,8 +22,8 @@ use crate::record::{
 /// Stores to a mapping were read at some call, and are not that call.
 const STORE: &str = "store";
 
-/// The end of the path of the file that a program writes marks to.
-const MARKS: &[u8] = b"/iostrata-marks";
+/// The name of the file that a program writes marks to, by which a log tells it.
+pub const MARKS: &str = "iostrata-marks";
 
 /// include/uapi/asm-generic/fcntl.h
 const O_APPEND: u32 = 0o2000;
@@ -153,7 +153,7 @@ impl Builder {
             Some(_) => Vec::new(),
         };
         if let (Change::Wrote { payload, .. }, Some(path)) = (&operation.change, &path)
-            && path.ends_with(MARKS)
+            && path.rsplit(|byte| *byte == b'/').next() == Some(MARKS.as_bytes())
         {
             self.history.marks.push((operation.id, payload.clone()));
         }

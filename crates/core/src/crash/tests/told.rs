@@ -28,31 +28,40 @@ fn stored(log: &mut Log, node: FileId, scope: Durability) {
     log.print();
 }
 
-/// What was reported must survive.
-fn found(history: &History, wanted: &str) -> Vec<Finding> {
+/// What a search finds in which `look` says that a state is broken.
+fn found_by(
+    history: &History,
+    model: Model,
+    look: impl Fn(&Seen) -> Option<String>,
+) -> Vec<Finding> {
     let mut found = Found::default();
     let mut verdicts = Verdicts::new(1);
-    let look = |(tree, told): &Seen| {
-        let is_lost = *told > 0 && !shown(tree).contains(wanted);
-        is_lost.then(|| "lost".to_owned())
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        Ok::<_, Stopped<Infallible>>(seen.iter().map(&look).collect())
     };
-    let mut check =
-        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
     let check: &mut Check<'_, Infallible> = &mut check;
     search(
         history,
-        Model::Ext4,
+        model,
         Budget::default(),
         &mut verdicts,
         check,
         &mut found,
     )
     .unwrap();
-    let found = [(Model::Ext4, found)];
+    let found = [(model, found)];
     findings(history, &found, b"/")
         .into_iter()
         .map(|told| told.finding)
         .collect()
+}
+
+/// What was reported must survive.
+fn found(history: &History, wanted: &str) -> Vec<Finding> {
+    found_by(history, Model::Ext4, |(tree, told)| {
+        let is_lost = *told > 0 && !shown(tree).contains(wanted);
+        is_lost.then(|| "lost".to_owned())
+    })
 }
 
 #[test]
@@ -140,26 +149,9 @@ fn advice(log: &Log) -> String {
 }
 
 fn found_torn(history: &History) -> Vec<Finding> {
-    let mut found = Found::default();
-    let mut verdicts = Verdicts::new(1);
-    let look = |(tree, _): &Seen| shown(tree).contains('+').then(|| "torn".to_owned());
-    let mut check =
-        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
-    let check: &mut Check<'_, Infallible> = &mut check;
-    search(
-        history,
-        Model::Posix,
-        Budget::default(),
-        &mut verdicts,
-        check,
-        &mut found,
-    )
-    .unwrap();
-    let found = [(Model::Posix, found)];
-    findings(history, &found, b"/")
-        .into_iter()
-        .map(|told| told.finding)
-        .collect()
+    found_by(history, Model::Posix, |(tree, _)| {
+        shown(tree).contains('+').then(|| "torn".to_owned())
+    })
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use iostrata_core::crash::{CallStack, Stacks};
+use iostrata_core::crash::{CallStack, MARKS, Stacks};
 use iostrata_lab::crash::{CopyError, copy_directory};
 use iostrata_lab::engine::run_to_end;
 use iostrata_lab::interrupt::{Interrupt, Interrupted};
@@ -186,7 +186,7 @@ pub(super) fn run(
     let log = into.join(LOG);
     let original = options.dir.as_ref().and_then(|dir| dir.canonicalize().ok());
     interrupt.check()?;
-    let marks = mark::open(&into.join(mark::MARKS)).map_err(cannot("make a file for marks"))?;
+    let marks = mark::open(&into.join(MARKS)).map_err(cannot("make a file for marks"))?;
     let mut child = start(options, work, &log, &marks, press).map_err(cannot("run the program"))?;
     drop(marks);
     let pipe = child.stdout.take();
