@@ -97,16 +97,16 @@ impl Mappings {
     /// The file that is mapped there: by its inode, and where several have the same, by its device.
     fn number_of(&self, area: &Area) -> Option<usize> {
         let files = self.files.iter().enumerate();
-        let mut alike = files.filter(|(_, known)| known.file.inode == area.inode);
-        let first = alike.next()?;
-        if alike.next().is_none() {
-            return Some(first.0);
+        let alike = files.filter(|(_, known)| known.file.inode == area.inode);
+        let alike: Vec<_> = alike.collect();
+        if let [(only, _)] = alike.as_slice() {
+            return Some(*only);
         }
-        let files = self.files.iter().enumerate();
-        let mut same = files.filter(|(_, known)| {
+        let has_device = |known: &MappedFile| {
             let device = known.handle.metadata().map(|is| is.dev());
-            known.file.inode == area.inode && device.is_ok_and(|device| device == area.device)
-        });
+            device.is_ok_and(|device| device == area.device)
+        };
+        let mut same = alike.into_iter().filter(|(_, known)| has_device(known));
         same.next().map(|(number, _)| number)
     }
 

@@ -27,6 +27,8 @@ use crate::ui;
 pub(super) struct Task<'a> {
     pub(super) options: &'a Crash,
     pub(super) settings: Settings,
+    /// The same settings, for the share of this run.
+    pub(super) budget: Budget,
     pub(super) share: Option<Share>,
     pub(super) log: SharedLog,
     pub(super) scratch: &'a Path,
@@ -215,7 +217,6 @@ fn search_all(
     verdicts: &mut Verdicts,
     judge: &mut Judge,
 ) -> Result<Searched, Failure> {
-    let budget = budget(&task.settings, task.share, &task.log)?;
     let time = task.settings.time_s.map(Duration::from_secs_f64);
     let mut searched = Searched {
         found: Vec::new(),
@@ -237,7 +238,14 @@ fn search_all(
         let begun = Instant::now();
         let mut found = Found::default();
         let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
-        let ended = search(history, *model, budget, verdicts, &mut check, &mut found);
+        let ended = search(
+            history,
+            *model,
+            task.budget,
+            verdicts,
+            &mut check,
+            &mut found,
+        );
         before += found.coverage.states;
         searched.found.push((*model, found));
         searched.seconds.push(begun.elapsed().as_secs_f64());
@@ -282,8 +290,8 @@ fn fixed(
     judge.until = searched.until;
     let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
     let models = &task.settings.models;
-    let budget = budget(&task.settings, None, &task.log)?;
-    match fix(history, models, budget, &faults, verdicts, &mut check) {
+    // Parts of the states have no fix.
+    match fix(history, models, task.budget, &faults, verdicts, &mut check) {
         Ok(Ok(added)) => Ok(Ok(added)),
         Ok(Err(NoFix::NoSyncHelps)) => {
             let why = "what breaks is left by one operation, or by all up to one, and no sync changes that";
@@ -303,10 +311,7 @@ fn fixed(
 }
 
 fn failure(task: &Task<'_>, error: LogError) -> Failure {
-    match budget(&task.settings, None, &task.log) {
-        Ok(budget) => keep::failed(&task.log, &task.settings.models, budget, error),
-        Err(failure) => failure,
-    }
+    keep::failed(&task.log, &task.settings.models, task.budget, error)
 }
 
 fn command(task: &Task<'_>) -> Vec<String> {

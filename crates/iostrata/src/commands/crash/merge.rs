@@ -10,7 +10,7 @@ use iostrata_core::crash::{CrashResult, Settings, whole};
 use iostrata_lab::interrupt::Interrupt;
 
 use super::checks::Checks;
-use super::explore::{Explored, Task, explore};
+use super::explore::{Explored, Task, budget, explore};
 use super::look::{Judge, locked};
 use super::named::There;
 use super::{command, deliver, named, recorded, scratch};
@@ -51,6 +51,7 @@ pub(crate) fn merge(
     let judge = Judge::new(&options, &checks, scratch.path(), &log)?;
     let task = Task {
         options: &options,
+        budget: budget(&settings, None, &log)?,
         settings,
         share: None,
         log,

@@ -99,9 +99,11 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     })?;
     let checks = Checks::find(options, check.clone(), scratch.path(), &log)?;
     let judge = Judge::new(options, &checks, scratch.path(), &log)?;
+    let settings = settings(options);
     let task = Task {
         options,
-        settings: settings(options),
+        budget: budget(&settings, options.partition, &log)?,
+        settings,
         share: options.partition,
         log,
         scratch: scratch.path(),
