@@ -1,5 +1,6 @@
 /* listened FILE: writes 7 bytes to FILE and syncs it under a filter whose listener, another process, lets these
- * calls go on, and writes 4 bytes more by a call that the listener is not asked about.
+ * calls go on, and writes 4 bytes more by a call that the listener is not asked about. The first process makes no call
+ * while the filter comes.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -49,14 +51,17 @@ int main(int argc, char **argv)
 	};
 	struct sock_fprog filter = { sizeof code / sizeof *code, code };
 	int ready[2], listener, fd;
+	volatile int *is_there = mmap(0, sizeof *is_there, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t child;
 
 	must(argc == 2 && !pipe(ready), "usage: listened FILE");
+	must(is_there != MAP_FAILED, "mmap");
 	child = fork();
 	must(child >= 0, "fork");
 	if (!child) {
 		must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs");
 		listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+		*is_there = 1;
 		must(listener >= 0, "listener");
 		/* Not by write(2), which asks the listener. */
 		must(writev(ready[1], &(struct iovec){ &listener, sizeof listener }, 1) == sizeof listener, "number");
@@ -65,6 +70,8 @@ int main(int argc, char **argv)
 		must(pwrite(fd, "more", 4, 7) == 4, argv[1]);
 		_exit(0);
 	}
+	while (!*is_there)
+		;
 	must(read(ready[0], &listener, sizeof listener) == sizeof listener, "number");
 	fd = syscall(SYS_pidfd_open, child, 0);
 	fd = syscall(SYS_pidfd_getfd, fd, listener, 0);

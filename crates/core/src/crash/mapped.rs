@@ -98,19 +98,12 @@ pub(super) fn files(
         let path = inside.next().or(paths.first().map(Vec::as_slice));
         Mapped {
             node,
-            range: range.start..range.end.min(size_of(now, node)),
+            range: range.start..range.end.min(now.size_bytes(node)),
             path: path.unwrap_or(b"a file without a name").to_vec(),
             rebuilt: reasons.and_then(|all| all.first().copied()),
         }
     });
     all.collect()
-}
-
-fn size_of(tree: &Tree, node: FileId) -> u64 {
-    match tree.node(node).map(|node| &node.body) {
-        Some(Body::File(contents)) => contents.size_bytes(),
-        _ => 0,
-    }
 }
 
 /// Who rebuilds the file at an absolute path. The name alone could be anybody's: the file that it belongs to has to be

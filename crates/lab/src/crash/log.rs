@@ -9,7 +9,7 @@ use glob::Pattern;
 use iostrata_core::crash::{Builder, Digest, Format, History, Seen, Stacks};
 use iostrata_core::gap::{Countable, Gap, Listed, Missing, Reason};
 use iostrata_core::record::{
-    Begin, Body, Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
+    Begin, Check, Completeness, Contents, Entry, Limits, ReadError, Reader, Refused, Tree,
 };
 
 use super::checker::{CheckError, Unreliable};
@@ -283,13 +283,7 @@ impl Log {
     /// Bytes of the largest of the trees: as many as any state has.
     pub fn tree_bytes(&self) -> u64 {
         let (base, end) = self.history.ends();
-        let of = |tree: &Tree| -> u64 {
-            let nodes = tree.nodes().filter_map(|(_, node)| match &node.body {
-                Body::File(contents) => Some(contents.size_bytes()),
-                _ => None,
-            });
-            nodes.sum()
-        };
+        let of = |tree: &Tree| -> u64 { tree.nodes().map(|(node, _)| tree.size_bytes(node)).sum() };
         of(&base).saturating_add(of(&end))
     }
 

@@ -329,11 +329,13 @@ impl Tracing {
         failure::stage("tracer.record");
         match stop {
             Stop::Filtered | Stop::Call => match request::call_info(tid) {
-                // The filter comes second where each call stops.
                 Ok(CallInfo::Entry { number, arguments })
                     if !recorder.has_listener
-                        || stop == Stop::Call
-                            && calls::known(number).is_some_and(calls::is_stopped_at) =>
+                        || match stop {
+                            // Second where each call stops, but alone in a thread that ran freely when the listener came.
+                            Stop::Filtered => !recorder.is_inside(tid),
+                            _ => calls::known(number).is_some_and(calls::is_stopped_at),
+                        } =>
                 {
                     recorder.entered(tid, number, arguments);
                 }

@@ -118,7 +118,10 @@ impl Builder {
         let other_path = self.paths.other(operation);
         let begin = self.history.effects.len();
         let step = self.history.steps.len();
-        let size = operation.change.node().map_or(0, |node| self.size_of(node));
+        let size = operation
+            .change
+            .node()
+            .map_or(0, |node| self.now.size_bytes(node));
         // Stores were made before the call at which they were read.
         let mut ended_ns = operation.ended_ns();
         match &operation.change {
@@ -438,7 +441,7 @@ impl Builder {
             self.push(step, piece, None);
             at = stop;
         }
-        let size = self.size_of(file);
+        let size = self.now.size_bytes(file);
         if bytes == 0 || end <= size {
             return;
         }
@@ -456,7 +459,7 @@ impl Builder {
     }
 
     fn resize(&mut self, step: usize, file: FileId, bytes: u64, cause: Growth) {
-        let size = self.size_of(file);
+        let size = self.now.size_bytes(file);
         if size != bytes {
             self.size(step, file, size, bytes, cause);
         }
@@ -520,18 +523,8 @@ impl Builder {
             return false;
         };
         let flags = description.and_then(|one| self.descriptions.get(&one));
-        let is_found = || match self.history.base.node(*node).map(|node| &node.body) {
-            Some(Body::File(contents)) => contents.size_bytes() > 0 && !self.cut.contains(node),
-            _ => false,
-        };
+        let is_found = || self.history.base.size_bytes(*node) > 0 && !self.cut.contains(node);
         *offset == size && (flags.is_some_and(|flags| flags & O_APPEND != 0) || is_found())
-    }
-
-    fn size_of(&self, file: FileId) -> u64 {
-        match self.now.node(file).map(|node| &node.body) {
-            Some(Body::File(contents)) => contents.size_bytes(),
-            _ => 0,
-        }
     }
 }
 

@@ -121,6 +121,14 @@ impl Tree {
         self.nodes.get(&id).map(Arc::as_ref)
     }
 
+    /// The length of a file; 0 for anything else.
+    pub fn size_bytes(&self, id: FileId) -> u64 {
+        match self.node(id).map(|node| &node.body) {
+            Some(Body::File(contents)) => contents.size_bytes(),
+            _ => 0,
+        }
+    }
+
     /// A node as other trees share it: it is another one as soon as this tree changes it.
     pub(crate) fn shared(&self, id: FileId) -> Option<&Arc<Node>> {
         self.nodes.get(&id)
