@@ -33,7 +33,7 @@ mod verdicts;
 mod tests;
 
 pub use build::{Builder, MARKS};
-pub use builtin::{Builtin, Digest, Held};
+pub use builtin::{Builtin, Digest, Hashes, Held, read_held};
 pub use calibrate::{
     CalibrateResult, CalibrateSettings, LitmusRow, NotRecovered, OutcomeRow,
     SCHEMA as CALIBRATE_SCHEMA, Shown, Soundness,

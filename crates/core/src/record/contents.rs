@@ -34,7 +34,7 @@ pub enum Source {
 
 impl Source {
     /// The location of the bytes at this distance.
-    fn further(self, by: u64) -> Self {
+    pub(crate) fn further(self, by: u64) -> Self {
         match self {
             Self::Stored { chunk, at } => Self::Stored {
                 chunk,

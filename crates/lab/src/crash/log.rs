@@ -346,7 +346,7 @@ impl Log {
         Ok(marks)
     }
 
-    /// The hash of a file's bytes.
+    /// The hash of bytes, zeros where the log has none.
     pub fn digest(&mut self, contents: &Contents) -> Result<Digest, LogError> {
         let mut hasher = blake3::Hasher::new();
         self.each(contents, |bytes| {

@@ -4,20 +4,24 @@
 //! the program has acknowledged something, a file may not be older than it was then. Files that the program
 //! made and removed again may be anything.
 
+mod hashes;
 mod run;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+pub use hashes::{Hashes, read_held};
 use run::Run;
+
+pub(super) use self::hashes::is_zeros;
 
 use super::history::History;
 use super::result::FormatRow;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Node, Tree};
 
-/// What a file holds, as a hash of its bytes.
+/// A hash of bytes; of a file see [`Hashes`].
 pub type Digest = [u8; 32];
 
 #[derive(Debug)]
@@ -77,11 +81,7 @@ where
     /// # Errors
     /// When `digest` fails: the log cannot be read.
     pub fn new(history: &History, digest: D, known: &[FormatRow]) -> Result<Self, E> {
-        let hashes = Hashes {
-            digest,
-            read: HashMap::new(),
-        };
-        let (mut told, run) = Run::of(history, hashes, known)?;
+        let (mut told, run) = Run::of(history, Hashes::new(digest), known)?;
         told.sort_unstable();
         Ok(Self {
             directories: by_directory(run.versions),
@@ -220,50 +220,6 @@ impl Past {
     }
 }
 
-/// Hashes of contents that were read.
-#[derive(Debug)]
-struct Hashes<D> {
-    digest: D,
-    /// By where their bytes are.
-    read: HashMap<u64, Digest>,
-}
-
-impl<D, E> Hashes<D>
-where
-    D: FnMut(&Contents) -> Result<Digest, E>,
-{
-    fn held(&mut self, body: &Body) -> Result<Held, E> {
-        Ok(match body {
-            Body::File(contents) => Held::Bytes {
-                digest: self.of(contents)?,
-                size_bytes: contents.size_bytes(),
-            },
-            Body::Symlink(target) => Held::Symlink(target.clone().unwrap_or_default()),
-            Body::Directory(_) | Body::Special { .. } => Held::Other,
-        })
-    }
-
-    fn of(&mut self, contents: &Contents) -> Result<Digest, E> {
-        let place = place_of(contents);
-        if let Some(known) = self.read.get(&place) {
-            return Ok(*known);
-        }
-        let digest = (self.digest)(contents)?;
-        self.read.insert(place, digest);
-        Ok(digest)
-    }
-
-    /// Whether the first bytes that the log has of a file are zeros, or it has none.
-    fn begins_with_zeros(&mut self, contents: &Contents) -> Result<bool, E> {
-        let Some(first) = contents.extents().find_map(|(_, extent)| extent.payload()) else {
-            return Ok(true);
-        };
-        let first = Contents::of(&first.part(0, first.bytes().min(4096)));
-        let digest = self.of(&first)?;
-        Ok(is_zeros(&digest, first.size_bytes()))
-    }
-}
-
 /// Without the paths that the program made and removed again.
 fn by_directory(all: BTreeMap<Vec<u8>, Vec<Version>>) -> Vec<(Vec<u8>, Vec<Past>)> {
     let mut directories: BTreeMap<Vec<u8>, Vec<Past>> = BTreeMap::new();
@@ -311,17 +267,4 @@ fn told_of(path: &[u8], held: Option<&Held>, is_older: bool) -> String {
 fn torn(path: &[u8]) -> String {
     let name = String::from_utf8_lossy(path);
     format!("{name} is torn: neither as it was nor as the program completed it")
-}
-
-/// Whether so many zeros have this hash.
-pub(super) fn is_zeros(digest: &Digest, size_bytes: u64) -> bool {
-    let mut hasher = blake3::Hasher::new();
-    let block = [0; 4096];
-    let mut left = size_bytes;
-    while left > 0 {
-        let taken = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
-        hasher.update(&block[..taken]);
-        left -= taken as u64;
-    }
-    hasher.finalize().as_bytes() == digest
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use blake3::{Hash, Hasher};
-use iostrata_core::crash::Held;
+use iostrata_core::crash::{Held, read_held};
 use rustix::fs::{lgetxattr, llistxattr};
 
 /// Extended attributes of a file at most (`XATTR_LIST_MAX`), and one of them (`XATTR_SIZE_MAX`), bytes: xattr(7).
@@ -35,7 +35,6 @@ pub fn observe(directory: &Path) -> Observed {
             unreadable: None,
         },
         links: HashMap::new(),
-        buffer: vec![0; 1 << 16],
     };
     walk.directory(directory, &[]);
     walk.observed.hash = walk.hasher.finalize();
@@ -47,7 +46,6 @@ struct Walk {
     observed: Observed,
     /// Of inodes with several names, the number of the first one.
     links: HashMap<u64, usize>,
-    buffer: Vec<u8>,
 }
 
 impl Walk {
@@ -109,22 +107,12 @@ impl Walk {
     }
 
     fn contents(&mut self, path: &Path) -> io::Result<Held> {
-        let mut file = File::open(path)?;
-        let mut hasher = Hasher::new();
-        let mut size_bytes = 0;
-        loop {
-            match file.read(&mut self.buffer)? {
-                0 => break,
-                count => {
-                    hasher.update(&self.buffer[..count]);
-                    size_bytes += count as u64;
-                }
-            }
+        let held = read_held(File::open(path)?)?;
+        if let Held::Bytes { digest, size_bytes } = &held {
+            self.number(*size_bytes);
+            self.hasher.update(digest);
         }
-        let digest = *hasher.finalize().as_bytes();
-        self.number(size_bytes);
-        self.hasher.update(&digest);
-        Ok(Held::Bytes { digest, size_bytes })
+        Ok(held)
     }
 
     /// Two names of one file are not two files.

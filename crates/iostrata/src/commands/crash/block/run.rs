@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use iostrata_core::crash::block::{On, Pressure, block_findings};
 use iostrata_core::crash::{
-    BlockRow, Builtin, Finding, FormatRow, History, ModeRow, Sandbox, States, files_between,
+    BlockRow, Builtin, Finding, FormatRow, Hashes, History, ModeRow, Sandbox, States, files_between,
 };
 use iostrata_core::gap::{Gap, Missing};
+use iostrata_core::record::Contents;
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
     BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
@@ -270,6 +271,7 @@ fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Re
         return Ok(());
     };
     let mut ended = Ok(());
+    let mut hashes = Hashes::new(|contents: &Contents| locked(log).digest(contents));
     for (failure, at) in explored.failures.iter_mut().zip(&explored.observed) {
         // What cannot be read is not missing.
         let Some(at) = at.as_ref().filter(|at| at.unreadable.is_none()) else {
@@ -277,9 +279,8 @@ fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Re
         };
         let (before, at, after) = (&before.files, &at.files, &after.files);
         failure.files = files_between(before, at, after, |path, bytes| {
-            let mut log = locked(log);
             let mut versions = history.versions(path).into_iter();
-            versions.any(|version| match log.digest(&version) {
+            versions.any(|version| match hashes.of(&version) {
                 Ok(digest) => digest == *bytes,
                 Err(error) => {
                     ended = Err(error.into());
