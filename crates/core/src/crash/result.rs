@@ -269,8 +269,8 @@ pub struct Finding {
     pub states: u64,
     /// Number of the first one, for `--state`; `null` of a real recovery.
     pub state: Option<u64>,
-    /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, nor of a
-    /// real recovery.
+    /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, when many
+    /// pages of a file cannot be put back, nor of a real recovery.
     pub is_smallest: bool,
     /// What that state has of each operation.
     pub timeline: Vec<Moment>,

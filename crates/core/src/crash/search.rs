@@ -112,6 +112,7 @@ pub fn search<E>(
             verdicts,
             check,
             coverage: Coverage::default(),
+            is_thorough: true,
         },
         share: budget.share,
         distinct: HashSet::new(),

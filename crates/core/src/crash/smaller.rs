@@ -2,9 +2,29 @@
 
 use std::iter;
 
+use super::effect::Piece;
 use super::explore::{Coverage, Explorer, Point, State};
 use super::search::{Check, Fault, FaultKind, Seen};
 use super::verdicts::{Key, Verdicts};
+use crate::op::FileId;
+
+/// So many pages of a file in a row are tried alone; the rest are taken to be like them.
+const MOST_IN_VAIN: usize = 64;
+
+/// Changes in a row after which the checker says something else, all of them of the bytes of one file.
+#[derive(Default)]
+struct InVain {
+    file: Option<FileId>,
+    times: usize,
+}
+
+impl InVain {
+    fn count(&mut self, file: Option<FileId>) {
+        let times = if file == self.file { self.times + 1 } else { 1 };
+        self.times = if file.is_some() { times } else { 0 };
+        self.file = file;
+    }
+}
 
 /// Makes failing states smaller.
 pub(super) struct Smaller<'a, 'h, E> {
@@ -12,6 +32,8 @@ pub(super) struct Smaller<'a, 'h, E> {
     pub(super) verdicts: &'a mut Verdicts,
     pub(super) check: &'a mut Check<'a, E>,
     pub(super) coverage: Coverage,
+    /// Whether each effect of the fault at hand was tried.
+    pub(super) is_thorough: bool,
 }
 
 impl<E> Smaller<'_, '_, E> {
@@ -19,6 +41,7 @@ impl<E> Smaller<'_, '_, E> {
     /// the same.
     pub(super) fn fault(&mut self, state: State, message: String) -> Result<Fault, E> {
         let State { point, number, .. } = state;
+        self.is_thorough = true;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
         let missing = issued.iter().rev().copied().filter(|at| !state.kept[*at]);
@@ -42,7 +65,7 @@ impl<E> Smaller<'_, '_, E> {
             number,
             kept,
         };
-        Ok(self.named(state, lost, acknowledged, message, true))
+        Ok(self.named(state, lost, acknowledged, message, self.is_thorough))
     }
 
     /// The fault of a state that nobody made smaller.
@@ -64,17 +87,28 @@ impl<E> Smaller<'_, '_, E> {
     ) -> Result<Vec<bool>, E> {
         let mut rest = effects;
         let mut ahead = 1;
+        let mut in_vain = InVain::default();
         while !rest.is_empty() {
             let next = &rest[..rest.len().min(ahead)];
             let changed = next.iter().map(|at| change(&self.explorer, &kept, &[*at]));
             let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
             let Some(first) = same.iter().position(|same| *same) else {
                 rest = &rest[next.len()..];
+                for at in next {
+                    in_vain.count(self.written(*at));
+                }
+                if in_vain.times >= MOST_IN_VAIN {
+                    let is_alike = |at: &&usize| self.written(**at) == in_vain.file;
+                    let alike = rest.iter().take_while(is_alike).count();
+                    self.is_thorough &= alike == 0;
+                    rest = &rest[alike..];
+                }
                 // Where the message has a number, none can be made: those are tried side by side.
                 ahead = self.verdicts.beside.min(2 * ahead);
                 continue;
             };
             ahead = 1;
+            in_vain = InVain::default();
             rest = &rest[first..];
             let with = |explorer: &Explorer<'_>, run| change(explorer, &kept, &rest[..run]);
             let run = self.longest(point, message, rest.len(), with)?;
@@ -82,6 +116,14 @@ impl<E> Smaller<'_, '_, E> {
             rest = &rest[run..];
         }
         Ok(kept)
+    }
+
+    /// The file that an effect writes to.
+    fn written(&self, effect: usize) -> Option<FileId> {
+        match self.explorer.history.effects[effect].piece {
+            Piece::Data { file, .. } => Some(file),
+            _ => None,
+        }
     }
 
     /// How many of the first changes can be made, one of which can be; with the one that follows the checker says

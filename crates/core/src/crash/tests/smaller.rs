@@ -183,6 +183,29 @@ fn where_the_message_has_a_number_each_effect_is_tried_about_once() {
     }
 }
 
+/// Of a large file whose pages cannot be put back, not every page is tried.
+#[test]
+fn pages_that_are_like_others_are_not_tried() {
+    const PAGES: u32 = 2_000;
+    let mut log = Log::new();
+    log.found(ROOT, "f", letters('a', 5_000));
+    let new = log.create(ROOT, "g");
+    log.write(new, 0, letters('b', PAGES * 4_096));
+    log.rename(new, (ROOT, "g"), (ROOT, "f"));
+    let look = |(tree, _): &Seen| {
+        let all = shown(tree);
+        (!all.contains("f=a*5000") && !all.contains("b*")).then(|| "zeros".to_owned())
+    };
+    let (found, looked) = found(&log.history(), Model::Ext4, budget(), look);
+    let fault = found
+        .faults
+        .iter()
+        .find(|fault| fault.lost.len() >= PAGES as usize);
+    assert!(!fault.unwrap().is_smallest);
+    let for_it = looked - usize::try_from(found.distinct).unwrap();
+    assert!(for_it < 300 * found.faults.len(), "{for_it}");
+}
+
 #[test]
 fn syncs_that_are_not_needed_are_left_out() {
     let mut log = Log::new();
