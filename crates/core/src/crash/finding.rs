@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::effect::Piece;
 use super::fix::Added;
 use super::graph::Graph;
 use super::history::{History, Step};
@@ -105,7 +106,12 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         story,
         advice: match failed {
             Some(_) => FAILED_SYNC.to_owned(),
-            None => advice(fault.kind, &culprit, before.as_ref()),
+            None => advice(
+                fault.kind,
+                &culprit,
+                lost_part(history, fault),
+                before.as_ref(),
+            ),
         },
         culprit,
         before,
@@ -190,6 +196,24 @@ fn failed_sync(history: &History, fault: &Fault) -> Option<usize> {
     failed.map(|(number, _)| number)
 }
 
+/// What a sync has to be of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What the file holds.
+    File,
+    /// That it has its name.
+    Name,
+}
+
+/// What is lost first of the culprit.
+fn lost_part(history: &History, fault: &Fault) -> Part {
+    let lost = fault.lost.first().map(|at| &history.effects[*at].piece);
+    match lost {
+        Some(Piece::Entry { .. }) => Part::Name,
+        _ => Part::File,
+    }
+}
+
 fn story(kind: FaultKind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
     let lost = culprit.text();
     match (kind, before) {
@@ -210,12 +234,18 @@ fn story(kind: FaultKind, culprit: &OperationRow, before: Option<&OperationRow>)
 pub(super) fn advice(
     kind: FaultKind,
     culprit: &OperationRow,
+    lost: Part,
     before: Option<&OperationRow>,
 ) -> String {
     let path = culprit.path.as_deref().unwrap_or("the file");
     match (kind, before) {
         (FaultKind::Ordering, Some(before)) => {
-            format!("fsync {path} before the {}.", before.text())
+            let name = culprit.other_path.as_deref().unwrap_or(path);
+            let what = match lost {
+                Part::File => path.to_owned(),
+                Part::Name => format!("the directory of {name}"),
+            };
+            format!("fsync {what} before the {}.", before.text())
         }
         (FaultKind::LostAfterAck, _) => {
             "fsync the file, and the directory of each new or renamed name, before reporting success."

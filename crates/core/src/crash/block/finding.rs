@@ -2,7 +2,7 @@
 //! found.
 
 use super::Pressure;
-use crate::crash::finding::{advice, operation, weight};
+use crate::crash::finding::{Part, advice, operation, weight};
 use crate::crash::history::{History, Step};
 use crate::crash::model::Model;
 use crate::crash::result::{Finding, OperationRow, RecoveredRow};
@@ -72,7 +72,7 @@ pub fn block_findings(
                 (Some(path), Some(_)) if kind != FaultKind::LostAfterAck => {
                     format!("fsync {path} before the {}.", culprit.text())
                 }
-                _ => advice(kind, &culprit, before.as_ref()),
+                _ => advice(kind, &culprit, Part::File, before.as_ref()),
             },
             culprit,
             before,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::{
-    Added, Budget, CrashResult, Fault, FormatRow, Found, History, ModeRow, Model, NoFix, Recording,
-    SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings, fix, fix_rows,
-    search,
+    Added, Budget, CrashResult, Fault, FaultKind, FormatRow, Found, History, ModeRow, Model, NoFix,
+    Recording, SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings,
+    fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::Gap;
@@ -294,8 +294,16 @@ fn fixed(
     match fix(history, models, task.budget, &faults, verdicts, &mut check) {
         Ok(Ok(added)) => Ok(Ok(added)),
         Ok(Err(NoFix::NoSyncHelps)) => {
-            let why = "what breaks is left by one operation, or by all up to one, and no sync changes that";
-            Ok(Err(why.to_owned()))
+            let waits =
+                |fault: &Fault| matches!(fault.kind, FaultKind::Ordering | FaultKind::LostAfterAck);
+            let what = if faults.iter().any(waits) {
+                "a part of it"
+            } else {
+                "it"
+            };
+            Ok(Err(format!(
+                "{what} is left by one operation, or by all up to one, and no sync changes that"
+            )))
         }
         Ok(Err(NoFix::TooMany { syncs })) => Ok(Err(format!(
             "{} may be needed, more than are tried; one syncfs before each report is another way",

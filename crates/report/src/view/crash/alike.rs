@@ -1,6 +1,8 @@
-//! Findings that differ in nothing but the file, such as those of a program that copies many.
+//! Findings of one cause: they differ in nothing but the file, as those of a program that copies many, or in nothing but
+//! what it broke.
 
 use std::collections::{BTreeSet, HashMap};
+use std::iter;
 
 use iostrata_core::crash::{Finding, OperationRow};
 use iostrata_core::noun::counted;
@@ -15,10 +17,27 @@ const NUMBER: char = '\u{2}';
 /// A finding, and those that came later and are like it.
 pub(super) struct Alike<'a> {
     pub(super) first: &'a Finding,
+    /// The same of other files.
     others: Vec<&'a Finding>,
+    /// What else the same operations broke.
+    also: Vec<Alike<'a>>,
 }
 
+/// Groups by cause.
 pub(super) fn grouped(findings: &[Finding]) -> Vec<Alike<'_>> {
+    let mut places: HashMap<_, usize> = HashMap::new();
+    let mut groups: Vec<Alike<'_>> = Vec::new();
+    for group in of_files(findings) {
+        let place = *places.entry(cause(group.first)).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some(known) => known.also.push(group),
+            None => groups.push(group),
+        }
+    }
+    groups
+}
+
+fn of_files(findings: &[Finding]) -> Vec<Alike<'_>> {
     let mut places: HashMap<_, usize> = HashMap::new();
     let mut groups: Vec<Alike<'_>> = Vec::new();
     for finding in findings {
@@ -28,21 +47,33 @@ pub(super) fn grouped(findings: &[Finding]) -> Vec<Alike<'_>> {
             None => groups.push(Alike {
                 first: finding,
                 others: Vec::new(),
+                also: Vec::new(),
             }),
         }
     }
     groups
 }
 
-impl Alike<'_> {
+impl<'a> Alike<'a> {
+    /// What is said of the first file, and states that show any of it.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = &'a Finding> {
+        iter::once(self.first).chain(self.also.iter().map(|group| group.first))
+    }
+
     /// `20 findings are like this one, of b, c, d and 17 other files.`
     pub(super) fn others(&self) -> Option<String> {
-        if self.others.is_empty() {
+        let all = iter::once(self).chain(&self.also);
+        let others: Vec<&Finding> = all.flat_map(|group| &group.others).copied().collect();
+        if others.is_empty() {
             return None;
         }
-        let are = if self.others.len() == 1 { "is" } else { "are" };
-        let count = counted(self.others.len() as u64, "more finding");
-        let files = self.other_files();
+        let are = if others.len() == 1 { "is" } else { "are" };
+        let count = counted(others.len() as u64, "more finding");
+        let like = match self.also.len() {
+            0 => "this one",
+            _ => "these",
+        };
+        let files = other_files(self.first, &others);
         let named: Vec<&str> = files.iter().copied().take(NAMED).collect();
         let of = match files.len().saturating_sub(NAMED) {
             _ if named.is_empty() => "the same file".to_owned(),
@@ -53,11 +84,12 @@ impl Alike<'_> {
                 counted(rest as u64, "other file")
             ),
         };
-        Some(format!("{count} {are} like this one, of {of}."))
+        Some(format!("{count} {are} like {like}, of {of}."))
     }
 
     pub(super) fn count(&self) -> usize {
-        1 + self.others.len()
+        let also: usize = self.also.iter().map(Self::count).sum();
+        1 + self.others.len() + also
     }
 
     /// Of how many other files the same is said: of none where the message names no file.
@@ -65,23 +97,36 @@ impl Alike<'_> {
         let own = file(self.first);
         let names_it = own.is_some_and(|own| without(&self.first.message, own).contains(PATH));
         if names_it {
-            self.other_files().len()
+            other_files(self.first, &self.others).len()
         } else {
             0
         }
     }
+}
 
-    fn other_files(&self) -> BTreeSet<&str> {
-        let own = file(self.first);
-        let files = self.others.iter().filter_map(|finding| file(finding));
-        files.filter(|path| Some(*path) != own).collect()
-    }
+fn other_files<'a>(first: &Finding, others: &[&'a Finding]) -> BTreeSet<&'a str> {
+    let own = file(first);
+    let files = others.iter().filter_map(|finding| file(finding));
+    files.filter(|path| Some(*path) != own).collect()
 }
 
 /// The file as it is known afterwards: that of a rename is its new name.
 fn file(finding: &Finding) -> Option<&str> {
     let row = finding.before.as_ref().unwrap_or(&finding.culprit);
     row.other_path.as_deref().or(row.path.as_deref())
+}
+
+/// What it has in common with others of the same operations.
+fn cause(finding: &Finding) -> impl Eq + std::hash::Hash + use<'_> {
+    let op = |row: &OperationRow| row.op;
+    let before = finding.before.as_ref().map(op);
+    let told = (finding.kind, op(&finding.culprit), before, &finding.story);
+    (
+        told,
+        &finding.advice,
+        &finding.possible_on,
+        finding.is_smallest,
+    )
 }
 
 /// What it has in common with those of other files.
@@ -185,10 +230,11 @@ mod tests {
                             .to_owned()
                     )
                 ),
-                (1, None),
-                (1, None),
+                (2, None),
             ]
         );
+        let rows = groups[1].firsts().map(|finding| &finding.message);
+        assert_eq!(rows.collect::<Vec<_>>(), ["row 3 is lost", "row 4 is lost"]);
         let same = [findings[0].clone(), findings[1].clone()];
         assert_eq!(
             grouped(&same)[0].others().unwrap(),

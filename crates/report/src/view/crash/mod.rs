@@ -26,6 +26,9 @@ pub(crate) use told::{drawn, left, operations, tell};
 /// Findings that are shown, those like them left out.
 const MOST_FINDINGS: usize = 8;
 
+/// Messages that are shown of one cause.
+const MOST_MESSAGES: usize = 4;
+
 /// As in `proven_by`.
 const MODEL: &str = "model";
 
@@ -35,8 +38,12 @@ pub(crate) fn show(page: &mut Page, result: &CrashResult) {
     let groups = alike::grouped(&result.findings);
     for group in groups.iter().take(MOST_FINDINGS) {
         page.blank();
-        page.styled(0, &group.first.message, Tone::Strong);
-        show_finding(page, group.first);
+        show_messages(page, group);
+        show_finding(
+            page,
+            group.first,
+            group.firsts().map(|one| one.states).sum(),
+        );
         if let Some(others) = group.others() {
             page.paragraph(2, &others);
         }
@@ -329,12 +336,24 @@ fn remedy(result: &CrashResult, first: &Finding) -> String {
     }
 }
 
-fn show_finding(page: &mut Page, finding: &Finding) {
+fn show_messages(page: &mut Page, group: &alike::Alike<'_>) {
+    for finding in group.firsts().take(MOST_MESSAGES) {
+        page.styled(0, &finding.message, Tone::Strong);
+    }
+    let more = group.firsts().count().saturating_sub(MOST_MESSAGES);
+    if more > 0 {
+        let text = format!("and {}", counted(more as u64, "other message"));
+        page.styled(0, &text, Tone::Strong);
+    }
+}
+
+/// `states` show it, or another thing that the same operations break.
+fn show_finding(page: &mut Page, finding: &Finding, states: u64) {
     let on = finding.possible_on.iter().map(|model| model.as_str());
     let mut facts = vec![
         finding.kind.as_str().to_owned(),
         format!("possible on {}", join(on, ", ")),
-        counted(finding.states, "state"),
+        counted(states, "state"),
     ];
     if let Some(number) = finding.state {
         facts.push(format!("--state {number} rebuilds one"));
@@ -342,7 +361,7 @@ fn show_finding(page: &mut Page, finding: &Finding) {
     page.paragraph(2, &finding.story);
     let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
     if !finding.is_smallest && is_by_model {
-        let text = "The exploration was ended before this state was made smaller.";
+        let text = "A state that lacks less may show it too.";
         page.paragraph(2, text);
     }
     page.styled(2, &facts.join(SEPARATOR), Tone::Quiet);
@@ -394,7 +413,10 @@ fn recovered(row: &RecoveredRow) -> String {
 
 fn show_fix(page: &mut Page, result: &CrashResult) {
     if let Some(why) = &result.fix_unknown_because {
-        page.paragraph(0, &format!("No syncs are known that help: {why}."));
+        page.paragraph(
+            0,
+            &format!("No syncs are known that prevent all of it: {why}."),
+        );
     }
     let Some(fix) = &result.fix else { return };
     page.heading(SectionId::Fix, "enough to pass all explored states");

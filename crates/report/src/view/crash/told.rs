@@ -14,7 +14,7 @@ const DRAWN: usize = 8;
 /// A finding by itself, for a file beside its state.
 pub(crate) fn tell(page: &mut Page, finding: &Finding) {
     page.styled(0, &finding.message, Tone::Strong);
-    show_finding(page, finding);
+    show_finding(page, finding, finding.states);
     page.heading(SectionId::Operations, "operations");
     let mut last = None;
     for moment in &finding.timeline {
@@ -39,7 +39,7 @@ pub(crate) fn tell(page: &mut Page, finding: &Finding) {
 /// A finding on a page: told, then its operations and its files.
 pub(super) fn show_whole(page: &mut Page, finding: &Finding, place: usize) {
     page.section(&format!("{}. {}", place + 1, finding.message));
-    show_finding(page, finding);
+    show_finding(page, finding, finding.states);
     if place < DRAWN && !finding.timeline.is_empty() {
         page.drawing(drawing(place));
     } else if !finding.timeline.is_empty() {
