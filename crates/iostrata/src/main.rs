@@ -39,7 +39,7 @@ const STARTER: &str = "__starter";
 /// Hidden subcommand that serves recorded devices.
 const DEVICE: &str = "__device";
 
-/// Hidden subcommand that looks at one file of a crashed tree.
+/// Hidden subcommand that looks at files of crashed trees.
 const CHECK: &str = "__check";
 
 fn main() -> ExitCode {

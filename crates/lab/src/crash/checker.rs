@@ -29,12 +29,24 @@ pub enum Owners {
     Given,
 }
 
+/// Whether a checker keeps running and is asked about one state after another, and how far it is believed then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// It is started for each state.
+    Starts,
+    /// It may remember other states: each failure is doubted.
+    Stays,
+    /// It is a part of iostrata, which keeps nothing of a state: each message is doubted once, and then like a pass.
+    Own,
+    /// The same, and its messages say what there is, not what is broken.
+    Tells,
+}
+
 #[derive(Debug, Clone)]
 pub struct Checker {
     /// Given to `/bin/sh -c`.
     pub command: String,
-    /// Whether it keeps running and is asked about one state after another.
-    pub stays: bool,
+    pub manner: Manner,
     /// It fails when it takes longer.
     pub patience: Duration,
     pub sandbox: Sandbox,
@@ -67,8 +79,9 @@ pub(super) enum Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreliable {
     #[error(
-        "the checker of --check-server came to {said:?}, and to {again:?} when it was asked again for the same state; \
-         judge each state by its files alone, without memory of others, and stay until standard input ends"
+        "the checker came to {said:?}, and to {again:?} when it was asked again for the same state; where it was too slow, \
+         a higher --check-timeout helps; one of --check-server has to judge each state by its files alone, without \
+         memory of others, and to stay until standard input ends"
     )]
     Differs { said: String, again: String },
     #[error(

@@ -11,7 +11,9 @@ use std::time::Duration;
 use iostrata_core::crash::Sandbox;
 use rustix::process::{getegid, geteuid};
 
-use super::checker::{CheckError, Checker, MOST_SAID, Owners, Reply, SAID, Site, Unreliable};
+use super::checker::{
+    CheckError, Checker, MOST_SAID, Manner, Owners, Reply, SAID, Site, Unreliable,
+};
 use super::stage::Stage;
 use crate::engine::Launcher;
 use crate::interrupt::Interrupt;
@@ -23,7 +25,7 @@ pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
         let checker = Checker {
             command: ":".to_owned(),
             patience: TRIAL,
-            stays: false,
+            manner: Manner::Starts,
             sandbox,
             user: (geteuid().as_raw(), getegid().as_raw()),
             gains: false,
@@ -62,13 +64,14 @@ impl Checker {
         let was_new = stage.is_new();
         let said = self.look(stage, owners, interrupt, &fill)?;
         // A new process knows no other state.
-        if !was_new && stage.is_doubted(said.is_none()) {
+        let is_doubted = !was_new && stage.is_doubted(said.as_deref(), self.manner);
+        if is_doubted {
             stage.end();
             let anew = self.look(stage, owners, interrupt, &fill)?;
             agreed(said.as_deref(), anew.as_deref())?;
         }
         // The same process has failed a state now, and must not let that change its answers.
-        if said.is_some() && !stage.is_new() {
+        if said.is_some() && (is_doubted || was_new) && !stage.is_new() {
             let again = self.look(stage, owners, interrupt, &fill)?;
             agreed(said.as_deref(), again.as_deref())?;
         }

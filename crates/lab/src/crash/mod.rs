@@ -15,7 +15,7 @@ mod stores;
 mod workers;
 
 pub use attended::attended_main;
-pub use checker::{CheckError, Checker, Unreliable};
+pub use checker::{CheckError, Checker, Manner, Unreliable};
 pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
 pub use starter::starter_main;

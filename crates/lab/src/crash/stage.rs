@@ -1,5 +1,6 @@
 //! Where a checker works: a tree, what had been printed, and room for files of its own.
 
+use std::collections::HashSet;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
@@ -12,7 +13,9 @@ use iostrata_core::crash::Sandbox;
 use iostrata_tracer::kernel::private_mounts;
 use rustix::mount::{MountFlags, UnmountFlags, unmount};
 
-use super::checker::{CheckError, Checker, HOME, Owners, Reply, SAID, Site, TEMPORARY, TREE};
+use super::checker::{
+    CheckError, Checker, HOME, Manner, Owners, Reply, SAID, Site, TEMPORARY, TREE,
+};
 use super::room::{Ids, memory};
 use super::server::{Server, late};
 use super::starter::Starter;
@@ -49,8 +52,10 @@ pub struct Stage {
     runner: Runner,
     /// States that a running checker was asked about.
     asked: u64,
-    /// Of these, those that it accepted after others.
+    /// Of these, those that it accepted after others, or failed with a message that was doubted before.
     accepted: u64,
+    /// Messages that were doubted.
+    doubted: HashSet<String>,
 }
 
 /// Where a state is built: a running checker cannot write to it there.
@@ -76,10 +81,10 @@ impl Stage {
             mount_memory(&path, bytes, checker.gains)?;
         }
         let ids = Ids::new(checker.user.0, checker.user.1, number);
-        let runner = if checker.stays {
-            Runner::Stays(None)
-        } else {
+        let runner = if checker.manner == Manner::Starts {
             Runner::EachTime(Starter::start(checker, &path, ids, None)?)
+        } else {
+            Runner::Stays(None)
         };
         Ok(Self {
             path,
@@ -89,6 +94,7 @@ impl Stage {
             runner,
             asked: 0,
             accepted: 0,
+            doubted: HashSet::new(),
         })
     }
 
@@ -98,8 +104,13 @@ impl Stage {
     }
 
     /// Whether what a running checker said of a state is to be checked by a new process.
-    pub(super) fn is_doubted(&mut self, accepts: bool) -> bool {
-        if !accepts {
+    pub(super) fn is_doubted(&mut self, said: Option<&str>, manner: Manner) -> bool {
+        let is_news = said.is_some_and(|message| match manner {
+            Manner::Own => self.doubted.insert(message.to_owned()),
+            Manner::Tells => false,
+            Manner::Starts | Manner::Stays => true,
+        });
+        if is_news {
             return true;
         }
         self.accepted += 1;
@@ -116,7 +127,7 @@ impl Stage {
 
     /// An empty site for a state. A checker that keeps running is started here, while the state is built.
     pub(super) fn site(&mut self, checker: &Checker) -> io::Result<Site> {
-        if !checker.stays {
+        if checker.manner == Manner::Starts {
             self.renew()?;
             return Ok(Site::of(&self.path));
         }

@@ -8,7 +8,7 @@ use iostrata_core::crash::{Coverage, FormatRow, Seen};
 use iostrata_lab::crash::SharedLog;
 
 use super::look::{Judge, locked};
-use super::named::{Held, Named, There, write_list};
+use super::named::{self, Held, Named, There, write_list};
 use super::{ENDS, cannot};
 use crate::cli::Crash;
 use crate::error::Failure;
@@ -17,6 +17,8 @@ use crate::error::Failure;
 pub(super) struct Checks {
     /// For `/bin/sh`; `None` where nobody but the built-in rules looks.
     pub(super) command: Option<String>,
+    /// Whether it tells contents: its messages are no failures.
+    pub(super) tells: bool,
     /// Whether the built-in rules look at all that `formats` do not cover.
     pub(super) has_rules: bool,
     /// Files of formats that the built-in rules do not know.
@@ -47,7 +49,7 @@ impl Checks {
         }
         let mut formats = locked(log).formats();
         let has_super_journal = has_super_journal(&formats, log);
-        let (mut commands, mut lists) = (Vec::new(), Vec::new());
+        let (mut arguments, mut lists) = (String::new(), Vec::new());
         for (number, row) in formats.iter_mut().enumerate() {
             if has_super_journal && row.check.starts_with("sqlite:") {
                 row.unchecked_because = Some(SUPER_JOURNAL.to_owned());
@@ -55,24 +57,27 @@ impl Checks {
             }
             let own = scratch.join(format!("format-{number}"));
             match found(options, row, &own, log)? {
-                Ok(command) => {
+                Ok(own_arguments) => {
                     row.checked = true;
-                    commands.push(command);
+                    arguments.push_str(&own_arguments);
                     lists.push(list_in(&own));
                 }
                 Err(because) => row.unchecked_because = Some(because),
             }
         }
         Ok(Self {
-            command: (!commands.is_empty()).then(|| commands.join(" && ")),
+            command: (!lists.is_empty())
+                .then(|| named::command(&arguments))
+                .transpose()?,
             has_rules: true,
             formats,
             lists,
+            ..Self::default()
         })
     }
 }
 
-/// The command that looks at the files of a format, and wants them to hold what they held in the run; or why there is none.
+/// The arguments of the process that looks at the files of a format, and wants them to hold what they held in the run; or why there are none.
 fn found(
     options: &Crash,
     row: &FormatRow,
@@ -101,11 +106,10 @@ fn found(
         )));
     };
     let list = list_in(scratch);
-    let commands = (
-        named.command_for_contents(was_there),
-        named.command_with(was_there, &list),
-    );
-    let (Ok(for_contents), Ok(command)) = commands else {
+    let for_contents = named.arguments_for_contents(was_there);
+    let for_contents = for_contents.and_then(|arguments| named::command(&arguments));
+    let (Ok(for_contents), Ok(arguments)) = (for_contents, named.arguments(was_there, &list))
+    else {
         return Ok(Err(
             "the path of iostrata itself, or of TMPDIR, is not UTF-8".to_owned(),
         ));
@@ -127,7 +131,7 @@ fn found(
         }
     }
     write_list(&list, &all).map_err(cannot("write what files hold"))?;
-    Ok(Ok(command))
+    Ok(Ok(arguments))
 }
 
 fn list_in(scratch: &Path) -> PathBuf {
@@ -165,6 +169,7 @@ fn contents(
 ) -> Result<Vec<String>, Failure> {
     let checks = Checks {
         command: Some(command),
+        tells: true,
         ..Checks::default()
     };
     let mut judge = Judge::new(options, &checks, scratch, log)?;

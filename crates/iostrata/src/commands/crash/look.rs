@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Sandbox, Seen, Stopped};
 use iostrata_core::record::Contents;
-use iostrata_lab::crash::{Checker, Log, LogError, SharedLog, Workers, sandbox};
+use iostrata_lab::crash::{Checker, Log, LogError, Manner, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Launcher, Progress as _, Step};
 
 use super::cannot;
@@ -90,7 +90,13 @@ pub(super) fn checker(
     sees.extend(checks.lists.iter().cloned());
     let checker = Checker {
         command: command.to_owned(),
-        stays: options.check_server.is_some(),
+        manner: match (options.check.as_deref(), &options.check_server) {
+            _ if checks.tells => Manner::Tells,
+            (Some(own), _) if own == command => Manner::Starts,
+            (_, Some(_)) => Manner::Stays,
+            // By name, or of a file whose format has one.
+            _ => Manner::Own,
+        },
         patience: Duration::from_secs_f64(options.check_timeout),
         sandbox,
         user: user.unwrap_or((0, 0)),

@@ -181,7 +181,10 @@ fn command(
     began_with: impl Fn(&Path) -> Option<There>,
 ) -> Result<Option<String>, Failure> {
     match named {
-        Some(named) => named.command(named.was_there(began_with)).map(Some),
+        Some(named) => {
+            let arguments = named.arguments(named.was_there(began_with), Path::new(""))?;
+            named::command(&arguments).map(Some)
+        }
         None => Ok(options.checker().map(str::to_owned)),
     }
 }
@@ -321,17 +324,10 @@ pub(crate) fn starter() -> ExitCode {
     starter_main(&arguments).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS)
 }
 
-/// The process that looks at one file of a crashed tree.
+/// The process that looks at files of crashed trees.
 pub(crate) fn check() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(2).collect();
-    match named::look(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            // Nothing to print to is nothing to say.
-            drop(ui::print(&format!("{message}\n")));
-            ExitCode::FAILURE
-        }
-    }
+    named::serve(&arguments).map_or_else(Failure::report, |()| ExitCode::SUCCESS)
 }
 
 /// The failure of an operation, in words that follow `cannot`.

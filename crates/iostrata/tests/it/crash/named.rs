@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Case, has};
+use super::{Case, NEW, has};
 use crate::place::{Place, run, script};
 
 /// Runs a script in a directory.
@@ -27,15 +27,27 @@ fn said_of_new(place: &Place, kind: &str, path: &str) -> Result<(), String> {
 }
 
 fn said_of(place: &Place, arguments: [&str; 3]) -> Result<(), String> {
+    asked(place, &arguments, &std::env::var("PATH").unwrap())
+}
+
+/// What the process of a checker answers for one state.
+fn asked(place: &Place, arguments: &[&str], path: &str) -> Result<(), String> {
+    let question = place.path("question");
+    fs::write(&question, format!("{}\t/none\n", place.dir().display())).unwrap();
     let mut command = place.iostrata("__check");
-    command.args(arguments);
-    command.env("PATH", std::env::var_os("PATH").unwrap());
-    let outcome = run(command);
-    match outcome.code {
-        Some(0) => Ok(()),
-        Some(1) => Err(outcome.stdout.trim().to_owned()),
-        code => panic!("{code:?}: {}", outcome.stderr),
+    command
+        .args(arguments)
+        .args((arguments.len() == 3).then_some(""));
+    command.env("PATH", path);
+    command.stdin(fs::File::open(question).unwrap());
+    let outcome = command.output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    let said = String::from_utf8(outcome.stdout).unwrap();
+    if let Some(message) = said.strip_prefix("fail ") {
+        return Err(message.trim().to_owned());
     }
+    assert_eq!(said, "ok\n");
+    Ok(())
 }
 
 /// Whether these programs are installed; otherwise says why the test is skipped.
@@ -191,11 +203,9 @@ fn what_a_git_repository_holds() {
         ("new", "HEAD=refs/heads/main".to_owned(), 2),
     ] {
         fs::write(&started, "").unwrap();
-        let mut command = place.iostrata("__check git there");
-        command.args([repository, "--contents"]);
-        command.env("PATH", format!("{}:{path}", bin.display()));
-        let outcome = run(command).expect(1);
-        assert_eq!(outcome.stdout.trim(), format!("holds {holds}"));
+        let arguments = ["git", "there", repository, "--contents"];
+        let said = asked(&place, &arguments, &format!("{}:{path}", bin.display()));
+        assert_eq!(said, Err(format!("holds {holds}")));
         assert_eq!(fs::read(&started).unwrap().len(), processes, "{repository}");
     }
 }
@@ -253,6 +263,43 @@ fn in_a_run() {
     assert!(has(&result, "prefix", "a.json is empty", "ext4"));
     let script = "echo '{\"a\": 2}' > t; sync t; mv t a.json; sync .";
     case.crash(&["--check", "json:a.json"], script, 0);
+}
+
+/// The process that stays answers for what it starts: one that misbehaves fails where it does, or is not believed.
+#[test]
+fn a_program_that_crashes_hangs_or_remembers() {
+    for (does, code, says) in [
+        ("kill -SEGV $$", 1, "t.db: it says nothing"),
+        ("sleep 1000", 1, "the checker took more than 1 s"),
+        (
+            "[ -e $TMPDIR/torn ] || { touch $TMPDIR/torn; echo torn; exit; }",
+            3,
+            "the checker came to \"fail t.db: torn\", and to \"ok\" when it was asked again",
+        ),
+    ] {
+        let case = Case::new("t.db", "old");
+        let bin = case.place.path("bin");
+        fs::create_dir(&bin).unwrap();
+        let torn = format!("[ $(wc -c < t.db) != 4096 ] || {{ {does}; }}; echo ok");
+        script(&bin.join("sqlite3"), &torn);
+        let path = [bin.to_str().unwrap(), &std::env::var("PATH").unwrap()].join(":");
+        let options = [
+            "--model",
+            "xfs",
+            "--check-timeout",
+            "1",
+            "--check",
+            "sqlite:t.db",
+        ];
+        let options = [&options[..], &["--check-sees", bin.to_str().unwrap()]].concat();
+        let mut command = case.command(&options, &format!("{NEW} > t.db"));
+        command.env("PATH", path);
+        let outcome = run(command).expect(code);
+        let said = [outcome.stdout, outcome.stderr].concat();
+        let said: Vec<_> = said.split_whitespace().collect();
+        assert!(said.join(" ").contains(says), "{does}: {said:?}");
+        case.place.assert_nothing_left();
+    }
 }
 
 #[test]

@@ -75,12 +75,10 @@ pub(in super::super) fn write(list: &Path, all: &[(Held, u64)]) -> io::Result<()
 }
 
 /// Fails where the list has not what a file holds, or had it before something was printed that came later.
-pub(super) fn compare(held: &Held, list: &Path, path: &Path) -> Result<(), String> {
+pub(super) fn compare(held: &Held, list: &Path, path: &Path, printed: &Path) -> Result<(), String> {
     let shown = path.display();
     let unread = |error: io::Error| format!("cannot read {}: {error}", list.display());
-    let printed = std::env::var_os("IOSTRATA_STDOUT");
-    let printed = printed.and_then(|printed| fs::metadata(printed).ok());
-    let printed_bytes = printed.map_or(0, |printed| printed.len());
+    let printed_bytes = fs::metadata(printed).map_or(0, |printed| printed.len());
     // Of each part until when its value was that of the file; `None` where it never was.
     let known = held.0.keys().map(|part| (part.clone(), None));
     let mut until: BTreeMap<String, Option<u64>> = known.collect();
@@ -200,7 +198,8 @@ mod tests {
         ];
         write(list.path(), &all).unwrap();
         // Nothing has been printed here.
-        let compared = |parts: &[(&str, &str)]| compare(&held(parts), list.path(), Path::new("t"));
+        let (path, printed) = (Path::new("t"), Path::new("none"));
+        let compared = |parts: &[(&str, &str)]| compare(&held(parts), list.path(), path, printed);
         for parts in [&[("a", "1")][..], &[("a", "2")], &[("a", "1"), ("b", "7")]] {
             assert_eq!(compared(parts), Ok(()));
         }

@@ -1,42 +1,93 @@
 //! What the process of a checker does.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::super::cannot;
 use super::archive::archive;
 use super::contents::{self, Held};
 use super::{KINDS, Kind, LMDB_DATA};
+use crate::error::Failure;
+use crate::ui;
 
 /// Stands for the file with the list: the contents are to be told.
 pub(in super::super) const CONTENTS: &str = "--contents";
 
-/// The work of the process that looks: fails with what is wrong. With a list of contents, also where the file holds
-/// none of these; with [`CONTENTS`], with what it holds.
-pub(in super::super) fn look(arguments: &[OsString]) -> Result<(), String> {
-    let (name, was, path, list) = match arguments {
-        [name, was, path] => (name, was, path, None),
-        [name, was, path, list] => (name, was, path, Some(list)),
-        _ => return Err("three arguments, or four".to_owned()),
-    };
-    let kind = KINDS.into_iter().find(|(own, _)| *own == name);
-    let (_, kind) = kind.ok_or("no such checker")?;
-    let path = Path::new(path);
-    let held = if was == "absent" && is_nothing(kind, path) {
-        Held::default()
-    } else {
-        match sound(kind, path)? {
-            Some(held) => held,
-            None if list.is_none() => return Ok(()),
-            None => contents::of(kind, path)?,
+/// A message is cut where a longer line would be none.
+const MOST_BYTES: usize = 60_000;
+
+/// One file to look at.
+struct Look<'a> {
+    kind: Kind,
+    /// Whether its path was there before the program ran.
+    was_there: bool,
+    path: &'a Path,
+    /// The file with the list, or [`CONTENTS`]; empty where nothing is compared.
+    list: &'a OsStr,
+}
+
+/// The work of the process that looks, by the protocol of `--check-server`. Each file has four arguments. A state fails with
+/// what is wrong with the first file that is; with a list of contents, also where that holds none of these; with
+/// [`CONTENTS`], with what it holds.
+pub(in super::super) fn serve(arguments: &[OsString]) -> Result<(), Failure> {
+    let (chunks, rest) = arguments.as_chunks();
+    let looks: Option<Vec<_>> = chunks.iter().map(Look::of).collect();
+    let looks = looks.filter(|_| rest.is_empty());
+    let looks = looks.ok_or_else(|| Failure::cannot("look: no such checker"))?;
+    for line in io::stdin().lock().split(b'\n') {
+        let line = line.map_err(cannot("read what to look at"))?;
+        let mut paths = line.split(|byte| *byte == b'\t').map(OsStr::from_bytes);
+        let (copy, printed) = (paths.next().unwrap_or_default(), paths.next());
+        let printed = Path::new(printed.unwrap_or_default());
+        // Messages name paths in the copy.
+        std::env::set_current_dir(copy).map_err(cannot("enter the copy"))?;
+        let answer = match looks.iter().try_for_each(|look| look.at(printed)) {
+            Ok(()) => "ok\n".to_owned(),
+            Err(message) => {
+                let message = first_line(&message);
+                let end = message.floor_char_boundary(MOST_BYTES);
+                format!("fail {}\n", &message[..end])
+            }
+        };
+        ui::print(&answer)?;
+    }
+    Ok(())
+}
+
+impl<'a> Look<'a> {
+    fn of([name, was, path, list]: &'a [OsString; 4]) -> Option<Self> {
+        let (_, kind) = KINDS.into_iter().find(|(own, _)| *own == name)?;
+        Some(Self {
+            kind,
+            was_there: was == "there",
+            path: Path::new(path),
+            list,
+        })
+    }
+
+    /// `printed` is a file with what the program had printed.
+    fn at(&self, printed: &Path) -> Result<(), String> {
+        let Self { kind, path, .. } = *self;
+        let held = if !self.was_there && is_nothing(kind, path) {
+            Held::default()
+        } else {
+            match sound(kind, path)? {
+                Some(held) => held,
+                None if self.list.is_empty() => return Ok(()),
+                None => contents::of(kind, path)?,
+            }
+        };
+        if self.list.is_empty() {
+            Ok(())
+        } else if self.list == CONTENTS {
+            Err(held.told(path))
+        } else {
+            contents::compare(&held, Path::new(self.list), path, printed)
         }
-    };
-    match list {
-        None => Ok(()),
-        Some(list) if list == CONTENTS => Err(held.told(path)),
-        Some(list) => contents::compare(&held, Path::new(list), path),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checkers that have a name: `sqlite:app.db`, `git`, `json:settings.json`.
 //!
-//! Such a checker runs like a user's command, as another process of iostrata in the same bounds.
+//! Such a checker is another process of iostrata, which keeps running as one of `--check-server` does, in the same bounds.
 
 mod archive;
 mod contents;
@@ -18,7 +18,7 @@ use crate::error::Failure;
 
 pub(super) use contents::{Held, write as write_list};
 use look::CONTENTS;
-pub(super) use look::look;
+pub(super) use look::serve;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -143,30 +143,26 @@ impl Named {
         }
     }
 
-    /// The command for `/bin/sh`. `was_there`: whether the path was there before the program ran; then it has to
-    /// stay.
-    pub(super) fn command(&self, was_there: bool) -> Result<String, Failure> {
-        Ok(format!("exec {}", self.call(was_there)?))
-    }
-
-    /// The same, which also wants the contents to be among those that this file lists.
-    pub(super) fn command_with(&self, was_there: bool, list: &Path) -> Result<String, Failure> {
-        let list = quoted(list.as_os_str())?;
-        Ok(format!("{} {list}", self.call(was_there)?))
-    }
-
-    pub(super) fn command_for_contents(&self, was_there: bool) -> Result<String, Failure> {
-        Ok(format!("exec {} {CONTENTS}", self.call(was_there)?))
-    }
-
-    fn call(&self, was_there: bool) -> Result<String, Failure> {
-        let itself = std::env::current_exe().map_err(super::cannot("find itself"))?;
+    /// What [`serve`] gets for it, for `/bin/sh`. `was_there`: whether the path was there before the program ran; then
+    /// it has to stay. `list`: a file with contents of which it wants one.
+    pub(super) fn arguments(&self, was_there: bool, list: &Path) -> Result<String, Failure> {
         let name = KINDS.iter().find(|(_, kind)| *kind == self.kind);
         let name = name.map_or("", |(name, _)| name);
         let was = if was_there { "there" } else { "absent" };
-        let (itself, path) = (quoted(itself.as_os_str())?, quoted(self.path.as_os_str())?);
-        Ok(format!("{itself} {CHECK} {name} {was} {path}"))
+        let [path, list] = [&*self.path, list].map(|path| quoted(path.as_os_str()));
+        Ok(format!(" {name} {was} {} {}", path?, list?))
     }
+
+    pub(super) fn arguments_for_contents(&self, was_there: bool) -> Result<String, Failure> {
+        self.arguments(was_there, Path::new(CONTENTS))
+    }
+}
+
+/// The command for `/bin/sh` that looks at files by these arguments.
+pub(super) fn command(arguments: &str) -> Result<String, Failure> {
+    let itself = std::env::current_exe().map_err(super::cannot("find itself"))?;
+    let itself = quoted(itself.as_os_str())?;
+    Ok(format!("exec {itself} {CHECK}{arguments}"))
 }
 
 /// That a program is not installed, if so, and which package has it.
