@@ -337,11 +337,16 @@ const REAL: [(&str, &[Model], &str); 4] = [
 ];
 
 /// Who else commits.
-const PRESSURES: [(&str, &[Pressure], &str); 4] = [
+const PRESSURES: [(&str, &[Pressure], &str); 5] = [
     (
         "fsync",
         &[Pressure::Fsync],
         "Another file is synced after each change of the program",
+    ),
+    (
+        "commit",
+        &[Pressure::Commit],
+        "The same, and btrfs commits a transaction at each sync",
     ),
     ("timer", &[Pressure::Timer], "The file system, every second"),
     (

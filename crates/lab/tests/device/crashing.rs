@@ -183,8 +183,36 @@ fn a_rename_after_a_sync() {
         return;
     }
     for kind in [ImageKind::Ext4, ImageKind::Xfs, ImageKind::Btrfs] {
-        let (seen, _) = contents(kind, Pressure::Fsync, replace_synced);
-        assert_eq!(seen, of(&["a9000", "b9000"]), "{kind}");
+        for pressure in [Pressure::Fsync, Pressure::Commit] {
+            let (seen, _) = contents(kind, pressure, replace_synced);
+            assert_eq!(seen, of(&["a9000", "b9000"]), "{kind}, {pressure:?}");
+        }
+    }
+}
+
+fn rewrite(work: &Path, changed: &mut dyn FnMut()) {
+    let mut file = File::create(work.join("f")).unwrap();
+    changed();
+    file.write_all(&[b'b'; 9000]).unwrap();
+    changed();
+    drop(file);
+    changed();
+}
+
+/// A sync of another file is in the tree log, and leaves the transaction alone.
+#[test]
+fn a_commit_between_the_calls_of_a_program_on_btrfs() {
+    if !is_root() {
+        return;
+    }
+    for program in [replace, rewrite] {
+        let (logged, _) = contents(ImageKind::Btrfs, Pressure::Fsync, program);
+        assert!(!logged.contains(""), "{logged:?}");
+        // The data may be faster than the commit.
+        let mut runs = (0..10).map(|_| contents(ImageKind::Btrfs, Pressure::Commit, program));
+        let empty = runs.find(|(seen, _)| seen.contains(""));
+        let (seen, _) = empty.expect("an empty file");
+        assert_eq!(seen, of(&["", "a9000", "b9000"]));
     }
 }
 

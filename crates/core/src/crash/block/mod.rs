@@ -14,11 +14,23 @@ mod subset;
 #[cfg(test)]
 mod tests;
 
+use super::Model;
+
 pub use content::{Content, ContentHash};
 pub use epoch::{Action, Block, Epoch, Request, epochs};
 pub use finding::{Failure, On, REAL_RECOVERY, block_findings, join};
 pub use journal::{JOURNAL_HEADER_BYTES, Journal, Place};
 pub use subset::{SubsetBudget, Subsets, subsets};
+
+impl Pressure {
+    /// Of these, those that a file system tells apart; a single one is what was asked for.
+    pub fn on(asked: &[Self], filesystem: Model) -> impl Iterator<Item = Self> {
+        let is_single = asked.len() == 1;
+        let is_own = move |one: &Self| *one != Self::Commit || filesystem == Model::Btrfs;
+        let asked = asked.iter().copied();
+        asked.filter(move |one| is_single || is_own(one))
+    }
+}
 
 // The one that finds most is first.
 names! {
@@ -26,6 +38,8 @@ names! {
     pub enum Pressure {
         /// Another file of the file system is synced after each change.
         Fsync = "fsync",
+        /// The same on a btrfs that commits a transaction at each sync; on ext4 and xfs no other than `fsync`.
+        Commit = "commit",
         /// The file system commits every second.
         Timer = "timer",
         /// Nobody, until everything is written after the end of the program.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::super::Model;
 use super::{
-    Action, Block, Content, Epoch, Journal, Place, Request, SubsetBudget, epochs, subsets,
+    Action, Block, Content, Epoch, Journal, Place, Pressure, Request, SubsetBudget, epochs, subsets,
 };
 
 const BLOCK: u64 = 4096;
@@ -21,6 +22,16 @@ fn requests(actions: &[Action]) -> Vec<Request> {
         action: *action,
     };
     numbered.map(request).collect()
+}
+
+#[test]
+fn what_a_file_system_does_not_tell_apart_is_run_only_where_it_is_asked_for() {
+    let on = |asked: &[_], filesystem| Pressure::on(asked, filesystem).collect::<Vec<_>>();
+    assert_eq!(on(&Pressure::ALL, Model::Btrfs), Pressure::ALL);
+    let without = [Pressure::Fsync, Pressure::Timer, Pressure::None];
+    assert_eq!(on(&Pressure::ALL, Model::Ext4), without);
+    assert_eq!(on(&Pressure::ALL, Model::Xfs), without);
+    assert_eq!(on(&[Pressure::Commit], Model::Xfs), [Pressure::Commit]);
 }
 
 #[test]

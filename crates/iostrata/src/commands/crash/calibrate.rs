@@ -127,9 +127,9 @@ impl Calibration {
     ) -> Result<Shown, BlockError> {
         let mut shown = Shown::default();
         let test = LitmusTest::prepare(room, kind(filesystem), litmus)?;
-        for pressure in self.pressures {
+        for pressure in Pressure::on(self.pressures, filesystem) {
             let setting = Setting {
-                pressure: *pressure,
+                pressure,
                 delay: self.delay,
             };
             for _ in 0..self.repeats {

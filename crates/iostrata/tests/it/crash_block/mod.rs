@@ -182,13 +182,16 @@ fn a_rename_without_a_sync() {
     assert!(mode["recording"]["epochs"].as_u64() > Some(3), "{mode}");
     let says = ("prefix", "f is empty", "rename");
     case.finds(("xfs", "fsync"), &[], &script, says);
-    let btrfs = case.crash(("btrfs", "all"), &[], &script, 1);
-    assert_only_lost(&btrfs, "rename");
+    let only_logged = case.crash(("btrfs", "fsync"), &[], &script, 1);
+    assert_only_lost(&only_logged, "rename");
+    let btrfs = case.finds(("btrfs", "all"), &[], &script, says);
     let pressures = btrfs["modes"].as_array().unwrap().iter();
     let pressures: Vec<_> = pressures
         .map(|mode| &mode["recording"]["pressure"])
         .collect();
-    assert_eq!(pressures, ["fsync", "timer", "none"]);
+    assert_eq!(pressures, ["fsync", "commit", "timer", "none"]);
+    let committed = &btrfs["modes"][1]["recording"];
+    assert_eq!(committed["mount_options"], "notreelog");
 }
 
 #[test]

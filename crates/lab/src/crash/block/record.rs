@@ -1,5 +1,6 @@
 //! A run on a file system whose device is recorded.
 
+use std::ffi::CStr;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -70,7 +71,7 @@ impl Recording {
 }
 
 /// Mounts a copy of the foundation on a recorded device and lets `run` work in the program's directory. With
-/// [`Pressure::Fsync`] it is also given the path of a file for a [`Presser`], to be
+/// [`Pressure::Fsync`] and [`Pressure::Commit`] it is also given the path of a file for a [`Presser`], to be
 /// synced after each change.
 pub fn record<E: From<BlockError>>(
     room: &Room<'_>,
@@ -107,14 +108,15 @@ fn record_at_its_pace<E: From<BlockError>>(
     let recorder = Recorder::attach(server, &image, setting.delay, &served, room.mounts)
         .map_err(BlockError::from)?;
     let at = room.place("disk")?;
-    let options = commits_by_timer(setting.pressure, kind);
+    let options = options(setting.pressure, kind);
     let mounted = mount_at(recorder.device(), kind, &at, options)?;
     sync(&at)?;
     // Whatever was written so far is durable: the device has been flushed.
     fsync(recorder.device()).map_err(BlockError::io("flush the device"))?;
     let begun_ns = now_ns();
     let presser = at.join(PRESSER);
-    let press = (setting.pressure == Pressure::Fsync).then_some(presser.as_path());
+    let presses = matches!(setting.pressure, Pressure::Fsync | Pressure::Commit);
+    let press = presses.then_some(presser.as_path());
     let stands_in = setting.pressure == Pressure::Timer && options.is_none();
     let mut ran = None;
     let settled = with_timer(stands_in.then_some(presser.as_path()), || {
@@ -122,7 +124,7 @@ fn record_at_its_pace<E: From<BlockError>>(
         // The last commit comes later.
         match setting.pressure {
             Pressure::Timer => wait(TIMER_WAIT, room.interrupt),
-            Pressure::Fsync | Pressure::None => Ok(()),
+            _ => Ok(()),
         }
     });
     let synced = sync(&at);
@@ -195,9 +197,16 @@ fn with_timer<R>(file: Option<&Path>, run: impl FnOnce() -> R) -> Result<R, Bloc
     })
 }
 
-/// xfs pushes its log by a timer of the whole machine, which is not for a run to set.
-fn commits_by_timer(pressure: Pressure, kind: ImageKind) -> Option<&'static std::ffi::CStr> {
-    (pressure == Pressure::Timer && kind != ImageKind::Xfs).then_some(c"commit=1")
+/// Options of the mount that make it commit. xfs pushes its log by a timer of the whole machine, which is not for a run to
+/// set. Without its tree log, btrfs commits the transaction at each fsync: `btrfs_log_inode_parent` (fs/btrfs/tree-log.c)
+/// refuses, and `btrfs_sync_file` (fs/btrfs/file.c) commits. Data of other files is not waited for.
+fn options(pressure: Pressure, kind: ImageKind) -> Option<&'static CStr> {
+    match (pressure, kind) {
+        (Pressure::Timer, ImageKind::Xfs) => None,
+        (Pressure::Timer, _) => Some(c"commit=1"),
+        (Pressure::Commit, ImageKind::Btrfs) => Some(c"notreelog"),
+        _ => None,
+    }
 }
 
 /// Lets the device be as fast as it can once a signal asks for an end.

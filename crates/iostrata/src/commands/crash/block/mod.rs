@@ -103,7 +103,7 @@ impl Runs {
                     prepare(options, work, interrupt)
                 });
             let foundation = foundation?;
-            let of = |(number, pressure): (usize, &Pressure)| {
+            let of = |(number, pressure): (usize, Pressure)| {
                 let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
                 Run {
                     options,
@@ -111,7 +111,7 @@ impl Runs {
                     site: room.site(),
                     on: On {
                         filesystem: *filesystem,
-                        pressure: *pressure,
+                        pressure,
                     },
                     directory: scratch.join(name),
                     keep,
@@ -119,7 +119,8 @@ impl Runs {
                 }
             };
             let with = (&room, &ground.server, &foundation);
-            match runs.on(pressures.iter().enumerate().map(of), with) {
+            let pressures = Pressure::on(pressures, *filesystem);
+            match runs.on(pressures.enumerate().map(of), with) {
                 Ok(()) if runs.interrupted.is_none() => {}
                 Ok(()) => return Ok(runs),
                 Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {

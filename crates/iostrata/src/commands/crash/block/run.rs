@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use iostrata_core::crash::block::{On, Pressure, block_findings};
+use iostrata_core::crash::block::{On, block_findings};
 use iostrata_core::crash::{
     BlockRow, Builtin, Finding, FormatRow, Hashes, History, ModeRow, Sandbox, States, files_between,
 };
@@ -182,7 +182,7 @@ impl<'a> Run<'a> {
                 file: press,
                 shows: self.is_first,
                 // It stops at its calls anyway, and its changes are on disk by then.
-                has_stacks: self.on.pressure == Pressure::Fsync,
+                has_stacks: press.is_some(),
             };
             let program = place::run(self.options, work, &self.directory, press, room.interrupt);
             recorded = Some(program?);
