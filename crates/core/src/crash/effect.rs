@@ -6,7 +6,7 @@ use crate::op::FileId;
 use crate::record::{Attribute, Name, Payload};
 
 /// The page cache writes whole pages, and a file system of 4 KiB blocks allocates them.
-pub(super) const BLOCK_BYTES: u64 = 4096;
+pub const BLOCK_BYTES: u64 = 4096;
 
 /// A piece of an operation that a crash may keep or lose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,6 +98,32 @@ impl Effect {
         }
     }
 
+    /// Data in pieces that lie within one sector each; anything else as it is.
+    pub(super) fn in_sectors(self, sector_bytes: u64) -> Vec<Self> {
+        let Piece::Data {
+            file,
+            offset,
+            payload,
+        } = &self.piece
+        else {
+            return vec![self];
+        };
+        let end = offset + payload.bytes();
+        let mut parts = Vec::new();
+        let mut at = *offset;
+        while at < end {
+            let stop = end.min((at / sector_bytes + 1) * sector_bytes);
+            let piece = Piece::Data {
+                file: *file,
+                offset: at,
+                payload: payload.part(at - offset, stop - at),
+            };
+            parts.push(Self { piece, ..self });
+            at = stop;
+        }
+        parts
+    }
+
     /// Whether a journal carries it at once: everything but data, and lengths that wait for data.
     pub(super) fn is_journaled(&self) -> bool {
         !matches!(
@@ -111,10 +137,11 @@ impl Effect {
     }
 
     /// Whether the two change the same thing, so that the later one cannot be there without the
-    /// earlier one being there or overwritten: the same block, the same length, the same name.
-    pub(super) fn shares(&self, other: &Self) -> bool {
+    /// earlier one being there or overwritten: data in the same unit of so many bytes, the same length, the same name.
+    pub(super) fn shares(&self, other: &Self, unit_bytes: u64) -> bool {
+        let unit = |effect: &Self| Some((effect.node(), effect.data_range()?.start / unit_bytes));
         match (&self.piece, &other.piece) {
-            (Piece::Data { .. }, Piece::Data { .. }) => self.block() == other.block(),
+            (Piece::Data { .. }, Piece::Data { .. }) => unit(self) == unit(other),
             (Piece::Size { file, .. }, Piece::Size { file: other, .. }) => file == other,
             (Piece::Entry { name, .. }, Piece::Entry { name: other, .. }) => name == other,
             (Piece::Attribute { node, .. }, Piece::Attribute { node: other, .. }) => node == other,

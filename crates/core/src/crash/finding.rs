@@ -76,7 +76,7 @@ pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
 
 /// A call, and its paths.
 type Place = (String, [Option<String>; 2]);
-type Damage = (FaultKind, String, Place, Option<Place>);
+type Damage = (FaultKind, String, Place, Option<Place>, bool);
 
 /// The same damage by the same call on the same file is one finding: which of its writes is lost makes no difference.
 fn damage(finding: &Finding) -> Damage {
@@ -90,6 +90,7 @@ fn damage(finding: &Finding) -> Damage {
         finding.message.clone(),
         place(&finding.culprit),
         before,
+        finding.torn_at_bytes.is_some(),
     )
 }
 
@@ -122,6 +123,7 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         states: fault.states,
         state: None,
         is_smallest: fault.is_smallest,
+        torn_at_bytes: history.torn_at(&fault.state.kept, fault.state.point.time),
         timeline: Vec::new(),
         timeline_left_out: None,
         files: Vec::new(),

@@ -1,6 +1,6 @@
 //! What a program did to one directory, as effects and the steps they came from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
-use super::effect::{Effect, Piece};
+use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::mapped::Mapped;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Examples, Payload, Tree};
@@ -105,18 +105,77 @@ pub struct History {
     pub marks: Vec<(u64, Payload)>,
     /// Whether all effects together make the files that the log ends with.
     pub is_whole: bool,
+    /// What the device writes whole or not at all, bytes.
+    pub(super) sector_bytes: u64,
 }
 
 impl History {
     /// Leaves other effects out.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&Effect) -> bool) {
+        self.change_each(|effect| is_kept(&effect).then_some(effect));
+    }
+
+    /// From now on the device writes no more than a sector of so many bytes whole: a page of data may be torn.
+    pub fn tear_at(&mut self, sector_bytes: u64) {
+        self.sector_bytes = sector_bytes;
+        self.change_each(|effect| effect.in_sectors(sector_bytes));
+    }
+
+    /// Whether a state that has these effects at a time has a page of data that is torn inside, and at which sectors,
+    /// bytes: it has sectors of a write, or of later ones, without others that the page had before.
+    pub(super) fn torn_at(&self, kept: &[bool], time: usize) -> Option<u64> {
+        let is_torn = self.sector_bytes < BLOCK_BYTES && self.tears_a_page(kept, time);
+        is_torn.then_some(self.sector_bytes)
+    }
+
+    fn tears_a_page(&self, kept: &[bool], time: usize) -> bool {
+        let mut lost = HashSet::new();
+        let mut last_of = HashMap::new();
+        for (effect, kept) in self.effects.iter().zip(kept) {
+            let Some(block) = effect.block() else {
+                continue;
+            };
+            if *kept {
+                if lost.contains(&block) {
+                    return true;
+                }
+                last_of.insert(block, effect.step);
+            } else if self.steps[effect.step].begin <= time {
+                if last_of.get(&block) == Some(&effect.step) {
+                    return true;
+                }
+                lost.insert(block);
+            }
+        }
+        false
+    }
+
+    /// Whether data lies behind the last block that its file had.
+    pub(super) fn allocates(&self, data: &Effect) -> bool {
+        let Some((file, block)) = data.block() else {
+            return false;
+        };
+        // The lengths of a write come last.
+        let effects = self.steps[data.step].effects.clone();
+        let mut ends = self.effects[effects].iter().rev().take(2);
+        ends.any(|end| match end.piece {
+            Piece::Size {
+                file: of,
+                from_bytes,
+                cause: Growth::Allocating,
+                ..
+            } => of == file && block >= from_bytes.div_ceil(BLOCK_BYTES),
+            _ => false,
+        })
+    }
+
+    /// Puts effects in the place of each one.
+    fn change_each<I: IntoIterator<Item = Effect>>(&mut self, change: impl Fn(Effect) -> I) {
         let all = std::mem::take(&mut self.effects);
         let mut places = Vec::with_capacity(all.len() + 1);
         for effect in all {
             places.push(self.effects.len());
-            if is_kept(&effect) {
-                self.effects.push(effect);
-            }
+            self.effects.extend(change(effect));
         }
         places.push(self.effects.len());
         for step in &mut self.steps {

@@ -38,6 +38,7 @@ pub use calibrate::{
     CalibrateResult, CalibrateSettings, LitmusRow, NotRecovered, OutcomeRow,
     SCHEMA as CALIBRATE_SCHEMA, Shown, Soundness,
 };
+pub use effect::BLOCK_BYTES;
 pub use explore::{Budget, Coverage, Explorer, Looked, Point, State};
 pub use finding::{Told, findings, fix_rows, operation};
 pub use fix::{Added, NoFix, fix};

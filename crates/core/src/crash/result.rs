@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::Pressure;
+use super::effect::BLOCK_BYTES;
 use super::mapped::RebuiltRow;
 use super::model::Model;
 use super::parts::PartRow;
@@ -86,8 +87,18 @@ pub struct Settings {
     pub after: Option<String>,
     /// The time for the exploration, seconds; `null` for no limit. What is found then depends on the machine.
     pub time_s: Option<f64>,
+    /// What the device writes whole or not at all, bytes: less than a page of 4 KiB tears pages.
+    pub sector_bytes: u64,
     /// After how long a checker fails, seconds.
     pub check_timeout_s: f64,
+}
+
+impl Settings {
+    /// Whether pages are torn inside: at which sectors, bytes. btrfs tears none.
+    pub fn torn_at(&self) -> Option<u64> {
+        let tears = self.sector_bytes < BLOCK_BYTES && self.models != [Model::Btrfs];
+        tears.then_some(self.sector_bytes)
+    }
 }
 
 /// A recording of the program.
@@ -272,6 +283,8 @@ pub struct Finding {
     /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, when many
     /// pages of a file cannot be put back, nor of a real recovery.
     pub is_smallest: bool,
+    /// Of a state in which a page is torn inside: what the device writes whole or not at all, bytes; `null` of others.
+    pub torn_at_bytes: Option<u64>,
     /// What that state has of each operation.
     pub timeline: Vec<Moment>,
     /// Operations before the crash that the timeline leaves out; `null` where there is no timeline.

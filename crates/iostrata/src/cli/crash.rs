@@ -10,7 +10,7 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use glob::Pattern;
 use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
-use iostrata_core::crash::{CrashResult, Model, Share};
+use iostrata_core::crash::{BLOCK_BYTES, CrashResult, Model, Settings, Share};
 
 use super::trace::duration;
 use super::{Html, named};
@@ -91,6 +91,10 @@ pub(crate) struct Crash {
     /// What may be lost: what POSIX allows, or what a file system does
     #[arg(long, value_parser = named(MODELS), value_name = "MODEL", default_value = "all")]
     pub(crate) model: &'static [Model],
+
+    /// Bytes that the device writes whole or not at all (its atomic write unit): 512 tears pages of data too
+    #[arg(long, value_name = "BYTES", default_value = "4096", value_parser = sector)]
+    pub(crate) sector: u64,
 
     /// States to explore at most, for each model
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -210,10 +214,12 @@ impl Crash {
 }
 
 /// The options that explore a recording with the checker of a result.
-pub(crate) fn crash_from(from: &Path, result: &CrashResult, check_timeout: f64) -> Crash {
+pub(crate) fn crash_from(from: &Path, result: &CrashResult, settings: &Settings) -> Crash {
     let command = Crash::augment_args(clap::Command::new("crash"));
     let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
-    words.extend(["--check-timeout".into(), check_timeout.to_string().into()]);
+    let timeout = settings.check_timeout_s.to_string();
+    words.extend(["--check-timeout".into(), timeout.into()]);
+    words.extend(["--sector".into(), settings.sector_bytes.to_string().into()]);
     if let Some(check) = &result.check {
         let option = if result.check_keeps_running {
             "--check-server"
@@ -237,7 +243,7 @@ pub(crate) fn crash_from(from: &Path, result: &CrashResult, check_timeout: f64) 
 const CHECKER: &str = "checker";
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model states time every after accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model sector states time every after accept_partial jobs \
     keep state partition record from mode html open";
 
 /// `cache/*`.
@@ -260,6 +266,15 @@ fn litmus(name: &str) -> Result<&'static Litmus, String> {
             names.join(", ")
         )
     })
+}
+
+/// What devices have.
+fn sector(text: &str) -> Result<u64, String> {
+    match text {
+        "512" => Ok(512),
+        "4096" => Ok(BLOCK_BYTES),
+        _ => Err("give 512 or 4096".to_owned()),
+    }
 }
 
 /// `2/4`.

@@ -88,6 +88,7 @@ pub fn block_findings(
             states: failure.states,
             state: None,
             is_smallest: false,
+            torn_at_bytes: None,
             timeline,
             timeline_left_out: Some(left_out),
             files: failure.files.clone(),

@@ -64,6 +64,7 @@ impl Builder {
                 past_the_copy: BTreeSet::new(),
                 marks: Vec::new(),
                 is_whole: false,
+                sector_bytes: BLOCK_BYTES,
             },
             now: Tree::default(),
             paths: Paths::default(),
@@ -295,7 +296,7 @@ impl Builder {
 
     fn effects_of(&mut self, step: usize, change: &Change) {
         if let Some((node, (offset, payload))) = change.node().zip(change.written()) {
-            return self.write(step, node, offset, payload);
+            return self.write(step, node, offset, payload, is_untorn(change));
         }
         match change {
             Change::Opened {
@@ -427,7 +428,16 @@ impl Builder {
     }
 
     /// Bytes, block by block, and the length where they lie behind the end.
-    fn write(&mut self, step: usize, file: FileId, offset: u64, payload: &Payload) {
+    fn write(
+        &mut self,
+        step: usize,
+        file: FileId,
+        offset: u64,
+        payload: &Payload,
+        is_untorn: bool,
+    ) {
+        let group = is_untorn.then_some(self.groups);
+        self.groups += u32::from(is_untorn);
         let bytes = payload.bytes();
         let end = offset.saturating_add(bytes);
         let mut at = offset;
@@ -438,7 +448,7 @@ impl Builder {
                 offset: at,
                 payload: payload.part(at - offset, stop - at),
             };
-            self.push(step, piece, None);
+            self.push(step, piece, group);
             at = stop;
         }
         let size = self.now.size_bytes(file);
@@ -542,6 +552,11 @@ fn moved_out(now: &Tree, root: FileId, inside: &HashSet<FileId>) -> Examples {
         }
     }
     moved
+}
+
+/// Whether a write is on disk whole or not at all (`RWF_ATOMIC`: include/uapi/linux/fs.h, statx(2)).
+fn is_untorn(change: &Change) -> bool {
+    matches!(change, Change::Wrote { flags, .. } if flags & 0x40 != 0)
 }
 
 fn range_of(change: &Change) -> Option<(u64, u64)> {

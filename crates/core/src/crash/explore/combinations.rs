@@ -1,11 +1,13 @@
-//! Of the combinations at one point all, where they are few, or those that find most.
+//! Of the combinations at one point all, where they are few, or those that find most: those of whole pages first, then
+//! those with a torn one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use blake3::Hasher;
 
 use super::{Budget, Explorer, Point};
-use crate::crash::effect::Piece;
+use crate::crash::effect::{BLOCK_BYTES, Piece};
+use crate::op::FileId;
 
 impl Explorer<'_> {
     /// The combinations at a point that are none of an earlier one, and whether these are all.
@@ -21,77 +23,119 @@ impl Explorer<'_> {
         let is_new = |kept: &Vec<bool>| self.is_new(point, kept, budget);
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let exhaustive = budget.exhaustive.min(most);
-        let atoms = self.atoms(&open);
-        let mut all = Vec::new();
-        // Recursion is as deep as there are atoms.
-        if atoms.len() <= 4 * exhaustive
-            && self.combine(&atoms, &mut certain.clone(), exhaustive, &mut all)
-        {
+        if let Some(mut all) = all_of(&self.atoms(&open, false), &certain, exhaustive) {
             all.retain(is_new);
             return (all, true);
         }
-        let random = budget.random.min(most / 4);
-        let mut some = self.targeted(point, &certain, &open, most - random);
-        some.retain(is_new);
-        for number in 0..random {
-            let bits = bits(budget.seed, point.time, number, open.len());
-            let chosen = open.iter().zip(bits).filter(|(_, bit)| *bit);
-            some.push(self.closed(&certain, chosen.map(|(at, _)| *at)));
-        }
+        let torn = self.torn(point, &certain, &open, most / 4);
+        let mut some = self.sampled(point, &certain, &open, budget, most - torn.len());
         some.retain(is_new);
         some.sort_unstable();
         some.dedup();
         // The complete one first: what fails there fails for the simplest reason.
         some.reverse();
-        (some, false)
+        if torn.is_empty() {
+            return (some, false);
+        }
+        let whole = exhaustive.min(most - torn.len());
+        let whole = all_of(&self.atoms(&open, true), &certain, whole);
+        let mut all = [whole.unwrap_or_default(), torn, some].concat();
+        let mut seen = HashSet::new();
+        all.retain(|kept| is_new(kept) && seen.insert(kept.clone()));
+        all.truncate(most);
+        (all, false)
     }
 
-    /// Effects that are on disk together or not at all.
-    fn atoms(&self, open: &[usize]) -> Vec<Vec<usize>> {
-        let mut atoms: Vec<Vec<usize>> = Vec::new();
+    /// Combinations that find most, and random ones.
+    fn sampled(
+        &self,
+        point: Point,
+        certain: &[bool],
+        open: &[usize],
+        budget: Budget,
+        most: usize,
+    ) -> Vec<Vec<bool>> {
+        let random = budget.random.min(most / 4);
+        let mut some = self.targeted(point, certain, open, most - random);
+        for number in 0..random {
+            let bits = bits(budget.seed, point.time, number, open.len());
+            let chosen = open.iter().zip(bits).filter(|(_, bit)| *bit);
+            some.push(self.closed(certain, chosen.map(|(at, _)| *at)));
+        }
+        some
+    }
+
+    /// Effects that are on disk together or not at all; with `whole_pages` the data of a page too.
+    fn atoms(&self, open: &[usize], whole_pages: bool) -> Vec<Atom> {
+        let effects = &self.history.effects;
+        let page = |at: usize| effects[at].block().filter(|_| whole_pages);
+        let mut atoms: Vec<Atom> = Vec::new();
         let mut atom_of: HashMap<usize, usize> = HashMap::new();
+        let mut last_in: HashMap<(FileId, u64), usize> = HashMap::new();
         for &at in open {
             let tied = self.graph.needs[at].iter().filter_map(|other| {
                 let atom = atom_of.get(other)?;
                 self.graph.needs[*other].contains(&at).then_some(*atom)
             });
-            let atom = tied.max().unwrap_or(atoms.len());
+            let before = page(at).and_then(|page| last_in.insert(page, at));
+            let (same, before): (Vec<_>, Vec<_>) = before
+                .into_iter()
+                .partition(|before| effects[*before].step == effects[at].step);
+            let same = same.iter().map(|before| atom_of[before]);
+            let atom = tied.chain(same).max().unwrap_or(atoms.len());
             if atom == atoms.len() {
-                atoms.push(Vec::new());
+                atoms.push(Atom::default());
             }
-            atoms[atom].push(at);
+            atoms[atom].effects.push(at);
+            let needs = self.graph.needs[at].iter().copied().chain(before);
+            atoms[atom].needs.extend(needs);
             atom_of.insert(at, atom);
+        }
+        for Atom { effects, needs } in &mut atoms {
+            needs.retain(|need| !effects.contains(need));
         }
         atoms
     }
 
-    /// Adds all combinations of atoms; gives whether there are no more than `most`. What an atom needs
-    /// stands before it.
-    fn combine(
-        &self,
-        atoms: &[Vec<usize>],
-        kept: &mut Vec<bool>,
-        most: usize,
-        all: &mut Vec<Vec<bool>>,
-    ) -> bool {
-        let Some((atom, rest)) = atoms.split_first() else {
-            all.push(kept.clone());
-            return all.len() <= most;
+    /// Combinations in which one page is torn, and no more than `most`: in its half, of all else that could be there or
+    /// alone, then at its ends. Pages of the operation at the point come first.
+    fn torn(&self, point: Point, certain: &[bool], open: &[usize], most: usize) -> Vec<Vec<bool>> {
+        if self.history.sector_bytes == BLOCK_BYTES {
+            return Vec::new();
+        }
+        let effects = &self.history.effects;
+        let place = |at: &usize| effects[*at].block().map(|block| (effects[*at].step, block));
+        let pages = open.chunk_by(|one, other| place(one) == place(other));
+        let is_torn = |page: &&[usize]| match page {
+            [first, second, ..] if place(first).is_some() => {
+                !self.graph.needs[*first].contains(second)
+            }
+            _ => false,
         };
-        let mut needs = atom.iter().flat_map(|at| &self.graph.needs[*at]);
-        if needs.all(|need| kept[*need] || atom.contains(need)) {
-            for at in atom {
-                kept[*at] = true;
-            }
-            let fits = self.combine(rest, kept, most, all);
-            for at in atom {
-                kept[*at] = false;
-            }
-            if !fits {
-                return false;
+        let (own, others): (Vec<_>, Vec<_>) = pages
+            .filter(is_torn)
+            .partition(|page| effects[page[0]].step == point.step);
+        let pages: Vec<&[usize]> = own.into_iter().chain(others.into_iter().rev()).collect();
+        let pages = &pages[..pages.len().min(most.div_ceil(4))];
+        let all = self.closed(certain, open.iter().copied());
+        let less = |part: &[usize]| self.less(&all, certain, part.iter().copied());
+        let alone = |part: &[usize]| self.closed(certain, part.iter().copied());
+        let mut torn = Vec::new();
+        for way in 0..6 {
+            for page in pages {
+                let (front, back) = page.split_at(page.len() / 2);
+                torn.push(match way {
+                    0 => less(back),
+                    1 => less(front),
+                    2 => alone(front),
+                    3 => alone(back),
+                    4 => less(&page[page.len() - 1..]),
+                    _ => less(&page[..1]),
+                });
             }
         }
-        self.combine(rest, kept, most, all)
+        torn.truncate(most);
+        torn
     }
 
     /// Combinations that find most, and no more than `most`: those of whole files and operations first, then
@@ -154,6 +198,43 @@ impl Explorer<'_> {
         let chosen = (0..most).map(|number| all[number * last / (most.max(2) - 1)]);
         chosen.collect()
     }
+}
+
+/// Effects that are on disk together or not at all.
+#[derive(Default)]
+struct Atom {
+    effects: Vec<usize>,
+    /// Other effects that are on disk with them.
+    needs: Vec<usize>,
+}
+
+/// All combinations of atoms besides what is certain, if there are no more than `most`. What an atom needs stands before it.
+fn all_of(atoms: &[Atom], certain: &[bool], most: usize) -> Option<Vec<Vec<bool>>> {
+    let mut all = Vec::new();
+    // Recursion is as deep as there are atoms.
+    let fits = atoms.len() <= 4 * most && combine(atoms, &mut certain.to_vec(), most, &mut all);
+    fits.then_some(all)
+}
+
+/// Adds all combinations; gives whether there are no more than `most`.
+fn combine(atoms: &[Atom], kept: &mut Vec<bool>, most: usize, all: &mut Vec<Vec<bool>>) -> bool {
+    let Some((atom, rest)) = atoms.split_first() else {
+        all.push(kept.clone());
+        return all.len() <= most;
+    };
+    if atom.needs.iter().all(|need| kept[*need]) {
+        for at in &atom.effects {
+            kept[*at] = true;
+        }
+        let fits = combine(rest, kept, most, all);
+        for at in &atom.effects {
+            kept[*at] = false;
+        }
+        if !fits {
+            return false;
+        }
+    }
+    combine(rest, kept, most, all)
 }
 
 /// Random bits that depend on nothing but these numbers.

@@ -72,7 +72,11 @@ impl Model {
     /// The same without the one order of all metadata.
     pub(super) fn orders(self, history: &History, later: usize, earlier: usize) -> bool {
         let (one, other) = (&history.effects[later], &history.effects[earlier]);
-        if one.shares(other) || same_group(one, other) || empties(one, other) {
+        if one.shares(other, self.unit_bytes(history))
+            || same_group(one, other)
+            || empties(one, other)
+            || self.is_one_block(history, one, other)
+        {
             return true;
         }
         match self {
@@ -99,7 +103,30 @@ impl Model {
     ) -> bool {
         let (one, other) = (&history.effects[later], &history.effects[earlier]);
         same_group(one, other) && !exempt.parted[earlier]
+            || self.is_one_block(history, one, other)
             || self == Self::Btrfs && btrfs::one_extent(one, other)
+    }
+
+    /// What of a file reaches the disk whole or not at all: btrfs writes data to new blocks, and refers to them once all of
+    /// it is there.
+    fn unit_bytes(self, history: &History) -> u64 {
+        match self {
+            Self::Btrfs => BLOCK_BYTES,
+            Self::Posix | Self::Ext4 | Self::Xfs => history.sector_bytes,
+        }
+    }
+
+    /// Whether two pieces of one write are in a block that is not torn. One that the write allocates is unwritten until
+    /// all of it is there (`ext4_end_io_end`, fs/ext4/page-io.c; `xfs_end_ioend`, `fs/xfs/xfs_aops.c`).
+    fn is_one_block(self, history: &History, one: &Effect, other: &Effect) -> bool {
+        let is_written_whole = || match self {
+            Self::Posix | Self::Btrfs => false,
+            Self::Ext4 | Self::Xfs => history.allocates(one),
+        };
+        one.step == other.step
+            && one.block().is_some()
+            && one.block() == other.block()
+            && is_written_whole()
     }
 
     /// Whether the effect is in the one order of metadata that the journal, log or transaction keeps.
@@ -128,10 +155,11 @@ impl Model {
                 offset,
                 bytes,
             } => match effect.data_range() {
+                // Pages are written whole (`filemap_fdatawrite_range`, mm/filemap.c).
                 Some(data) => {
+                    let end = offset.saturating_add(bytes).div_ceil(BLOCK_BYTES);
                     return effect.node() == file
-                        && data.start < offset.saturating_add(bytes)
-                        && data.end > offset;
+                        && (offset / BLOCK_BYTES..end).contains(&(data.start / BLOCK_BYTES));
                 }
                 None => (file, false),
             },

@@ -6,6 +6,7 @@ mod known;
 mod litmus;
 mod reference;
 mod search;
+mod sectors;
 mod smaller;
 mod told;
 

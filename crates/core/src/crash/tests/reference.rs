@@ -120,7 +120,7 @@ fn program(steps: &[(u8, u8, u8, bool)]) -> Log {
                     node,
                     description: None,
                     offset,
-                    flags: if how & 64 == 0 { 0 } else { 2 },
+                    flags: [0, 2, 0x40, 0][usize::from(how / 64)],
                     payload: letters(letter, 1_000),
                 };
                 log.push_during("pwrite64", change, before);
@@ -197,8 +197,10 @@ proptest! {
     fn every_state_that_a_model_allows_is_found(
         steps in prop::collection::vec((any::<u8>(), any::<u8>(), any::<u8>(), prop::bool::weighted(0.2)), 1..9),
         model in prop::sample::select(Model::ALL.to_vec()),
+        sector_bytes in prop::sample::select(vec![512, 4096]),
     ) {
-        let history = program(&steps).history();
+        let mut history = program(&steps).history();
+        history.tear_at(sector_bytes);
         prop_assume!(history.effects.len() <= MOST_EFFECTS);
         let budget = Budget { exhaustive: 1 << 13, ..Budget::default() };
         let found = states(&history, model, budget);

@@ -83,5 +83,5 @@ fn options(
             "the recording that the parts are of is not here; name its directory with --from",
         )
     })?;
-    Ok(cli::crash_from(&from, result, settings.check_timeout_s))
+    Ok(cli::crash_from(&from, result, settings))
 }

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use iostrata_core::crash::{Looked, Settings, Verdict};
+use iostrata_core::crash::{BLOCK_BYTES, Looked, Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
@@ -222,6 +222,7 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         (options.every > 1, "--every", SYSCALL),
         (options.after.is_some(), "--after", SYSCALL),
         (options.time.is_some(), "--time", SYSCALL),
+        (options.sector < BLOCK_BYTES, "--sector 512", SYSCALL),
     ];
     let is_wrong = |(is_given, _, needs): &(bool, _, &str)| *is_given && needed.contains(needs);
     match given.into_iter().find(is_wrong) {
@@ -256,6 +257,9 @@ fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<S
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;
     }
+    if options.sector < BLOCK_BYTES {
+        log.history.tear_at(options.sector);
+    }
     if options.only == Some(Only::Damage) {
         log.history.no_reports();
     }
@@ -269,6 +273,7 @@ fn settings(options: &Crash) -> Settings {
         seed: options.seed,
         every: options.every,
         after: options.after.clone(),
+        sector_bytes: options.sector,
         time_s: options.time.map(|time| time.as_secs_f64()),
         check_timeout_s: options.check_timeout,
     }

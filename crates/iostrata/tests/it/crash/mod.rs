@@ -21,6 +21,7 @@ mod points;
 mod programs;
 mod proven;
 mod room;
+mod sectors;
 mod servers;
 mod stacks;
 mod states;

@@ -6,7 +6,7 @@ use std::iter;
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
-    Sandbox, Verdict,
+    Sandbox, Settings, Verdict,
 };
 use iostrata_core::distinct;
 use iostrata_core::noun::counted;
@@ -197,7 +197,11 @@ fn changed_nothing(result: &CrashResult) -> bool {
 
 fn states(result: &CrashResult) -> String {
     let states = result.modes.iter().map(|mode| mode.states.distinct);
-    counted(states.sum(), "different state")
+    let states = counted(states.sum(), "different state");
+    match result.settings.as_ref().and_then(Settings::torn_at) {
+        Some(bytes) => format!("{states}, with pages torn at {bytes}-byte sectors,"),
+        None => states,
+    }
 }
 
 /// What became of the rest: a signal, or the options that limit modes, came before it.
@@ -355,6 +359,9 @@ fn show_finding(page: &mut Page, finding: &Finding, states: u64) {
         format!("possible on {}", join(on, ", ")),
         counted(states, "state"),
     ];
+    if let Some(bytes) = finding.torn_at_bytes {
+        facts.insert(1, format!("torn inside a page (at a {bytes}-byte sector)"));
+    }
     if let Some(number) = finding.state {
         facts.push(format!("--state {number} rebuilds one"));
     }
@@ -370,6 +377,9 @@ fn show_finding(page: &mut Page, finding: &Finding, states: u64) {
         page.styled(2, &format!("Recovered from: {rows}"), Tone::Quiet);
     }
     page.paragraph(2, &finding.advice);
+    if finding.torn_at_bytes.is_some() {
+        page.paragraph(2, UNTORN);
+    }
     let place = finding.before.as_ref().unwrap_or(&finding.culprit);
     if let Some(called) = called(place) {
         page.styled(2, &called, Tone::Quiet);
@@ -380,6 +390,10 @@ fn show_finding(page: &mut Page, finding: &Finding, states: u64) {
         page.styled(2, &format!("Kept: {proof}"), Tone::Quiet);
     }
 }
+
+/// Of a finding in whose state a page is torn inside.
+const UNTORN: &str = "What is rewritten in place: sync a copy of the page before it (a journal, a doublewrite), or write \
+                      it with RWF_ATOMIC.";
 
 /// Functions that are shown of a call: those above them are seldom the program's.
 const FUNCTIONS: usize = 6;

@@ -16,7 +16,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::super::effect::{Effect, Piece};
+use super::super::super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::super::super::history::{History, Sync};
 use super::super::Exempt;
 use crate::op::FileId;
@@ -186,7 +186,11 @@ impl LogTree<'_> {
         let given = whole.iter().find_map(|one| {
             let other = &self.history.effects[*one];
             match other.piece {
-                Piece::Entry { node, .. } if other.shares(&self.history.effects[at]) => node,
+                Piece::Entry { node, .. }
+                    if other.shares(&self.history.effects[at], BLOCK_BYTES) =>
+                {
+                    node
+                }
                 _ => None,
             }
         });

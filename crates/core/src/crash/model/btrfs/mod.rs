@@ -15,7 +15,7 @@ mod log_tree;
 
 pub(super) use log_tree::exempt;
 
-use super::super::effect::{Effect, Piece};
+use super::super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::super::history::History;
 use super::{covers, of_file};
 use crate::op::{FileId, FileKind};
@@ -94,5 +94,5 @@ pub(super) fn syncs(
 fn is_replaced(history: &History, at: usize) -> bool {
     let effect = &history.effects[at];
     let next = history.effects.get(at + 1);
-    next.is_some_and(|next| super::same_group(effect, next) && next.shares(effect))
+    next.is_some_and(|next| super::same_group(effect, next) && next.shares(effect, BLOCK_BYTES))
 }
