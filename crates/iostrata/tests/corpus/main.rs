@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::unwrap_used, reason = "test helpers")]
 
+mod drawn;
+mod held_out;
 mod run;
 mod safe;
 #[path = "../../../core/tests/skip/mod.rs"]
@@ -51,12 +53,26 @@ fn judged(case: &Case, ran: &Ran) -> (bool, String) {
 
 #[test]
 fn every_verdict_is_what_iostrata_says() {
+    judge(table::argued().collect());
+}
+
+#[test]
+fn every_verdict_on_drawn_programs_is_what_iostrata_says() {
+    judge(drawn::CASES.iter().collect());
+}
+
+#[test]
+fn every_verdict_on_held_out_programs_is_what_iostrata_says() {
+    judge(held_out::CASES.iter().collect());
+}
+
+fn judge(cases: Vec<&Case>) {
     if !rustix::process::geteuid().is_root() {
         skip::skip("observing a program in the kernel needs root");
         return;
     }
     let built = build_workloads();
-    let left = Mutex::new(table::all().collect::<Vec<_>>());
+    let left = Mutex::new(cases);
     let wrong = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..BESIDE {

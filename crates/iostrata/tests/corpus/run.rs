@@ -6,7 +6,7 @@ use std::process::Command;
 use iostrata_core::rules;
 use iostrata_core::trace::{Finding, Severity, TraceResult};
 
-use crate::table::Case;
+use crate::table::{ANY, Case};
 
 /// Rules about what a crash loses; the others are ignored, and their savings not measured.
 const DURABILITY: &[&str] = &[
@@ -37,7 +37,9 @@ pub(crate) struct Ran {
 impl Ran {
     /// Whether this rule names a file whose path ends so.
     pub(crate) fn names(&self, rule: &str, file: &str) -> bool {
-        let of_rule = self.findings.iter().filter(|it| it.rule == rule);
+        let is_meant =
+            |it: &&Finding| it.rule == rule || rule == ANY && it.severity >= Severity::Medium;
+        let of_rule = self.findings.iter().filter(is_meant);
         of_rule
             .flat_map(|finding| &finding.evidence)
             .filter_map(|cited| cited.path.as_ref())

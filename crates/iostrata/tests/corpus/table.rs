@@ -1,6 +1,11 @@
 //! What a line of the corpus is, and all of its lines.
 
-use crate::{safe, unsafe_archives, unsafe_databases, unsafe_publications, unsafe_updates};
+use crate::{
+    drawn, held_out, safe, unsafe_archives, unsafe_databases, unsafe_publications, unsafe_updates,
+};
+
+/// Any durability rule, where the program was drawn before a rule was known to find it.
+pub(crate) const ANY: &str = "";
 
 /// What a crash does to a program's data, and why we say so.
 pub(crate) enum Verdict {
@@ -32,6 +37,11 @@ pub(crate) struct Case {
 
 /// Every case.
 pub(crate) fn all() -> impl Iterator<Item = &'static Case> {
+    argued().chain(drawn::CASES).chain(held_out::CASES)
+}
+
+/// Those that rules were written for.
+pub(crate) fn argued() -> impl Iterator<Item = &'static Case> {
     [
         unsafe_updates::CASES,
         unsafe_archives::CASES,
