@@ -489,8 +489,8 @@ static __always_inline void follow(struct task_state *state, struct call_slot *s
 			if ((state->call & CALL_WRITES) && result)
 				extend_run(state, offset, result, now);
 		}
-	} else if (is_report(state, result)) {
-		report(state, now);
+	} else if ((state->mode & S_IFMT) != S_IFREG) {
+		listen_to(state, result, now);
 	}
 	result = ANEW(state->result);
 	nr = ANEW(state->nr);

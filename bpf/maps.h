@@ -93,6 +93,8 @@ struct reports {
 	__u64 ended_ns;
 	__u64 count; /* 0: none */
 	__u64 sent_ns;
+	__u64 heard_ns; /* as in struct report_event; */
+	__u64 asked_ns; /* ... the next one's, if it goes to a socket */
 	__u32 nr;
 	__u32 news; /* the task has changed something since the last one was sent */
 };

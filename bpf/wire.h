@@ -57,6 +57,9 @@ enum told {
 #define CALL_PLACES (1 << 21)  /* ... and their names afterwards */
 #define CALL_NODE (1 << 22)    /* the file among them is the call's */
 #define CALL_SENDS (1 << 23)   /* sends on a socket */
+#define CALL_HEARS (1 << 25)   /* receives from a socket */
+#define CALL_ACCEPTS (1 << 26) /* the result is a socket that a peer has connected to */
+#define CALL_ADDRESSED (1 << 27) /* argument 4 is the address that it sends to, or 0 */
 #define CALL_COMMAND (1 << 24) /* argument 1 is its request: few requests are steps */
 #define CALL_TOLD 65536     /* its arguments identify it, or list what it submits (told.h) */
 #define CALL_FLAGS 131072   /* argument 5 is RWF_* (preadv2, pwritev2) */
@@ -536,6 +539,7 @@ struct report_event {
 	__u64 started_ns;
 	__u64 ended_ns;
 	__u64 count;
+	__u64 heard_ns; /* the thread's latest receipt from a socket; NOT_KNOWN for standard output */
 };
 
 #define RUN_DURABLE 1   /* each write was durable by itself: RWF_DSYNC, RWF_SYNC */

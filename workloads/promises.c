@@ -1,7 +1,8 @@
 /* promises DIR: what is durable when it is reported, and what is not, in the empty DIR.
  *
  * `log`: 5 times 1 write of 10 bytes, then 1 write to standard output (a pipe of its own), then 1
- * more that has no news. `answers`: 3 times 1 write of 10 bytes and 1 send on a socket. `dsync`: 4
+ * more that has no news. `answers`: 3 times 1 write of 10 bytes and 1 send on an accepted socket; `asks`: the same on the
+ * other end of the connection. `dsync`: 4
  * writes of 10 bytes through O_DSYNC, each reported. `flagged`: 4 by pwritev2 with RWF_DSYNC, each
  * reported. `half`: 4 by pwritev2, every other with RWF_SYNC. `by-path`, `by-descriptor`: O_TMPFILE,
  * 1 write of 100 bytes, linkat of /proc/self/fd/N or with AT_EMPTY_PATH (root).
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static const char record[100];
@@ -63,13 +65,29 @@ static void publish(const char *name, int by_path)
 	close(fd);
 }
 
+/* Of `ends`, the first is accepted and the second connected. */
+static void connect_to_self(int *ends)
+{
+	struct sockaddr_un name = {AF_UNIX, ""};
+	socklen_t bytes = sizeof(sa_family_t); /* autobind, unix(7) */
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	check(!bind(listener, (void *)&name, bytes) && !listen(listener, 1), "listen");
+	bytes = sizeof name;
+	check(!getsockname(listener, (void *)&name, &bytes), "getsockname");
+	ends[1] = socket(AF_UNIX, SOCK_STREAM, 0);
+	check(!connect(ends[1], (void *)&name, bytes), "connect");
+	ends[0] = accept(listener, NULL, NULL);
+	check(ends[0] >= 0, "accept");
+}
+
 int main(int argc, char **argv)
 {
 	int output[2], ends[2], fd;
 
 	check(argc == 2 && !chdir(argv[1]), "DIR");
 	check(!pipe(output) && dup2(output[1], 1) == 1, "pipe");
-	check(!socketpair(AF_UNIX, SOCK_STREAM, 0, ends), "socketpair");
+	connect_to_self(ends);
 	fd = made("log", O_APPEND);
 	for (int i = 0; i < 5; i++) {
 		append(fd);
@@ -80,6 +98,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 3; i++) {
 		append(fd);
 		check(send(ends[0], "ok", 2, 0) == 2, "send");
+	}
+	fd = made("asks", 0);
+	for (int i = 0; i < 3; i++) {
+		append(fd);
+		check(send(ends[1], "ok", 2, 0) == 2, "send");
 	}
 	fd = made("dsync", O_DSYNC);
 	for (int i = 0; i < 4; i++) {

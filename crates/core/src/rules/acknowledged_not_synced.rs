@@ -7,18 +7,19 @@ use super::copied::Originals;
 use super::fault::{Fault, Stake, lasting};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
+use crate::figures::duration;
+use crate::timing::seconds;
 use crate::trace::{FileHistory, FileRow, TraceResult};
 
 pub(super) static RULE: Rule = Rule {
     id: "acknowledged-not-synced",
-    looks_for: "a file never synced, although the process that wrote it reported something \
-                afterwards",
+    looks_for: "a file not synced when the process that wrote it reported something",
     in_short: "call fdatasync before the reply that promises it",
     advice: "call fdatasync on the file before each reply that promises something, or once before \
              the replies for several records (group commit); a new file also needs an fsync of \
              its directory. If the report was about something else, ignore this rule",
     at: Subject::Crash(
-        "written and never synced, although its writer then reported on standard output or a \
+        "written and not synced before its writer reported on standard output or answered on a \
             socket: a crash loses data that was reported as saved",
         faults,
     ),
@@ -54,8 +55,9 @@ fn is_promised(file: &FileRow, history: &FileHistory) -> bool {
     let has_stores = history.mapped_to_write.is_any()
         && !history.mapping_synced
         && dirtied > Some(history.written_bytes);
+    let is_late = history.answered.is_any() && !history.uncertain;
     history.acknowledged.is_any()
-        && (history.unsynced_bytes > 0 || has_stores)
+        && (history.unsynced_bytes > 0 || has_stores || is_late)
         && !history.unlinked
         // The other fault is more serious.
         && !history.renamed_unsynced.is_any()
@@ -63,7 +65,13 @@ fn is_promised(file: &FileRow, history: &FileHistory) -> bool {
 }
 
 fn fault<'a>(file: &'a FileRow, history: &FileHistory, is_made_again: bool) -> Fault<'a> {
-    let times = history.acknowledged.count;
+    let is_durable = history.unsynced_bytes == 0 && history.answered.is_any();
+    let happened = if is_durable {
+        &history.answered
+    } else {
+        &history.acknowledged
+    };
+    let times = happened.count;
     let stake = if times >= EACH || !history.created {
         Stake::Acknowledged
     } else if is_made_again {
@@ -76,20 +84,40 @@ fn fault<'a>(file: &'a FileRow, history: &FileHistory, is_made_again: bool) -> F
     } else {
         "it existed before; "
     };
+    let answered = answer_of(history).unwrap_or_default();
+    let what = if is_durable {
+        format!("{existed}{answered}")
+    } else {
+        format!(
+            "{existed}the writing process reported something {} while its last writes were \
+             not durable; {} were not durable at the end{}",
+            counted(times, "time"),
+            short(history.unsynced_bytes),
+            if answered.is_empty() { "" } else { "; " },
+        ) + &answered
+    };
     Fault {
         file,
         stake,
         // Only the author knows the meaning of the report.
         is_proven: false,
-        what: format!(
-            "{existed}the writing process reported something {} while its last writes were \
-             not durable; {} were not durable at the end",
-            counted(times, "time"),
-            short(history.unsynced_bytes)
-        ),
+        what,
         call: "write",
-        happened: history.acknowledged.clone(),
+        happened: happened.clone(),
     }
+}
+
+/// What was seen of the first answer: whether its peer was told of the write can only be guessed.
+fn answer_of(history: &FileHistory) -> Option<String> {
+    let after = duration(seconds(history.answered_after_ns?));
+    let synced = match history.answer_synced_after_ns {
+        Some(after_ns) => format!("was synced {} later", duration(seconds(after_ns))),
+        None => "was never synced".to_owned(),
+    };
+    Some(format!(
+        "it answered on a socket {after} after a write, when {} were not durable; what was written {synced}",
+        short(history.answered_bytes),
+    ))
 }
 
 #[cfg(test)]
@@ -132,6 +160,32 @@ mod tests {
         let files = (0..9).map(|n| changed(&format!("/data/{n}"), promised(&[1])));
         let finding = the_only(RULE.look(&run(files.collect()))).finding;
         assert_eq!(finding.severity, Severity::Low);
+    }
+
+    #[test]
+    fn an_answer_before_the_sync_is_told_with_both_times() {
+        let answered = |at_ns: &[u64], uncertain| FileHistory {
+            unsynced_bytes: 0,
+            answered: happened(at_ns),
+            answered_bytes: 34,
+            answered_after_ns: Some(200_000),
+            answer_synced_after_ns: Some(5_000_000),
+            uncertain,
+            ..promised(at_ns)
+        };
+        let each = run(vec![changed(
+            "/data/log",
+            answered(&[3_000_000, 4_000_000], false),
+        )]);
+        let finding = the_only(RULE.look(&each)).finding;
+        assert_eq!(finding.severity, Severity::High);
+        let what = &finding.evidence[0].what;
+        for part in ["200 µs after a write", "34 B", "synced 5.00 ms later"] {
+            assert!(what.contains(part), "{what}");
+        }
+        assert_eq!(severity(answered(&[3_000_000], false)), Severity::Medium);
+        let unclear = run(vec![changed("/data/log", answered(&[1], true))]);
+        assert_eq!(RULE.look(&unclear), vec![], "a sync overlapped");
     }
 
     #[test]

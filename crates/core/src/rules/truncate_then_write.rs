@@ -1,10 +1,11 @@
 //! `truncate-then-write`: an existing file is truncated and then rewritten in place.
 
 use super::calls::has;
-use super::fault::{Fault, Habits, Stake};
+use super::copied::outlives;
+use super::fault::{Fault, Stake, lasting};
 use super::rule::{Rule, Subject};
 use crate::bytes::short;
-use crate::trace::{FileHistory, FileRow};
+use crate::trace::{FileHistory, FileRow, TraceResult};
 
 pub(super) static RULE: Rule = Rule {
     id: "truncate-then-write",
@@ -12,13 +13,18 @@ pub(super) static RULE: Rule = Rule {
     in_short: "write a new file and rename it over the old one",
     advice: "write a new file in the same directory, fsync it, rename it over the old one, and \
              fsync the directory",
-    at: Subject::CrashOf(
+    at: Subject::Crash(
         "truncated and rewritten in place: a crash in between loses old and new contents",
-        fault,
+        |run| {
+            let found = lasting(run);
+            found
+                .filter_map(|(file, history)| fault(run, file, history))
+                .collect()
+        },
     ),
 };
 
-fn fault<'a>(_: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
+fn fault<'a>(run: &TraceResult, file: &'a FileRow, history: &FileHistory) -> Option<Fault<'a>> {
     // Its contents mattered: the program had used them before, or syncs their replacement. `cp` and
     // `>` in a shell do neither. A finished journal is truncated to 0.
     let was_used = file.size_before_bytes > 0;
@@ -29,7 +35,13 @@ fn fault<'a>(_: &Habits<'_>, file: &'a FileRow, history: &FileHistory) -> Option
         return None;
     }
     // A sync shortens the time in which the only contents are in memory.
-    let (stake, after) = if history.unsynced_bytes == 0 {
+    let is_derived = !was_used && run.files.iter().any(|input| outlives(input, file, history));
+    let (stake, after) = if is_derived {
+        (
+            Stake::Little,
+            "synced before what the program had read was gone",
+        )
+    } else if history.unsynced_bytes == 0 {
         (Stake::New, "synced in the end")
     } else {
         (Stake::Old, "never synced")
@@ -90,6 +102,25 @@ mod tests {
         let file = rewritten(synced(1, 1, 0.001), 0);
         let draft = the_only(RULE.look(&run(vec![file])));
         assert_eq!(draft.finding.severity, Severity::Medium);
+    }
+
+    #[test]
+    fn an_archive_that_is_synced_before_its_input_goes_is_made_again() {
+        let severity = |removed_ns| {
+            let archive = rewritten(synced(1, 1, 0.001), 0);
+            let history = FileHistory {
+                unlinked: true,
+                removed: happened(&[removed_ns]),
+                ..FileHistory::default()
+            };
+            let mut input = changed("/data/input", history);
+            (input.size_before_bytes, input.reads.bytes) = (90, 90);
+            let drafts = RULE.look(&run(vec![archive, input]));
+            the_only(drafts).finding.severity
+        };
+        // The syncs of the fixture are at 1, 2 and 3 µs.
+        assert_eq!(severity(9_000_000), Severity::Low);
+        assert_eq!(severity(500), Severity::Medium, "the input was gone before");
     }
 
     #[test]

@@ -36,9 +36,29 @@ pub enum Did {
     Named(NameChange),
     /// Consecutive writes of one thread to one file.
     Wrote(Writes),
-    /// A report to the outside: writes to standard output other than files, or sends on a socket.
-    /// Reports close to each other are one event.
-    Reported,
+    /// A report to the outside. Reports close to each other are one event.
+    Reported(Audience),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Audience {
+    /// Standard output, unless that is a file.
+    Output,
+    /// The peer of a socket that began on it: it connected, or sent to its address.
+    Peer {
+        /// The end of the thread's latest receipt from a socket, nanoseconds; 0 for none.
+        heard_ns: u64,
+    },
+}
+
+impl Audience {
+    /// The time after which changes may be what the report is about.
+    pub(super) fn since_ns(self) -> u64 {
+        match self {
+            Self::Output => 0,
+            Self::Peer { heard_ns } => heard_ns,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

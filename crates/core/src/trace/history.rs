@@ -150,9 +150,19 @@ pub struct FileHistory {
     pub overwritten: Happened,
     /// Bytes of these contents that were overwritten, at most.
     pub overwritten_bytes: u64,
-    /// Reports to the outside (standard output, a socket) by a process that had written to it,
+    /// Reports to the outside (standard output, answers on a socket) by a process that had written to it,
     /// while its writes were not durable.
     pub acknowledged: Happened,
+    /// Those that were answers, by the thread that had written to it since it last received
+    /// something from a socket.
+    pub answered: Happened,
+    /// Written bytes that were not durable at the first of these.
+    pub answered_bytes: u64,
+    /// From the end of the thread's last write to the start of the first, nanoseconds.
+    pub answered_after_ns: Option<u64>,
+    /// From the start of the first to the end of the next sync that covers that write, nanoseconds;
+    /// `null` for none.
+    pub answer_synced_after_ns: Option<u64>,
     /// `fsync`, `fdatasync` and `msync(MS_SYNC)` calls that succeeded.
     pub syncs: Happened,
     /// Process that made the last of them.

@@ -41,7 +41,7 @@ pub use crate::op::FileKind;
 pub use assemble::{Facts, assemble, percentile_s};
 pub use attached::{Asked, AskedBy, Attached, Joined, Matched, MatchedBy};
 pub use audit::{Judged, accounted_times};
-pub use event::{Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
+pub use event::{Audience, Did, Event, Located, NameChange, NodeSeen, OpenFile, Writes};
 pub use finding::{Basis, Cited, Confidence, Draft, Finding, Remedy, Replayed, Severity, worth_s};
 pub use follow::{Followed, Follower, LeftOut};
 pub use headline::{AllSyncs, Costs, Headline, Part, Saving, Split, headline};

@@ -1,7 +1,7 @@
 //! Programs drawn with those of `drawn`, and not looked at while rules were written: what they give says what
 //! the rules are worth for programs that nobody tried.
 
-use crate::table::{ANY, Case, Verdict::Safe, Verdict::Unsafe};
+use crate::table::{ANY, Case, Verdict::Accused, Verdict::Missed, Verdict::Safe, Verdict::Unsafe};
 
 pub(crate) const CASES: &[Case] = &[
     Case {
@@ -109,15 +109,16 @@ u='setpriv --reuid=nobody --clear-groups'
 $u $b/pg_ctl -s -D db -w -o \"-c listen_addresses= -c unix_socket_directories=$PWD -c synchronous_commit=off -c wal_writer_delay=2s\" -l log start
 HOME=$PWD psql -q -h $PWD -U nobody -c 'create table t(a int)' -c 'insert into t values (1)' -c 'insert into t values (2)' postgres
 $u $b/pg_ctl -s -D db -w stop",
-        verdict: Unsafe { rule: "acknowledged-not-synced", file: "" },
-        because: "Documentation of synchronous_commit: with off, transactions that were reported as committed can be lost in a crash.",
+        verdict: Missed,
+        because: "Documentation of synchronous_commit: with off, transactions that were reported as committed can be lost in a crash. The log \
+                  is written by the WAL writer, and the answer comes from another process.",
     },
     Case {
-        name: "gdbmtool stores without a sync",
+        name: "gdbmtool",
         prepare: "gdbmtool -n d.gdbm store old value; sync d.gdbm",
         run: "gdbmtool d.gdbm store key value; echo stored",
-        verdict: Unsafe { rule: ANY, file: "/d.gdbm" },
-        because: "gdbm opened without GDBM_SYNC writes through a shared mapping and does not sync at each store.",
+        verdict: Safe,
+        because: "gdbm calls msync with MS_SYNC on its mapping when it is closed (strace), before `stored` is said.",
     },
     Case {
         name: "java: MappedByteBuffer without force",
@@ -251,8 +252,12 @@ os.truncate("app.log", 0)'"#,
         name: "vim as it is set up",
         prepare: "seq 2000 > notes; sync notes",
         run: "vim -u NONE -i NONE -es -c '1s/1/one/' -c 'wq' notes",
-        verdict: Safe,
-        because: "With 'fsync' set, as by default, the new contents are synced while notes~ has the old ones.",
+        verdict: Unsafe {
+            rule: ANY,
+            file: "/notes",
+        },
+        because: "notes~ is a copy that is not synced when notes is truncated (strace): between that and the fsync \
+                  of notes a crash can leave both empty.",
     },
     Case {
         name: "atomicwrites",
@@ -340,7 +345,7 @@ for i in 1 2 3; do seq $i > $i; git add $i; git commit -qm $i; done; touch .git/
         run: "git daemon --reuseaddr --listen=127.0.0.1 --port=9427 --base-path=$PWD --pid-file=pid $PWD &
 until [ -s pid ]; do sleep 0.05; done; sleep 0.2
 git clone -q git://127.0.0.1:9427/r c; kill $(cat pid); wait || true",
-        verdict: Safe,
+        verdict: Accused,
         because: "The repository is still where it was cloned from.",
     },
     Case {
@@ -356,7 +361,7 @@ until [ -s port ]; do sleep 0.05; done
 echo \"deb [trusted=yes arch=all] http://127.0.0.1:$(cat port) x main\" > e/sources.list
 apt-get -qq -o Dir::Etc=$PWD/e -o Dir::State=$PWD -o Dir::State::lists=$PWD/l -o Dir::State::status=$PWD/e/status -o Dir::Cache=$PWD/c \\
   -o APT::Sandbox::User=root -o Acquire::http::Proxy=false update; kill $pid; wait || true",
-        verdict: Safe,
+        verdict: Accused,
         because: "Lists of packages are fetched again.",
     },
 ];

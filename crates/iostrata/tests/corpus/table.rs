@@ -18,6 +18,10 @@ pub(crate) enum Verdict {
     },
     /// A crash loses nothing that anybody counts on: no durability rule may speak louder than `low`.
     Safe,
+    /// A crash can lose something, and no rule says so yet: mended, the case becomes `Unsafe`.
+    Missed,
+    /// A crash loses nothing, and a rule still says that it does: mended, the case becomes `Safe`.
+    Accused,
 }
 
 /// One program, with its verdict argued.

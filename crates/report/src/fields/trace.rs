@@ -311,11 +311,12 @@ fn history<'a>() -> Fields<'a, &'a FileHistory> {
     columns!(
         Fields::<&'a FileHistory>::new();
         values: created opened_to_write writes written_bytes appends allocated written_by synced_by
-            data_syncs msyncs writes_after_failed_sync first_written_ns overwritten_bytes name_acknowledged
+            data_syncs msyncs writes_after_failed_sync first_written_ns overwritten_bytes answered_bytes answered_after_ns
+            answer_synced_after_ns name_acknowledged
             name_journalled removed_by removal_unsynced unsynced_bytes synchronous mapping_synced;
         text: renamed_over name_unsynced;
         values: synced_since_named unlinked uncertain;
-        [happened()]: overwritten acknowledged removed emptied rewritten syncs syncs_of_nothing
+        [happened()]: overwritten acknowledged answered removed emptied rewritten syncs syncs_of_nothing
             steady_syncs growing_syncs failed_syncs syncs_after_failed_sync hints closed_unsynced
             mapped_to_write renamed_unsynced took_removed_name;
     )

@@ -218,7 +218,10 @@ fn other(number: Sysno) -> u32 {
         | N::fremovexattr
         | N::dup
         | N::cachestat => call::FD_FIRST,
-        N::sendto | N::sendmsg | N::sendmmsg => call::SENDS,
+        N::sendto => call::SENDS | call::ADDRESSED,
+        N::sendmsg | N::sendmmsg => call::SENDS,
+        N::recvfrom | N::recvmsg | N::recvmmsg => call::HEARS,
+        N::accept | N::accept4 => call::ACCEPTS,
         N::mmap => call::FD_FIFTH | call::STEP | call::STOPS,
         _ => 0,
     }

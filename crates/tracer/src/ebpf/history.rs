@@ -7,8 +7,8 @@ use iostrata_core::op::{Call, FileId};
 use iostrata_core::record::RENAME_EXCHANGE;
 use iostrata_core::trace::timeline::Moments;
 use iostrata_core::trace::{
-    Did, Event, Follower, Located, NamedFile, OpenFile, Seen, Task, Threads, Writes, is_open,
-    is_sync,
+    Audience, Did, Event, Follower, Located, NamedFile, OpenFile, Seen, Task, Threads, Writes,
+    is_open, is_sync,
 };
 use zerocopy::FromBytes as _;
 
@@ -186,7 +186,11 @@ impl History {
             name: calls::name(event.nr),
             outcome: Ok(0),
         };
-        self.follow(call, Did::Reported);
+        let audience = match event.heard_ns {
+            NOT_KNOWN => Audience::Output,
+            heard_ns => Audience::Peer { heard_ns },
+        };
+        self.follow(call, Did::Reported(audience));
     }
 
     fn follow(&mut self, call: Call, did: Did) {

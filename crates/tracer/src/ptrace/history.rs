@@ -1,7 +1,7 @@
 //! Which calls are steps of the history, by the rules of the kernel side.
 
 use iostrata_core::op::{Call, FileId};
-use iostrata_core::trace::{Did, FileKind, Located};
+use iostrata_core::trace::{Did, Located};
 use rustix::fs::OFlags;
 use syscalls::Sysno;
 
@@ -12,9 +12,6 @@ use crate::decode::{self, Ended, RWF_DURABLE};
 
 /// The history's entry for a call.
 pub(super) fn did(call: Call, entered: Entered, file_by_path: Option<FileId>) -> Option<Did> {
-    if is_report(&entered, call.outcome) {
-        return Some(Did::Reported);
-    }
     if !is_step(&entered, call.outcome.is_err()) {
         return None;
     }
@@ -68,18 +65,6 @@ pub(super) fn is_step(entered: &Entered, failed: bool) -> bool {
 fn empties(entered: &Entered) -> bool {
     entered.meaning & call::FD_RETURNED != 0
         && decode::opening_flags(entered.number.name(), &entered.arguments) & decode::O_TRUNC != 0
-}
-
-/// Whether the call reported something to the outside (`bpf/reports.h`).
-fn is_report(entered: &Entered, outcome: Result<u64, i32>) -> bool {
-    let meaning = entered.meaning;
-    if outcome.is_err() || outcome == Ok(0) {
-        return false;
-    }
-    let kind = entered.file.map(|(_, open)| open.kind());
-    let is_output = entered.arguments[0] == 1 && kind.is_some_and(|it| it != FileKind::Regular);
-    meaning & call::SENDS != 0
-        || meaning & call::WRITES != 0 && (is_output || kind == Some(FileKind::Socket))
 }
 
 /// Whether the call's writes are durable when it returns (`bpf/durable.h`).

@@ -37,6 +37,7 @@ mod record;
 mod recorder;
 mod request;
 mod resolve;
+mod sockets;
 mod start;
 mod tasks;
 mod told;

@@ -21,6 +21,7 @@ use super::notes::Notes;
 use super::place::{self, Given, descriptor};
 use super::record::Record;
 use super::request::{self, Tid};
+use super::sockets::Sockets;
 use super::tasks::{Entered, Tasks, family};
 use super::told::{self, CallKind};
 use super::usage;
@@ -38,6 +39,7 @@ pub(super) struct Recorder {
     pub(super) notes: Notes,
     pub(super) queue: Queue,
     pub(super) mappings: Mappings,
+    sockets: Sockets,
     /// Whether threads stop at each call: a filter of the program lets a listener answer calls, and such an answer
     /// comes before that of our filter (seccomp(2), `SECCOMP_RET_USER_NOTIF`).
     pub(super) has_listener: bool,
@@ -61,6 +63,7 @@ impl Recorder {
             notes: Notes::default(),
             queue: Queue::default(),
             mappings: Mappings::default(),
+            sockets: Sockets::default(),
             has_listener: false,
             counts: counts_at_once,
             log: None,
@@ -281,6 +284,12 @@ impl Recorder {
         let file_by_path = (entered.number == Sysno::truncate && outcome.is_ok())
             .then(|| self.file_by_path(tid, &entered))
             .flatten();
+        let thread = self.tasks.threads.get_mut(&tid);
+        let audience = thread.and_then(|thread| {
+            let heard_ns = &mut thread.heard_ns;
+            self.sockets
+                .audience(tid, &entered, outcome, now_ns, heard_ns)
+        });
         let unplaced = unplaced(&entered, outcome, transfer);
         let number = entered.counted;
         let call = Call {
@@ -297,7 +306,9 @@ impl Recorder {
             file: file_by_path.or(entered.file.map(|(_, open)| open.file)),
             source: entered.source.map(|open| open.file),
             transfer,
-            did: unplaced.or_else(|| did(call, entered, file_by_path)),
+            did: unplaced
+                .or(audience.map(Did::Reported))
+                .or_else(|| did(call, entered, file_by_path)),
         }
     }
 

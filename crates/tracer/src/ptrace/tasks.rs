@@ -57,6 +57,8 @@ pub(super) struct Thread {
     pub(super) before: Used,
     /// The file of its last write, and where this ended.
     pub(super) wrote: Option<(FileId, u64)>,
+    /// Its latest receipt from a socket, nanoseconds; 0 for none.
+    pub(super) heard_ns: u64,
 }
 
 #[derive(Debug)]
@@ -98,6 +100,7 @@ impl Tasks {
             entered: None,
             before,
             wrote: None,
+            heard_ns: 0,
         };
         self.threads.insert(tid, thread);
     }

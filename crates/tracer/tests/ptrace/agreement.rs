@@ -294,6 +294,12 @@ fn on_what_was_durable_named_and_reported() {
         3,
         "each sent on the socket"
     );
+    assert_eq!(history("answers").answered.count, 3);
+    let asks = history("asks");
+    assert_eq!(
+        asks.acknowledged.count, 0,
+        "a client's requests promise nothing"
+    );
     for durable in ["dsync", "flagged"] {
         let file = history(durable);
         assert!(file.synchronous && !file.acknowledged.is_any(), "{durable}");

@@ -7,7 +7,7 @@ use super::tests::{
 };
 use super::*;
 use crate::record::RENAME_EXCHANGE;
-use crate::trace::NodeSeen;
+use crate::trace::{Audience, NodeSeen};
 
 /// The action of a thread, and its duration.
 #[derive(Debug, Clone)]
@@ -127,7 +127,8 @@ fn any_step() -> impl Strategy<Value = Did> {
         }),
         file.clone().prop_map(closed),
         file.prop_map(mapped),
-        Just(Did::Reported),
+        Just(Did::Reported(Audience::Output)),
+        (0..100_u64).prop_map(|heard_ns| Did::Reported(Audience::Peer { heard_ns })),
         any_path().prop_map(looked),
         any_names(),
     ]

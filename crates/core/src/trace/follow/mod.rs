@@ -168,7 +168,7 @@ impl Follower {
                 Some(error),
             ) => self.refused(&to.path, error),
             (Did::Wrote(writes), None) if writes.count > 0 => self.wrote(call, writes),
-            (Did::Reported, _) => self.reported(call),
+            (Did::Reported(audience), _) => self.reported(call, *audience),
             _ => {}
         }
     }
@@ -188,7 +188,7 @@ impl Follower {
             Change::Mapped { node, .. } => {
                 self.with(node, |life| life.mapped(span, call.process));
                 self.mappings.add(call.process, node);
-                self.may_be_reported(call, node);
+                self.may_be_reported(call, node, true);
             }
             _ => {}
         }
@@ -198,7 +198,7 @@ impl Follower {
         let whole = self.whole.of(Some(writes.file.device));
         let by = (Span::of(call), call.process);
         self.with(writes.file, |life| life.wrote(by, writes, whole));
-        self.may_be_reported(call, writes.file);
+        self.may_be_reported(call, writes.file, false);
     }
 
     fn opened(&mut self, call: &Call, file: FileId, created: bool, truncated: bool) {
@@ -225,7 +225,7 @@ impl Follower {
             life.opened(span, truncated && !created);
         });
         if created {
-            self.may_be_reported(call, file);
+            self.may_be_reported(call, file, false);
         }
     }
 
@@ -286,6 +286,9 @@ impl Follower {
                 if let Some(at_ns) = journalled {
                     let known = self.journalled.entry(file.device).or_default();
                     *known = at_ns.max(*known);
+                }
+                if error.is_none() {
+                    self.reports.synced(call.process, file, span);
                 }
             }
             (Durability::Range { bytes, .. }, Some(file)) => {

@@ -85,7 +85,7 @@ impl Follower {
             if let Some(life) = self.lives.get_mut(&file) {
                 life.linked(span, &path, directory, whole);
             }
-            self.may_be_reported(call, file);
+            self.may_be_reported(call, file, false);
         }
         self.change_name(to, |row| &mut row.made, file, span);
     }
@@ -159,7 +159,7 @@ impl Follower {
             self.move_file(span, file, &to_path, target);
         }
         if let Some(file) = file {
-            self.may_be_reported(call, file);
+            self.may_be_reported(call, file, false);
         }
         self.change_name(to, |row| &mut row.renamed, file, span);
         if parent(from) != parent(to) {

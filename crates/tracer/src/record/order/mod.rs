@@ -94,7 +94,7 @@ impl<W: Write> Order<W> {
                     Did::Changed(change) => self.changed(&call, open, change),
                     Did::Named(names) => self.named(&call, open, names),
                     // The log has the payload of writes, and the text of reports.
-                    Did::Wrote(_) | Did::Reported => {}
+                    Did::Wrote(_) | Did::Reported(_) => {}
                 },
                 Item::Reached { at, node } => {
                     if let Some(name) = self.nodes.name(&at) {

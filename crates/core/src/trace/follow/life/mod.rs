@@ -49,6 +49,9 @@ pub(super) struct Life {
     deadlines: VecDeque<Deadline>,
     failed_ns: Option<u64>,
     emptied_at: Option<Span>,
+    /// The first answer to a peer, until a sync covers what it was about; and the end of the last write
+    /// before it.
+    answer: Option<(u64, Span)>,
 }
 
 impl Life {
@@ -233,10 +236,12 @@ impl Life {
     ) {
         let covers = self.length.is_some_and(|length| bytes >= length);
         let (covered_ns, pending) = (self.covered_ns, self.pending.clone());
+        let answer = (self.answer, self.history.answer_synced_after_ns);
         self.synced((span, process), true, error, whole);
         self.history.msyncs += u64::from(error.is_none());
         if !covers {
             (self.covered_ns, self.pending) = (covered_ns, pending);
+            (self.answer, self.history.answer_synced_after_ns) = answer;
         }
     }
 
@@ -264,6 +269,7 @@ impl Life {
             after.add(span);
         }
         self.history.syncs.add(span);
+        self.covers_answer(span);
         self.history.synced_by = Some(process);
         self.history.data_syncs += u64::from(data_only);
         let is_mapped = self.history.mapped_to_write.is_any();
@@ -275,13 +281,14 @@ impl Life {
         self.syncs.journalled(span.started_ns, data_only)
     }
 
-    /// A process that changed or named it reported something to the outside.
+    /// A process that changed or named it reported something to the outside. Returns whether bytes
+    /// written to it were not durable.
     pub(super) fn reported(
         &mut self,
         (span, ended_ns): (Span, u64),
         directory_ns: u64,
         whole: Option<Span>,
-    ) {
+    ) -> bool {
         self.pending.cover(self.covered(whole));
         if self.pending.amount() > 0 || self.has_stores(whole) {
             let acknowledged = &mut self.history.acknowledged;
@@ -292,6 +299,28 @@ impl Life {
         let named_ns = self.named.as_ref().map(|(.., ended_ns)| *ended_ns);
         if named_ns.is_some_and(|named_ns| named_ns > covered_ns && named_ns < ended_ns) {
             self.name_reported_ns = ended_ns;
+        }
+        self.pending.amount() > 0
+    }
+
+    /// A peer was answered by the thread whose last write ended at `written_ns`.
+    pub(super) fn answered(&mut self, span: Span, written_ns: u64) {
+        self.history.answered.add(span);
+        if self.history.answered_after_ns.is_none() {
+            self.answer = Some((written_ns, span));
+            self.history.answered_bytes = self.pending.amount();
+            self.history.answered_after_ns = Some(span.started_ns.saturating_sub(written_ns));
+        }
+    }
+
+    /// A sync covers what the first answer was about.
+    fn covers_answer(&mut self, sync: Span) {
+        if let Some((_, answer)) = self
+            .answer
+            .take_if(|(written_ns, _)| *written_ns <= sync.started_ns)
+        {
+            let after_ns = sync.ended_ns.saturating_sub(answer.started_ns);
+            self.history.answer_synced_after_ns = Some(after_ns);
         }
     }
 
@@ -304,6 +333,9 @@ impl Life {
         (directory_ns, removed_ns): (u64, u64),
         journalled_ns: u64,
     ) -> FileHistory {
+        if let Some(whole) = whole {
+            self.covers_answer(whole);
+        }
         self.history.uncertain = self.pending.cover(self.covered(whole));
         self.history.unsynced_bytes = self.pending.amount();
         self.history.synchronous = self.is_synchronous();
