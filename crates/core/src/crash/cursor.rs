@@ -1,21 +1,23 @@
 //! Builds states from their neighbours: a tree goes from one set of effects to another, and its digest goes with it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use blake3::Hash;
 
-use super::effect::{Effect, Piece};
+use super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::history::{History, below};
 use super::names::Names;
 use super::state::{self, Absurd, Digest};
 use crate::op::{FileId, FileKind};
-use crate::record::{Name, Tree};
+use crate::record::{Body, Contents, Name, Tree};
 
 /// The effects of each node, and those of each name, in program order.
 #[derive(Debug)]
 pub(super) struct Slots<'h> {
     of_node: HashMap<FileId, Vec<usize>>,
+    /// Those on the bytes of each block of a file, where the file is only written to and grows.
+    of_block: HashMap<FileId, HashMap<u64, Vec<usize>>>,
     of_name: HashMap<&'h Name, Vec<usize>>,
 }
 
@@ -23,14 +25,32 @@ impl<'h> Slots<'h> {
     pub(super) fn of(history: &'h History) -> Self {
         let mut slots = Self {
             of_node: HashMap::new(),
+            of_block: HashMap::new(),
             of_name: HashMap::new(),
         };
+        let mut others = HashSet::new();
         for (at, effect) in history.effects.iter().enumerate() {
+            let node = effect.node();
             match &effect.piece {
-                Piece::Entry { name, .. } => slots.of_name.entry(name).or_default().push(at),
-                _ => slots.of_node.entry(effect.node()).or_default().push(at),
+                Piece::Entry { name, .. } => {
+                    slots.of_name.entry(name).or_default().push(at);
+                    continue;
+                }
+                Piece::Data { offset, .. } => {
+                    let blocks = slots.of_block.entry(node).or_default();
+                    blocks.entry(offset / BLOCK_BYTES).or_default().push(at);
+                }
+                Piece::Size {
+                    from_bytes,
+                    to_bytes,
+                    ..
+                } if from_bytes < to_bytes => {}
+                Piece::Attribute { .. } => {}
+                Piece::Size { .. } | Piece::Space { .. } => drop(others.insert(node)),
             }
+            slots.of_node.entry(node).or_default().push(at);
         }
+        slots.of_block.retain(|node, _| !others.contains(node));
         slots
     }
 }
@@ -167,12 +187,21 @@ impl Cursor {
         effects: &[&Effect],
     ) -> Result<(), Absurd> {
         let (mut nodes, mut names) = (BTreeSet::new(), BTreeSet::new());
+        let mut blocks: BTreeMap<FileId, BTreeSet<u64>> = BTreeMap::new();
         for effect in effects {
+            let node = effect.node();
             match &effect.piece {
                 Piece::Entry { name, .. } => drop(names.insert(name)),
-                _ => drop(nodes.insert(effect.node())),
+                Piece::Data { offset, .. }
+                    if slots.of_block.contains_key(&node) && !self.cut.contains(&node) =>
+                {
+                    let block = offset / BLOCK_BYTES;
+                    blocks.entry(node).or_default().insert(block);
+                }
+                _ => drop(nodes.insert(node)),
             }
         }
+        blocks.retain(|node, _| !nodes.contains(node));
         self.is_sound = false;
         for name in names {
             let last = slots.of_name[name].iter().rfind(|at| self.kept[**at]);
@@ -190,12 +219,50 @@ impl Cursor {
                 state::apply(tree, &history.effects[*at])?;
             }
             self.cut.remove(&node);
-            if state::cut(tree, node) {
-                self.cut.insert(node);
+            self.cut_off(node);
+        }
+        for (node, blocks) in blocks {
+            self.touch(node);
+            for block in blocks {
+                self.put(history, slots, node, block)?;
             }
+            self.cut_off(node);
         }
         self.is_sound = true;
         Ok(())
+    }
+
+    /// Makes a block what the effects make of it, without those on the rest of its file.
+    fn put(
+        &mut self,
+        history: &History,
+        slots: &Slots<'_>,
+        node: FileId,
+        block: u64,
+    ) -> Result<(), Absurd> {
+        let tree = Arc::make_mut(&mut self.tree);
+        let none = Contents::default();
+        let base = match history.base.node(node).map(|node| &node.body) {
+            Some(Body::File(contents)) => contents,
+            _ => &none,
+        };
+        let from = block * BLOCK_BYTES;
+        let restored = tree.change_contents(node, |contents| {
+            contents.restore(from, from + BLOCK_BYTES, base);
+            Ok(())
+        });
+        restored.map_err(|_reason| Absurd)?;
+        let effects = slots.of_block[&node][&block].iter();
+        for at in effects.filter(|at| self.kept[**at]) {
+            state::apply(tree, &history.effects[*at])?;
+        }
+        Ok(())
+    }
+
+    fn cut_off(&mut self, node: FileId) {
+        if state::cut(Arc::make_mut(&mut self.tree), node) {
+            self.cut.insert(node);
+        }
     }
 
     fn leads_to_directory(&self, piece: &Piece) -> bool {
@@ -268,5 +335,46 @@ impl Cursor {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::crash::tests::{Log, ROOT, letters, shown};
+
+    proptest! {
+        /// From whichever state, a cursor comes to what the effects make of the beginning, in the same extents.
+        #[test]
+        fn each_way_leads_to_the_same(
+            found in 0..30_000_u32,
+            writes in prop::collection::vec((0..30_000_u64, 1..9_000_u32, 0..12_u8), 1..8),
+            ways in prop::collection::vec(prop::collection::vec(any::<bool>(), 64), 1..12),
+        ) {
+            let mut log = Log::new();
+            let file = log.found(ROOT, "f", letters('a', found));
+            let new = log.create(ROOT, "g");
+            for (number, (offset, bytes, what)) in writes.into_iter().enumerate() {
+                let letter = char::from(b'b' + number as u8);
+                match what {
+                    0 => log.open_truncated(new),
+                    1..6 => log.write(new, offset, letters(letter, bytes)),
+                    _ => log.write(file, offset, letters(letter, bytes)),
+                }
+            }
+            let history = log.history();
+            let slots = Slots::of(&history);
+            let mut cursor = Cursor::of(&history);
+            for way in ways {
+                let all = 0..history.effects.len();
+                let kept: Vec<bool> = all.map(|at| way[at % way.len()]).collect();
+                let (tree, digest) = cursor.go(&history, &slots, &kept).unwrap();
+                let (wanted, _) = state::with(&history.base, &history, &kept).unwrap();
+                prop_assert_eq!(shown(&tree), shown(&wanted));
+                prop_assert_eq!(digest, state::digest(&wanted, history.root));
+            }
+        }
     }
 }

@@ -57,6 +57,10 @@ pub struct Extent {
 }
 
 impl Extent {
+    fn is_followed_by(&self, next: &Self) -> bool {
+        u32::try_from(self.bytes).is_ok() && self.source.further(self.bytes) == next.source
+    }
+
     /// Its bytes, where the log has them.
     pub fn payload(&self) -> Option<Payload> {
         let Source::Stored { chunk, at } = self.source else {
@@ -211,6 +215,14 @@ impl Contents {
         Ok(())
     }
 
+    /// Makes a range what it is in `base`. The length stays.
+    pub(crate) fn restore(&mut self, from: u64, to: u64, base: &Self) {
+        self.clear(from, to);
+        for (at, extent) in base.range(from, to).extents {
+            self.insert(from + at, extent);
+        }
+    }
+
     /// Whether bytes lie behind the end.
     pub(crate) fn reaches_over(&self) -> bool {
         let last = self.extents.last_key_value();
@@ -292,15 +304,23 @@ impl Contents {
         self.extents.insert(at, behind);
     }
 
-    /// Adds an extent to a free range; one that continues the previous extent lengthens it.
-    fn insert(&mut self, offset: u64, extent: Extent) {
-        if let Some((&begin, last)) = self.extents.range_mut(..offset).next_back()
+    /// Adds an extent to a free range. It is one with those beside it that it continues: what is the same has the same
+    /// extents, in whichever order it was written.
+    fn insert(&mut self, mut offset: u64, mut extent: Extent) {
+        if let Some((&begin, last)) = self.extents.range(..offset).next_back()
             && begin + last.bytes == offset
-            && u32::try_from(last.bytes).is_ok()
-            && last.source.further(last.bytes) == extent.source
+            && last.is_followed_by(&extent)
         {
-            last.bytes += extent.bytes;
-            return;
+            extent.bytes += last.bytes;
+            extent.source = last.source;
+            offset = begin;
+        }
+        let end = offset + extent.bytes;
+        if let Some(next) = self.extents.get(&end)
+            && extent.is_followed_by(next)
+        {
+            extent.bytes += next.bytes;
+            self.extents.remove(&end);
         }
         self.extents.insert(offset, extent);
     }

@@ -362,6 +362,6 @@ echo \"deb [trusted=yes arch=all] http://127.0.0.1:$(cat port) x main\" > e/sour
 apt-get -qq -o Dir::Etc=$PWD/e -o Dir::State=$PWD -o Dir::State::lists=$PWD/l -o Dir::State::status=$PWD/e/status -o Dir::Cache=$PWD/c \\
   -o APT::Sandbox::User=root -o Acquire::http::Proxy=false update; kill $pid; wait || true",
         verdict: Accused,
-        because: "Lists of packages are fetched again.",
+        because: "Lists of packages are fetched again, and checked by their sums.",
     },
 ];
