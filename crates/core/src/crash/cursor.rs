@@ -192,9 +192,7 @@ impl Cursor {
             let node = effect.node();
             match &effect.piece {
                 Piece::Entry { name, .. } => drop(names.insert(name)),
-                Piece::Data { offset, .. }
-                    if slots.of_block.contains_key(&node) && !self.cut.contains(&node) =>
-                {
+                Piece::Data { offset, .. } if slots.of_block.contains_key(&node) => {
                     let block = offset / BLOCK_BYTES;
                     blocks.entry(node).or_default().insert(block);
                 }
@@ -240,13 +238,17 @@ impl Cursor {
         node: FileId,
         block: u64,
     ) -> Result<(), Absurd> {
+        let from = block * BLOCK_BYTES;
+        if from >= self.tree.size_bytes(node) {
+            self.cut.insert(node);
+            return Ok(());
+        }
         let tree = Arc::make_mut(&mut self.tree);
         let none = Contents::default();
         let base = match history.base.node(node).map(|node| &node.body) {
             Some(Body::File(contents)) => contents,
             _ => &none,
         };
-        let from = block * BLOCK_BYTES;
         let restored = tree.change_contents(node, |contents| {
             contents.restore(from, from + BLOCK_BYTES, base);
             Ok(())

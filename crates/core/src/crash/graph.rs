@@ -13,6 +13,8 @@ use crate::record::Name;
 pub(super) struct Graph {
     /// Of each effect, those that it needs. With what these need in turn it is all that it needs.
     pub(super) needs: Vec<Vec<usize>>,
+    /// Of each effect, those that need it.
+    needed_by: Vec<Vec<usize>>,
     /// When a sync that covers it returned, in the order of begins and ends.
     durable: Vec<Option<usize>>,
 }
@@ -24,7 +26,17 @@ impl Graph {
         if model.syncs_all_before() {
             close(&needs, &mut durable);
         }
-        Self { needs, durable }
+        let mut needed_by = vec![Vec::new(); history.effects.len()];
+        for (later, needs) in needs.iter().enumerate() {
+            for earlier in needs {
+                needed_by[*earlier].push(later);
+            }
+        }
+        Self {
+            needs,
+            needed_by,
+            durable,
+        }
     }
 
     /// Whether a crash at this time has the effect on disk for certain.
@@ -35,6 +47,40 @@ impl Graph {
     /// The end of the sync that put the effect on disk for certain.
     pub(super) fn durable_since(&self, effect: usize) -> Option<usize> {
         self.durable[effect]
+    }
+
+    /// What is certain, these effects, and all that they need.
+    pub(super) fn closed(
+        &self,
+        certain: &[bool],
+        effects: impl IntoIterator<Item = usize>,
+    ) -> Vec<bool> {
+        let mut kept = certain.to_vec();
+        let mut waiting: Vec<usize> = effects.into_iter().collect();
+        while let Some(at) = waiting.pop() {
+            if !std::mem::replace(&mut kept[at], true) {
+                waiting.extend(self.needs[at].iter().filter(|need| !kept[**need]));
+            }
+        }
+        kept
+    }
+
+    /// A combination without these effects, and without what needs them.
+    pub(super) fn less(
+        &self,
+        kept: &[bool],
+        certain: &[bool],
+        effects: impl IntoIterator<Item = usize>,
+    ) -> Vec<bool> {
+        let mut kept = kept.to_vec();
+        let mut waiting: Vec<usize> = effects.into_iter().filter(|at| !certain[*at]).collect();
+        while let Some(at) = waiting.pop() {
+            if std::mem::replace(&mut kept[at], false) {
+                let needed_by = self.needed_by[at].iter();
+                waiting.extend(needed_by.filter(|by| !certain[**by]));
+            }
+        }
+        kept
     }
 }
 

@@ -121,6 +121,18 @@ impl History {
         self.change_each(|effect| effect.in_sectors(sector_bytes));
     }
 
+    /// Effects in the parts that a device with sectors of 4 KiB would write: sectors that an operation writes to one page
+    /// are one.
+    pub(super) fn whole_pages<'e>(&self, effects: &'e [usize]) -> Vec<&'e [usize]> {
+        let place = |at: usize| {
+            let effect = &self.effects[at];
+            Some((effect.step, effect.block()?))
+        };
+        let parts = effects
+            .chunk_by(|one, other| place(*one).is_some_and(|of_one| Some(of_one) == place(*other)));
+        parts.collect()
+    }
+
     /// Whether a state that has these effects at a time has a page of data that is torn inside, and at which sectors,
     /// bytes: it has sectors of a write, or of later ones, without others that the page had before.
     pub(super) fn torn_at(&self, kept: &[bool], time: usize) -> Option<u64> {

@@ -4,6 +4,7 @@ use std::iter;
 
 use super::effect::Piece;
 use super::explore::{Coverage, Explorer, Point, State};
+use super::graph::Graph;
 use super::search::{Check, Fault, FaultKind, Seen};
 use super::verdicts::{Key, Verdicts};
 use crate::op::FileId;
@@ -46,18 +47,26 @@ impl<E> Smaller<'_, '_, E> {
         let issued = self.explorer.issued(point);
         let missing = issued.iter().rev().copied().filter(|at| !state.kept[*at]);
         let missing: Vec<usize> = missing.collect();
+        let is_torn = self.explorer.history.torn_at(&state.kept, point.time);
+        let is_torn = is_torn.is_some();
         let more = |explorer: &Explorer<'_>, kept: &[bool], effects: &[usize]| {
-            explorer.closed(kept, effects.iter().copied())
+            order(explorer, is_torn).closed(kept, effects.iter().copied())
         };
-        let mut kept = self.changed(point, state.kept, &message, &missing, more)?;
+        let mut kept = self.changed(
+            point,
+            state.kept,
+            &message,
+            &self.parts(&missing, is_torn),
+            more,
+        )?;
         let lost: Vec<usize> = issued.iter().copied().filter(|at| !kept[*at]).collect();
         if let Some(first) = lost.first() {
             let later = issued.iter().rev().copied().take_while(|at| at > first);
             let later: Vec<usize> = later.filter(|at| kept[*at] && !certain[*at]).collect();
             let less = |explorer: &Explorer<'_>, kept: &[bool], effects: &[usize]| {
-                explorer.less(kept, &certain, effects.iter().copied())
+                order(explorer, is_torn).less(kept, &certain, effects.iter().copied())
             };
-            kept = self.changed(point, kept, &message, &later, less)?;
+            kept = self.changed(point, kept, &message, &self.parts(&later, is_torn), less)?;
         }
         let acknowledged = self.acknowledged(point, &kept)?;
         let state = State {
@@ -82,23 +91,23 @@ impl<E> Smaller<'_, '_, E> {
         point: Point,
         mut kept: Vec<bool>,
         message: &str,
-        effects: &[usize],
+        parts: &[&[usize]],
         change: impl Fn(&Explorer<'_>, &[bool], &[usize]) -> Vec<bool>,
     ) -> Result<Vec<bool>, E> {
-        let mut rest = effects;
+        let mut rest = parts;
         let mut ahead = 1;
         let mut in_vain = InVain::default();
         while !rest.is_empty() {
             let next = &rest[..rest.len().min(ahead)];
-            let changed = next.iter().map(|at| change(&self.explorer, &kept, &[*at]));
+            let changed = next.iter().map(|part| change(&self.explorer, &kept, part));
             let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
             let Some(first) = same.iter().position(|same| *same) else {
                 rest = &rest[next.len()..];
-                for at in next {
-                    in_vain.count(self.written(*at));
+                for part in next {
+                    in_vain.count(self.written(part));
                 }
                 if in_vain.times >= MOST_IN_VAIN {
-                    let is_alike = |at: &&usize| self.written(**at) == in_vain.file;
+                    let is_alike = |part: &&&[usize]| self.written(part) == in_vain.file;
                     let alike = rest.iter().take_while(is_alike).count();
                     self.is_thorough &= alike == 0;
                     rest = &rest[alike..];
@@ -110,17 +119,27 @@ impl<E> Smaller<'_, '_, E> {
             ahead = 1;
             in_vain = InVain::default();
             rest = &rest[first..];
-            let with = |explorer: &Explorer<'_>, run| change(explorer, &kept, &rest[..run]);
+            let with =
+                |explorer: &Explorer<'_>, run| change(explorer, &kept, &rest[..run].concat());
             let run = self.longest(point, message, rest.len(), with)?;
-            kept = change(&self.explorer, &kept, &rest[..run]);
+            kept = change(&self.explorer, &kept, &rest[..run].concat());
             rest = &rest[run..];
         }
         Ok(kept)
     }
 
-    /// The file that an effect writes to.
-    fn written(&self, effect: usize) -> Option<FileId> {
-        match self.explorer.history.effects[effect].piece {
+    /// Effects that are put back or taken away together.
+    fn parts<'e>(&self, effects: &'e [usize], is_torn: bool) -> Vec<&'e [usize]> {
+        if is_torn {
+            effects.chunks(1).collect()
+        } else {
+            self.explorer.history.whole_pages(effects)
+        }
+    }
+
+    /// The file that these effects write to.
+    fn written(&self, part: &[usize]) -> Option<FileId> {
+        match self.explorer.history.effects[*part.first()?].piece {
             Piece::Data { file, .. } => Some(file),
             _ => None,
         }
@@ -245,6 +264,15 @@ impl<E> Smaller<'_, '_, E> {
     fn has_kept(&self, state: &State, step: usize) -> bool {
         let mut effects = self.explorer.history.steps[step].effects.clone();
         effects.any(|at| state.kept[at])
+    }
+}
+
+/// What waits for what: a state without a torn page is not made one.
+fn order<'e>(explorer: &'e Explorer<'_>, is_torn: bool) -> &'e Graph {
+    if is_torn {
+        &explorer.graph
+    } else {
+        explorer.pages()
     }
 }
 

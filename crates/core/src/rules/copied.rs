@@ -15,19 +15,20 @@ pub(super) fn was_read(file: &FileRow) -> bool {
     bytes > 0 && (file.reads.bytes >= bytes || has(file, "mmap"))
 }
 
-/// Whether an input that the run read to its end was there until the file, which may be made from it, was
-/// durable.
+/// Whether an input that the run read to its end, and removed, was there until the file, which may be made from it,
+/// was durable.
 pub(super) fn outlives(input: &FileRow, file: &FileRow, history: &FileHistory) -> bool {
     let synced_ns = history.syncs.first_ns.first();
     let is_program = OF_PROGRAMS
         .iter()
         .any(|place| input.path.starts_with(place));
-    let is_gone = |of: &FileHistory| {
-        let gone = of.removed.first_ns.first().or(of.emptied.first_ns.first());
-        of.created
-            || gone
-                .or(of.first_written_ns.as_ref())
-                .is_some_and(|at_ns| synced_ns >= Some(at_ns))
+    // What is left could be a script, and is nobody's input.
+    let goes_later = |of: &FileHistory| {
+        let gone = of.removed.first_ns.first();
+        let changed = of.emptied.first_ns.first().or(of.first_written_ns.as_ref());
+        !of.created
+            && gone.is_some_and(|at_ns| synced_ns < Some(at_ns))
+            && changed.is_none_or(|at_ns| synced_ns < Some(at_ns))
     };
     history.unsynced_bytes == 0
         && synced_ns.is_some()
@@ -35,7 +36,7 @@ pub(super) fn outlives(input: &FileRow, file: &FileRow, history: &FileHistory) -
         && is_stored(input)
         && was_read(input)
         && !is_program
-        && !input.history.as_deref().is_some_and(is_gone)
+        && input.history.as_deref().is_some_and(goes_later)
 }
 
 /// Files that the run read to their end, and left unchanged.

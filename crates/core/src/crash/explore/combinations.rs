@@ -7,6 +7,7 @@ use blake3::Hasher;
 
 use super::{Budget, Explorer, Point};
 use crate::crash::effect::{BLOCK_BYTES, Piece};
+use crate::crash::graph::Graph;
 use crate::op::FileId;
 
 impl Explorer<'_> {
@@ -25,43 +26,51 @@ impl Explorer<'_> {
         let exhaustive = budget.exhaustive.min(most);
         if let Some(mut all) = all_of(&self.atoms(&open, false), &certain, exhaustive) {
             all.retain(is_new);
+            all.sort_by_key(|kept| self.history.torn_at(kept, point.time).is_some());
             return (all, true);
         }
+        let pages = self.history.whole_pages(&open);
+        let atoms = (pages.len() < open.len()).then(|| self.atoms(&open, true));
+        let whole = atoms.and_then(|atoms| all_of(&atoms, &certain, exhaustive));
+        let mut all = whole.unwrap_or_else(|| self.sampled(point, &certain, &pages, budget, most));
+        // What is torn comes besides what a device with sectors of 4 KiB leaves.
         let torn = self.torn(point, &certain, &open, most / 4);
-        let mut some = self.sampled(point, &certain, &open, budget, most - torn.len());
-        some.retain(is_new);
-        some.sort_unstable();
-        some.dedup();
-        // The complete one first: what fails there fails for the simplest reason.
-        some.reverse();
-        if torn.is_empty() {
-            return (some, false);
+        if !torn.is_empty() {
+            all.extend(torn);
+            let sectors: Vec<&[usize]> = open.chunks(1).collect();
+            all.extend(self.sampled(point, &certain, &sectors, budget, most / 4));
         }
-        let whole = exhaustive.min(most - torn.len());
-        let whole = all_of(&self.atoms(&open, true), &certain, whole);
-        let mut all = [whole.unwrap_or_default(), torn, some].concat();
         let mut seen = HashSet::new();
         all.retain(|kept| is_new(kept) && seen.insert(kept.clone()));
-        all.truncate(most);
         (all, false)
     }
 
-    /// Combinations that find most, and random ones.
+    /// Combinations of these parts that find most, and random ones.
     fn sampled(
         &self,
         point: Point,
         certain: &[bool],
-        open: &[usize],
+        parts: &[&[usize]],
         budget: Budget,
         most: usize,
     ) -> Vec<Vec<bool>> {
+        // Where these are whole pages, a later write of one has all that was in it before.
+        let graph = if parts.iter().any(|part| part.len() > 1) {
+            self.pages()
+        } else {
+            &self.graph
+        };
         let random = budget.random.min(most / 4);
-        let mut some = self.targeted(point, certain, open, most - random);
+        let mut some = self.targeted(graph, point, certain, parts, most - random);
         for number in 0..random {
-            let bits = bits(budget.seed, point.time, number, open.len());
-            let chosen = open.iter().zip(bits).filter(|(_, bit)| *bit);
-            some.push(self.closed(certain, chosen.map(|(at, _)| *at)));
+            let bits = bits(budget.seed, point.time, number, parts.len());
+            let chosen = parts.iter().zip(bits).filter(|(_, bit)| *bit);
+            some.push(graph.closed(certain, chosen.flat_map(|(part, _)| part.iter().copied())));
         }
+        some.sort_unstable();
+        some.dedup();
+        // The complete one first: what fails there fails for the simplest reason.
+        some.reverse();
         some
     }
 
@@ -104,22 +113,19 @@ impl Explorer<'_> {
             return Vec::new();
         }
         let effects = &self.history.effects;
-        let place = |at: &usize| effects[*at].block().map(|block| (effects[*at].step, block));
-        let pages = open.chunk_by(|one, other| place(one) == place(other));
         let is_torn = |page: &&[usize]| match page {
-            [first, second, ..] if place(first).is_some() => {
-                !self.graph.needs[*first].contains(second)
-            }
+            [first, second, ..] => !self.graph.needs[*first].contains(second),
             _ => false,
         };
+        let pages = self.history.whole_pages(open).into_iter();
         let (own, others): (Vec<_>, Vec<_>) = pages
             .filter(is_torn)
             .partition(|page| effects[page[0]].step == point.step);
         let pages: Vec<&[usize]> = own.into_iter().chain(others.into_iter().rev()).collect();
         let pages = &pages[..pages.len().min(most.div_ceil(4))];
-        let all = self.closed(certain, open.iter().copied());
-        let less = |part: &[usize]| self.less(&all, certain, part.iter().copied());
-        let alone = |part: &[usize]| self.closed(certain, part.iter().copied());
+        let all = self.graph.closed(certain, open.iter().copied());
+        let less = |part: &[usize]| self.graph.less(&all, certain, part.iter().copied());
+        let alone = |part: &[usize]| self.graph.closed(certain, part.iter().copied());
         let mut torn = Vec::new();
         for way in 0..6 {
             for page in pages {
@@ -142,12 +148,17 @@ impl Explorer<'_> {
     /// those of single effects.
     fn targeted(
         &self,
+        graph: &Graph,
         point: Point,
         certain: &[bool],
-        open: &[usize],
+        parts: &[&[usize]],
         most: usize,
     ) -> Vec<Vec<bool>> {
-        let mut some = vec![self.closed(certain, open.iter().copied()), certain.to_vec()];
+        let open: Vec<usize> = parts.concat();
+        let mut some = vec![
+            graph.closed(certain, open.iter().copied()),
+            certain.to_vec(),
+        ];
         let all = some[0].clone();
         let effects = &self.history.effects;
         let mut files: Vec<_> = open.iter().map(|at| effects[*at].node()).collect();
@@ -157,40 +168,44 @@ impl Explorer<'_> {
             let is_data = |at: &usize| {
                 effects[*at].node() == file && matches!(effects[*at].piece, Piece::Data { .. })
             };
-            some.push(self.less(&all, certain, open.iter().copied().filter(is_data)));
+            some.push(graph.less(&all, certain, open.iter().copied().filter(is_data)));
             let is_other = |at: &usize| effects[*at].node() != file;
-            some.push(self.less(&all, certain, open.iter().copied().filter(is_other)));
+            some.push(graph.less(&all, certain, open.iter().copied().filter(is_other)));
         }
         let mut steps: Vec<usize> = open.iter().map(|at| effects[*at].step).collect();
         steps.dedup();
-        steps.retain(|step| self.history.steps[*step].effects.len() > 1);
+        steps.retain(|step| {
+            let effects: Vec<usize> = self.history.steps[*step].effects.clone().collect();
+            self.history.whole_pages(&effects).len() > 1
+        });
         for step in Self::some_of(&steps, most.saturating_sub(some.len())) {
             let effects = self.history.steps[step].effects.clone();
-            some.push(self.less(&all, certain, effects));
+            some.push(graph.less(&all, certain, effects));
         }
         // Of a long operation the ends, and some between.
         let left = most.saturating_sub(some.len()) / 3;
-        let own = self.history.steps[point.step].effects.clone();
-        let own: Vec<usize> = own.filter(|at| !certain[*at]).collect();
-        let mut singles = if open.len() <= left {
-            open.to_vec()
+        let own = parts.iter().copied();
+        let own = own.filter(|part| effects[part[0]].step == point.step);
+        let mut singles = if parts.len() <= left {
+            parts.to_vec()
         } else {
-            let of_own = Self::some_of(&own, left / 2);
-            [Self::some_of(open, left - of_own.len()), of_own].concat()
+            let of_own = Self::some_of(&own.collect::<Vec<_>>(), left / 2);
+            [Self::some_of(parts, left - of_own.len()), of_own].concat()
         };
         singles.sort_unstable();
         singles.dedup();
-        for at in singles {
-            some.push(self.less(&all, certain, [at]));
-            some.push(self.closed(certain, [at]));
-            let up_to = open.iter().copied().filter(|other| *other <= at);
-            some.push(self.closed(certain, up_to));
+        for single in singles {
+            some.push(graph.less(&all, certain, single.iter().copied()));
+            some.push(graph.closed(certain, single.iter().copied()));
+            let last = single.last();
+            let up_to = open.iter().copied().filter(|other| Some(other) <= last);
+            some.push(graph.closed(certain, up_to));
         }
         some
     }
 
     /// No more than so many of these, evenly, the first and the last among them.
-    fn some_of(all: &[usize], most: usize) -> Vec<usize> {
+    fn some_of<T: Copy>(all: &[T], most: usize) -> Vec<T> {
         if all.len() <= most {
             return all.to_vec();
         }

@@ -16,6 +16,7 @@ use blake3::Hash;
 pub(super) use combinations::bits;
 
 use super::cursor::{Cursor, Slots};
+use super::effect::BLOCK_BYTES;
 use super::graph::Graph;
 use super::history::History;
 use super::model::Model;
@@ -107,7 +108,8 @@ pub struct Explorer<'h> {
     pub(super) history: &'h History,
     model: Model,
     pub(super) graph: Graph,
-    needed_by: Vec<Vec<usize>>,
+    /// Where a page may be torn: what waits for what on a device that tears none.
+    pages: Option<Graph>,
     /// When each effect, and all that it needs, was under way.
     under_way: Vec<usize>,
     slots: Slots<'h>,
@@ -121,12 +123,11 @@ impl<'h> Explorer<'h> {
     /// Works the rules of the model out.
     pub fn new(history: &'h History, model: Model) -> Self {
         let graph = Graph::of(history, model);
-        let mut needed_by = vec![Vec::new(); history.effects.len()];
-        for (later, needs) in graph.needs.iter().enumerate() {
-            for earlier in needs {
-                needed_by[*earlier].push(later);
-            }
-        }
+        let pages = (history.sector_bytes < BLOCK_BYTES).then(|| {
+            let mut pages = history.clone();
+            pages.sector_bytes = BLOCK_BYTES;
+            Graph::of(&pages, model)
+        });
         let under_way = under_way(history, &graph);
         let cursor = Cursor::of(history);
         let reports = history.reports();
@@ -134,7 +135,7 @@ impl<'h> Explorer<'h> {
             history,
             model,
             graph,
-            needed_by,
+            pages,
             under_way,
             slots: Slots::of(history),
             cursors: [cursor.clone(), cursor],
@@ -233,7 +234,7 @@ impl<'h> Explorer<'h> {
     /// The whole and the least state of a point. What is less after a sync was possible before it, too, as one of many.
     fn ends(&self, point: Point) -> Vec<Vec<bool>> {
         let certain = self.certain(point);
-        let whole = self.closed(&certain, self.issued(point));
+        let whole = self.graph.closed(&certain, self.issued(point));
         let mut ends = vec![whole];
         if ends[0] != certain {
             ends.push(certain);
@@ -371,38 +372,9 @@ impl<'h> Explorer<'h> {
         self.told_at.partition_point(|at| *at <= point.time)
     }
 
-    /// What is certain, these effects, and all that they need.
-    pub(super) fn closed(
-        &self,
-        certain: &[bool],
-        effects: impl IntoIterator<Item = usize>,
-    ) -> Vec<bool> {
-        let mut kept = certain.to_vec();
-        let mut waiting: Vec<usize> = effects.into_iter().collect();
-        while let Some(at) = waiting.pop() {
-            if !std::mem::replace(&mut kept[at], true) {
-                waiting.extend(self.graph.needs[at].iter().filter(|need| !kept[**need]));
-            }
-        }
-        kept
-    }
-
-    /// A combination without these effects, and without what needs them.
-    pub(super) fn less(
-        &self,
-        kept: &[bool],
-        certain: &[bool],
-        effects: impl IntoIterator<Item = usize>,
-    ) -> Vec<bool> {
-        let mut kept = kept.to_vec();
-        let mut waiting: Vec<usize> = effects.into_iter().filter(|at| !certain[*at]).collect();
-        while let Some(at) = waiting.pop() {
-            if std::mem::replace(&mut kept[at], false) {
-                let needed_by = self.needed_by[at].iter();
-                waiting.extend(needed_by.filter(|by| !certain[**by]));
-            }
-        }
-        kept
+    /// What waits for what where pages are written whole.
+    pub(super) fn pages(&self) -> &Graph {
+        self.pages.as_ref().unwrap_or(&self.graph)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
+use proptest::prelude::*;
+
 use super::{Log, ROOT, letters, shown, states};
 use crate::crash::{
     BLOCK_BYTES, Budget, Check, Coverage, Found, History, Model, Seen, Stopped, Verdicts, findings,
@@ -183,5 +185,30 @@ fn combinations_of_whole_pages_are_tried_as_without_sectors_and_halves_of_each_a
         "f=b*1024+a*512+b*18944",
     ] {
         assert!(all.contains(torn), "{torn}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Whatever a device with sectors of 4 KiB leaves is looked at with smaller ones too.
+    #[test]
+    fn smaller_sectors_leave_no_less(
+        writes in prop::collection::vec((any::<bool>(), 0..30_000_u64, 1..30_000_u32), 1..5),
+    ) {
+        let mut log = Log::new();
+        let old = log.found(ROOT, "f", letters('a', 20_000));
+        let new = log.create(ROOT, "g");
+        for (number, (is_old, offset, bytes)) in writes.into_iter().enumerate() {
+            let letter = char::from(b'b' + number as u8);
+            log.write(if is_old { old } else { new }, offset, letters(letter, bytes));
+        }
+        log.rename(new, (ROOT, "g"), (ROOT, "h"));
+        let budget = Budget { exhaustive: 64, ..Budget::default() };
+        for model in Model::ALL {
+            let whole = states(&torn(&log, BLOCK_BYTES), model, budget);
+            let all = states(&torn(&log, 512), model, budget);
+            prop_assert!(all.is_superset(&whole), "{model:?}: {:?}", whole.difference(&all).next());
+        }
     }
 }

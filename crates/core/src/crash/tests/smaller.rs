@@ -106,7 +106,7 @@ fn one_by_one(
     let certain = explorer.certain(fault.state.point);
     let issued = explorer.issued(fault.state.point);
     for at in issued.iter().rev() {
-        let more = explorer.closed(&kept, [*at]);
+        let more = explorer.graph.closed(&kept, [*at]);
         if said(explorer, fault, &more, look).as_ref() == Some(&fault.message) {
             kept = more;
         }
@@ -115,7 +115,7 @@ fn one_by_one(
         return kept;
     };
     for at in issued.iter().rev().take_while(|at| *at > first) {
-        let less = explorer.less(&kept, &certain, [*at]);
+        let less = explorer.graph.less(&kept, &certain, [*at]);
         if said(explorer, fault, &less, look).as_ref() == Some(&fault.message) {
             kept = less;
         }

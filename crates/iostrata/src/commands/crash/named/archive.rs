@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::look::{first_line, is_empty, output};
+use super::look::{first_line, here, is_empty, output};
 use crate::error::Failure;
 
 /// A format of archives: where it begins with what, its suffixes, and the program that tests it.
@@ -83,7 +83,7 @@ pub(super) fn archive(path: &Path) -> Result<(), String> {
     let format = by_content(path).map_err(|error| format!("{shown}: {error}"))?;
     let format = format.ok_or_else(|| format!("{shown} does not begin like an archive"))?;
     let mut test = Command::new(format.program);
-    test.args(format.arguments).arg(path);
+    test.args(format.arguments).arg(here(path));
     if format.program == "tar" {
         // tar takes a file that ends after any member for a whole one.
         let mut file = File::open(path).map_err(|error| format!("{shown}: {error}"))?;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Kind;
-use super::look::{SQLITE, git, lmdb_dumps};
+use super::look::{SQLITE, git, here, lmdb_dumps};
 
 /// What a file holds: parts that may be of different ages, each with its value. A database is one part, so that half a
 /// transaction is none of its states; of a repository each reference is one.
@@ -125,7 +125,7 @@ pub(super) fn of(kind: Kind, path: &Path) -> Result<Held, String> {
     match kind {
         Kind::Sqlite => {
             let mut dump = Command::new("sqlite3");
-            hash(&mut hasher, dump.args(SQLITE).arg(path).arg(".dump"))?;
+            hash(&mut hasher, dump.args(SQLITE).arg(here(path)).arg(".dump"))?;
         }
         Kind::Lmdb => {
             for mut dump in lmdb_dumps(path) {

@@ -134,6 +134,11 @@ pub(super) fn is_empty(path: &Path) -> bool {
         .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
+/// As an argument: no option, and no name that means something else, such as `:memory:`.
+pub(super) fn here(path: &Path) -> PathBuf {
+    Path::new(".").join(path)
+}
+
 /// Without what this user has sqlite3 do at each start.
 pub(super) const SQLITE: [&str; 3] = ["-batch", "-init", "/dev/null"];
 
@@ -146,7 +151,7 @@ fn sqlite(path: &Path) -> Result<(), String> {
     let said = output(
         Command::new("sqlite3")
             .args(SQLITE)
-            .arg(path)
+            .arg(here(path))
             .arg("pragma integrity_check"),
     )?;
     match said.1.trim() {
@@ -213,7 +218,7 @@ fn run_git(path: &Path, words: &str) -> Result<(bool, String), String> {
     // What it says is read.
     git.env("LC_ALL", "C");
     // A copy has another owner than the process that reads it, within a user namespace.
-    git.args(["-c", "safe.directory=*", "-C"]).arg(path);
+    git.args(["-c", "safe.directory=*", "-C"]).arg(here(path));
     output(git.args(words.split(' ')))
 }
 
@@ -237,7 +242,7 @@ pub(super) fn lmdb_dumps(path: &Path) -> [Command; 2] {
         let mut dump = Command::new("mdb_dump");
         dump.args(more)
             .args(path.is_file().then_some("-n"))
-            .arg(path);
+            .arg(here(path));
         dump
     })
 }

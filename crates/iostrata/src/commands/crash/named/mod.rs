@@ -44,6 +44,7 @@ const LMDB_DATA: &str = "data.mdb";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum There {
     Directory,
+    Symlink,
     Other,
 }
 
@@ -51,6 +52,7 @@ impl From<&Body> for There {
     fn from(body: &Body) -> Self {
         match body {
             Body::Directory(_) => Self::Directory,
+            Body::Symlink(_) => Self::Symlink,
             _ => Self::Other,
         }
     }
@@ -98,6 +100,7 @@ impl Named {
         let has = |name: &str| began_with(&self.path.join(name)).is_some();
         match self.kind {
             Kind::Lmdb if began_with(&self.path) == Some(There::Directory) => has(LMDB_DATA),
+            Kind::Git if began_with(&self.path) == Some(There::Symlink) => true,
             Kind::Git => has(".git") || has("HEAD"),
             _ => began_with(&self.path).is_some(),
         }
