@@ -280,8 +280,8 @@ pub struct Finding {
     pub states: u64,
     /// Number of the first one, for `--state`; `null` of a real recovery.
     pub state: Option<u64>,
-    /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, when many
-    /// pages of a file cannot be put back, nor of a real recovery.
+    /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, where
+    /// there are very many effects, nor of a real recovery.
     pub is_smallest: bool,
     /// Of a state in which a page is torn inside: what the device writes whole or not at all, bytes; `null` of others.
     pub torn_at_bytes: Option<u64>,

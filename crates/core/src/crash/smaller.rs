@@ -12,6 +12,9 @@ use crate::op::FileId;
 /// So many pages of a file in a row are tried alone; the rest are taken to be like them.
 const MOST_IN_VAIN: usize = 64;
 
+/// So many effects are gone through for each fault: a look goes through all.
+const MOST_EFFORT: usize = 30_000_000;
+
 /// Changes in a row after which the checker says something else, all of them of the bytes of one file.
 #[derive(Default)]
 struct InVain {
@@ -35,6 +38,8 @@ pub(super) struct Smaller<'a, 'h, E> {
     pub(super) coverage: Coverage,
     /// Whether each effect of the fault at hand was tried.
     pub(super) is_thorough: bool,
+    /// Combinations of the fault at hand that were looked at.
+    pub(super) looks: usize,
 }
 
 impl<E> Smaller<'_, '_, E> {
@@ -43,6 +48,7 @@ impl<E> Smaller<'_, '_, E> {
     pub(super) fn fault(&mut self, state: State, message: String) -> Result<Fault, E> {
         let State { point, number, .. } = state;
         self.is_thorough = true;
+        self.looks = 0;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
         let missing = issued.iter().rev().copied().filter(|at| !state.kept[*at]);
@@ -98,6 +104,10 @@ impl<E> Smaller<'_, '_, E> {
         let mut ahead = 1;
         let mut in_vain = InVain::default();
         while !rest.is_empty() {
+            if self.looks > MOST_EFFORT / kept.len() {
+                self.is_thorough = false;
+                break;
+            }
             let next = &rest[..rest.len().min(ahead)];
             let changed = next.iter().map(|part| change(&self.explorer, &kept, part));
             let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
@@ -176,6 +186,7 @@ impl<E> Smaller<'_, '_, E> {
         combinations: &[Vec<bool>],
     ) -> Result<Vec<bool>, E> {
         let told = self.explorer.told(point);
+        self.looks += combinations.len();
         let looks = combinations.iter().map(|kept| (kept.as_slice(), told));
         let said = self.say(looks)?.into_iter();
         Ok(said.map(|said| said.as_deref() == Some(message)).collect())
