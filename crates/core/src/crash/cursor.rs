@@ -17,7 +17,7 @@ use crate::record::{Body, Contents, Name, Tree};
 pub(super) struct Slots<'h> {
     of_node: HashMap<FileId, Vec<usize>>,
     /// Those on the bytes of each block of a file, where the file is only written to and grows.
-    of_block: HashMap<FileId, HashMap<u64, Vec<usize>>>,
+    blocks_of: HashMap<FileId, HashMap<u64, Vec<usize>>>,
     of_name: HashMap<&'h Name, Vec<usize>>,
 }
 
@@ -25,7 +25,7 @@ impl<'h> Slots<'h> {
     pub(super) fn of(history: &'h History) -> Self {
         let mut slots = Self {
             of_node: HashMap::new(),
-            of_block: HashMap::new(),
+            blocks_of: HashMap::new(),
             of_name: HashMap::new(),
         };
         let mut others = HashSet::new();
@@ -37,7 +37,7 @@ impl<'h> Slots<'h> {
                     continue;
                 }
                 Piece::Data { offset, .. } => {
-                    let blocks = slots.of_block.entry(node).or_default();
+                    let blocks = slots.blocks_of.entry(node).or_default();
                     blocks.entry(offset / BLOCK_BYTES).or_default().push(at);
                 }
                 Piece::Size {
@@ -50,7 +50,7 @@ impl<'h> Slots<'h> {
             }
             slots.of_node.entry(node).or_default().push(at);
         }
-        slots.of_block.retain(|node, _| !others.contains(node));
+        slots.blocks_of.retain(|node, _| !others.contains(node));
         slots
     }
 }
@@ -192,7 +192,7 @@ impl Cursor {
             let node = effect.node();
             match &effect.piece {
                 Piece::Entry { name, .. } => drop(names.insert(name)),
-                Piece::Data { offset, .. } if slots.of_block.contains_key(&node) => {
+                Piece::Data { offset, .. } if slots.blocks_of.contains_key(&node) => {
                     let block = offset / BLOCK_BYTES;
                     blocks.entry(node).or_default().insert(block);
                 }
@@ -254,7 +254,7 @@ impl Cursor {
             Ok(())
         });
         restored.map_err(|_reason| Absurd)?;
-        let effects = slots.of_block[&node][&block].iter();
+        let effects = slots.blocks_of[&node][&block].iter();
         for at in effects.filter(|at| self.kept[**at]) {
             state::apply(tree, &history.effects[*at])?;
         }
