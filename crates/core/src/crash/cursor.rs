@@ -359,7 +359,7 @@ mod tests {
             let file = log.found(ROOT, "f", letters('a', found));
             let new = log.create(ROOT, "g");
             for (number, (offset, bytes, what)) in writes.into_iter().enumerate() {
-                let letter = char::from(b'b' + number as u8);
+                let letter = char::from(b'b' + u8::try_from(number).unwrap());
                 match what {
                     0 => log.open_truncated(new),
                     1..6 => log.write(new, offset, letters(letter, bytes)),

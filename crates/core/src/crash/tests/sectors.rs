@@ -200,7 +200,7 @@ proptest! {
         let old = log.found(ROOT, "f", letters('a', 20_000));
         let new = log.create(ROOT, "g");
         for (number, (is_old, offset, bytes)) in writes.into_iter().enumerate() {
-            let letter = char::from(b'b' + number as u8);
+            let letter = char::from(b'b' + u8::try_from(number).unwrap());
             log.write(if is_old { old } else { new }, offset, letters(letter, bytes));
         }
         log.rename(new, (ROOT, "g"), (ROOT, "h"));
