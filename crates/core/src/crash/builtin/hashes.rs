@@ -256,8 +256,7 @@ mod tests {
             writes in prop::collection::vec((0..400_000_u64, 0..4_u64, 1..150_000_u32), 0..6),
             size_bytes in 0..400_000_u64,
         ) {
-            let contents = written(&writes, size_bytes);
-            let mut contents = contents;
+            let mut contents = written(&writes, size_bytes);
             contents.cut_at_end();
             let digest = hashes().of(&contents).unwrap();
             let held = read_held(bytes(&contents).as_slice()).unwrap();

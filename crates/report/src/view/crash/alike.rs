@@ -55,7 +55,7 @@ fn of_files(findings: &[Finding]) -> Vec<Alike<'_>> {
 }
 
 impl<'a> Alike<'a> {
-    /// What is said of the first file, and states that show any of it.
+    /// The first finding, and what else the same operations broke.
     pub(super) fn firsts(&self) -> impl Iterator<Item = &'a Finding> {
         iter::once(self.first).chain(self.also.iter().map(|group| group.first))
     }
