@@ -63,7 +63,7 @@ struct change {
 static long try_change(__u32 index, struct change *change)
 {
 	struct moving *all = movements();
-	__u64 word, tasks, next;
+	__u64 word, tasks, next, since;
 
 	if (!all)
 		return 1;
@@ -72,13 +72,13 @@ static long try_change(__u32 index, struct change *change)
 	next = tasks + (change->more ? 1 : -1);
 	if (next > MOVING_MASK)
 		return 1;
-	next |= (change->now >> TICK_BITS) << MOVING_BITS;
+	/* The time never goes back: what one word has counted would be counted again from the next. */
+	since = since_ns(word, change->now);
+	next |= since ? (change->now >> TICK_BITS) << MOVING_BITS : word & ~MOVING_MASK;
 	if (__sync_val_compare_and_swap(&all->word, word, next) != word)
 		return 0;
-	if (tasks == NOBODY_MOVES)
-		__sync_fetch_and_add(&all->for_ns[NOBODY_MOVES], since_ns(word, change->now));
-	else if (tasks == ONE_MOVES)
-		__sync_fetch_and_add(&all->for_ns[ONE_MOVES], since_ns(word, change->now));
+	if (tasks == NOBODY_MOVES || tasks == ONE_MOVES)
+		__sync_fetch_and_add(&all->for_ns[tasks], since);
 	return 1;
 }
 
