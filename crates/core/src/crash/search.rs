@@ -113,7 +113,7 @@ pub fn search<E>(
             check,
             coverage: Coverage::default(),
             is_thorough: true,
-            looks: 0,
+            effort: 0,
         },
         share: budget.share,
         distinct: HashSet::new(),

@@ -12,8 +12,8 @@ use crate::op::FileId;
 /// So many pages of a file in a row are tried alone; the rest are taken to be like them.
 const MOST_IN_VAIN: usize = 64;
 
-/// So many effects are gone through for each fault: a look goes through all.
-const MOST_EFFORT: usize = 30_000_000;
+/// So many effects are changed for each fault, and ten times as many are gone through: a look goes through all.
+const MOST_EFFORT: usize = 3_000_000;
 
 /// Changes in a row after which the checker says something else, all of them of the bytes of one file.
 #[derive(Default)]
@@ -38,8 +38,8 @@ pub(super) struct Smaller<'a, 'h, E> {
     pub(super) coverage: Coverage,
     /// Whether each effect of the fault at hand was tried.
     pub(super) is_thorough: bool,
-    /// Combinations of the fault at hand that were looked at.
-    pub(super) looks: usize,
+    /// What the looks for the fault at hand took.
+    pub(super) effort: usize,
 }
 
 impl<E> Smaller<'_, '_, E> {
@@ -48,7 +48,7 @@ impl<E> Smaller<'_, '_, E> {
     pub(super) fn fault(&mut self, state: State, message: String) -> Result<Fault, E> {
         let State { point, number, .. } = state;
         self.is_thorough = true;
-        self.looks = 0;
+        self.effort = 0;
         let certain = self.explorer.certain(point);
         let issued = self.explorer.issued(point);
         let missing = issued.iter().rev().copied().filter(|at| !state.kept[*at]);
@@ -104,13 +104,13 @@ impl<E> Smaller<'_, '_, E> {
         let mut ahead = 1;
         let mut in_vain = InVain::default();
         while !rest.is_empty() {
-            if self.looks > MOST_EFFORT / kept.len() {
+            if self.effort > MOST_EFFORT {
                 self.is_thorough = false;
                 break;
             }
             let next = &rest[..rest.len().min(ahead)];
             let changed = next.iter().map(|part| change(&self.explorer, &kept, part));
-            let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
+            let same = self.same(point, message, &kept, &changed.collect::<Vec<_>>())?;
             let Some(first) = same.iter().position(|same| *same) else {
                 rest = &rest[next.len()..];
                 for part in next {
@@ -131,7 +131,7 @@ impl<E> Smaller<'_, '_, E> {
             rest = &rest[first..];
             let with =
                 |explorer: &Explorer<'_>, run| change(explorer, &kept, &rest[..run].concat());
-            let run = self.longest(point, message, rest.len(), with)?;
+            let run = self.longest(point, message, &kept, rest.len(), with)?;
             kept = change(&self.explorer, &kept, &rest[..run].concat());
             rest = &rest[run..];
         }
@@ -161,6 +161,7 @@ impl<E> Smaller<'_, '_, E> {
         &mut self,
         point: Point,
         message: &str,
+        from: &[bool],
         all: usize,
         with: impl Fn(&Explorer<'_>, usize) -> Vec<bool>,
     ) -> Result<usize, E> {
@@ -169,7 +170,7 @@ impl<E> Smaller<'_, '_, E> {
         while cannot.unwrap_or(all + 1) - can > 1 {
             let runs = runs_between(can, cannot, all);
             let changed = runs.iter().map(|run| with(&self.explorer, *run));
-            let same = self.same(point, message, &changed.collect::<Vec<_>>())?;
+            let same = self.same(point, message, from, &changed.collect::<Vec<_>>())?;
             if let Some(last) = same.iter().rposition(|same| *same) {
                 can = runs[last];
             }
@@ -178,15 +179,19 @@ impl<E> Smaller<'_, '_, E> {
         Ok(can)
     }
 
-    /// Of which of these combinations the checker says the same.
+    /// Of which of these changes of a combination the checker says the same.
     fn same(
         &mut self,
         point: Point,
         message: &str,
+        from: &[bool],
         combinations: &[Vec<bool>],
     ) -> Result<Vec<bool>, E> {
         let told = self.explorer.told(point);
-        self.looks += combinations.len();
+        for kept in combinations {
+            let changed = from.iter().zip(kept).filter(|(one, other)| one != other);
+            self.effort += from.len() / 10 + changed.count();
+        }
         let looks = combinations.iter().map(|kept| (kept.as_slice(), told));
         let said = self.say(looks)?.into_iter();
         Ok(said.map(|said| said.as_deref() == Some(message)).collect())

@@ -41,7 +41,11 @@ impl Explorer<'_> {
             all.extend(self.sampled(point, &certain, &sectors, budget, most / 4));
         }
         let mut seen = HashSet::new();
-        all.retain(|kept| is_new(kept) && seen.insert(kept.clone()));
+        let hash = |kept: &[bool]| {
+            let bytes: Vec<u8> = kept.iter().map(|kept| u8::from(*kept)).collect();
+            blake3::hash(&bytes)
+        };
+        all.retain(|kept| is_new(kept) && seen.insert(hash(kept)));
         (all, false)
     }
 
