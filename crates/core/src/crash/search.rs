@@ -144,6 +144,9 @@ pub(super) fn breaks<E>(
     let mut waiting = Vec::new();
     let beside = verdicts.beside;
     let mut judge = |waiting: &mut Vec<(Key, Seen)>, coverage: &Coverage| {
+        if waiting.is_empty() {
+            return idle(check, coverage).map_err(Ended::By);
+        }
         let said = verdicts.of(std::mem::take(waiting), |seen| check(seen, coverage));
         match said {
             Ok(said) if said.iter().any(Option::is_some) => Err(Ended::Broken),
@@ -155,9 +158,10 @@ pub(super) fn breaks<E>(
     let mut explorer = Explorer::new(history, model);
     let explored = explorer.explore(budget, &mut coverage, |_, looked, coverage| {
         let key = (looked.hash, looked.told);
-        if budget.share.has(&key) && seen.insert(key) {
-            waiting.push((key, (Arc::clone(looked.tree), looked.told)));
+        if !budget.share.has(&key) || !seen.insert(key) {
+            return judge(&mut Vec::new(), coverage);
         }
+        waiting.push((key, (Arc::clone(looked.tree), looked.told)));
         if waiting.len() < beside {
             return Ok(());
         }
@@ -167,6 +171,14 @@ pub(super) fn breaks<E>(
         Ok(()) => Ok(false),
         Err(Ended::Broken) => Ok(true),
         Err(Ended::By(error)) => Err(error),
+    }
+}
+
+/// Lets the check end the exploration where many states in a row are known already.
+fn idle<E>(check: &mut Check<'_, E>, coverage: &Coverage) -> Result<(), E> {
+    match check(&[], coverage) {
+        Ok(_) => Ok(()),
+        Err(Stopped { by, .. }) => Err(by),
     }
 }
 
@@ -190,7 +202,7 @@ impl<E> Search<'_, '_, E> {
     fn add(&mut self, state: &State, looked: Looked<'_>) -> Result<(), E> {
         let key = (looked.hash, looked.told);
         if !self.share.has(&key) || !self.distinct.insert(key) {
-            return Ok(());
+            return idle(self.smaller.check, &self.smaller.coverage);
         }
         self.found.distinct += 1;
         self.waiting

@@ -94,6 +94,22 @@ fn shares_have_each_state_once() {
 }
 
 #[test]
+fn states_that_are_known_can_end_a_search() {
+    let history = program().history();
+    let mut asked = 0;
+    let mut check = |seen: &[Seen], coverage: &Coverage| {
+        asked += 1;
+        if seen.is_empty() && coverage.states > 20 {
+            return Err("ended".into());
+        }
+        Ok(seen.iter().map(|_| None).collect())
+    };
+    let (ended, found) = searched(&history, 1, &mut check);
+    assert_eq!(ended, Err("ended"));
+    assert!(asked >= found.coverage.states, "{:?}", found.coverage);
+}
+
+#[test]
 fn an_ended_search_keeps_what_it_found() {
     let history = program().history();
     let mut looked = 0;
@@ -134,6 +150,9 @@ fn what_was_said_of_some_of_the_trees_before_the_end_is_kept() {
     let history = program().history();
     let mut broken = 0;
     let mut check = |seen: &[Seen], _: &Coverage| {
+        if seen.is_empty() {
+            return Ok(Vec::new());
+        }
         let all = seen.iter().map(look).enumerate();
         // All but the last one.
         let said: Vec<_> = all.take(seen.len() - 1).collect();
