@@ -28,6 +28,8 @@ pub(super) enum Piece {
         /// Where they begin, bytes.
         offset: u64,
         payload: Payload,
+        /// Whether stores to a mapping put them there, and no call.
+        mapped: bool,
     },
     /// The length of a file.
     Size {
@@ -104,6 +106,7 @@ impl Effect {
             file,
             offset,
             payload,
+            mapped,
         } = &self.piece
         else {
             return vec![self];
@@ -117,6 +120,7 @@ impl Effect {
                 file: *file,
                 offset: at,
                 payload: payload.part(at - offset, stop - at),
+                mapped: *mapped,
             };
             parts.push(Self { piece, ..self });
             at = stop;

@@ -200,6 +200,8 @@ impl<'h> Earlier<'h> {
             }
             Piece::Size { .. } => {
                 last(&of_node.sizes);
+                // Its neighbour in a handle of ext4.
+                all.extend(of_node.all.last());
                 all.extend(of_node.covered(history, model, effect, stands_for));
             }
             Piece::Space { .. } => {

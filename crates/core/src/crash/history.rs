@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::mapped::Mapped;
-use crate::op::FileId;
+use crate::op::{FileId, FileKind};
 use crate::record::{Body, Contents, Examples, Payload, Tree};
 
 /// One operation, or its second half: a write to a file opened with `O_SYNC` is a write, then a sync.
@@ -182,7 +182,10 @@ impl History {
     }
 
     /// Puts effects in the place of each one.
-    fn change_each<I: IntoIterator<Item = Effect>>(&mut self, change: impl Fn(Effect) -> I) {
+    pub(super) fn change_each<I: IntoIterator<Item = Effect>>(
+        &mut self,
+        change: impl Fn(Effect) -> I,
+    ) {
         let all = std::mem::take(&mut self.effects);
         let mut places = Vec::with_capacity(all.len() + 1);
         for effect in all {
@@ -412,6 +415,11 @@ impl History {
                 step.end = position;
             }
         }
+    }
+
+    pub(super) fn is_directory(&self, node: FileId) -> bool {
+        let node = self.base.node(node);
+        node.is_some_and(|node| node.kind == FileKind::Directory)
     }
 
     /// Whether `directory` was made by the program and is above `node`, or is `node` itself, by the names

@@ -94,10 +94,11 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether pages are torn inside: at which sectors, bytes. btrfs tears none.
+    /// Whether pages are torn inside: at which sectors, bytes. btrfs and a journal of data tear none.
     pub fn torn_at(&self) -> Option<u64> {
-        let tears = self.sector_bytes < BLOCK_BYTES && self.models != [Model::Btrfs];
-        tears.then_some(self.sector_bytes)
+        let whole = [Model::Btrfs, Model::Ext4Journal];
+        let tears = self.models.iter().any(|model| !whole.contains(model));
+        (tears && self.sector_bytes < BLOCK_BYTES).then_some(self.sector_bytes)
     }
 }
 

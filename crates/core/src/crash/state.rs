@@ -19,6 +19,7 @@ pub(super) fn apply(tree: &mut Tree, effect: &Effect) -> Result<(), Absurd> {
             file,
             offset,
             payload,
+            ..
         } => tree.change_contents(*file, |contents| contents.place(*offset, payload)),
         Piece::Size { file, to_bytes, .. } => {
             tree.change_contents(*file, |contents| contents.set_length(*to_bytes))

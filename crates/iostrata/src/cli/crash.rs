@@ -11,6 +11,7 @@ use glob::Pattern;
 use iostrata_core::crash::block::Pressure;
 use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{BLOCK_BYTES, CrashResult, Model, Settings, Share};
+use iostrata_core::distinct;
 
 use super::trace::duration;
 use super::{Html, named};
@@ -148,9 +149,9 @@ pub(crate) struct Crash {
     #[arg(long, value_enum, value_name = "MODE", default_value = "syscall")]
     pub(crate) mode: CrashMode,
 
-    /// Real file systems that the program runs on, in block mode; all by default
-    #[arg(long, value_parser = named(REAL), value_name = "FS")]
-    pub(crate) fs: Option<&'static [Model]>,
+    /// Real file systems that the program runs on, in block mode, such as ext4,xfs; all by default
+    #[arg(long, value_parser = named(REAL), value_name = "FS", value_delimiter = ',')]
+    pub(crate) fs: Vec<&'static [Model]>,
 
     /// Who else makes the file system commit, in block mode; all in turn by default
     #[arg(long, value_parser = named(PRESSURES), value_name = "WHO")]
@@ -206,6 +207,14 @@ impl Crash {
         self.check.as_deref().or(self.check_server.as_deref())
     }
 
+    /// Real file systems that block mode has, each once.
+    pub(crate) fn filesystems(&self) -> Vec<Model> {
+        match self.fs.as_slice() {
+            [] => FILESYSTEMS.to_vec(),
+            asked => distinct(asked.concat()),
+        }
+    }
+
     /// How many checkers run side by side.
     pub(crate) fn jobs(&self) -> usize {
         let cpus = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -219,6 +228,10 @@ pub(crate) fn crash_from(from: &Path, result: &CrashResult, settings: &Settings)
     let mut words = vec![OsString::from("crash"), "--from".into(), from.into()];
     let timeout = settings.check_timeout_s.to_string();
     words.extend(["--check-timeout".into(), timeout.into()]);
+    // What a write is made of depends on it.
+    if let [model] = settings.models.as_slice() {
+        words.extend(["--model".into(), model.as_str().into()]);
+    }
     words.extend(["--sector".into(), settings.sector_bytes.to_string().into()]);
     if let Some(check) = &result.check {
         let option = if result.check_keeps_running {
@@ -341,14 +354,19 @@ pub(crate) enum CrashMode {
     Both,
 }
 
-/// Real file systems that block mode has.
-pub(crate) const FILESYSTEMS: &[Model] = &[Model::Ext4, Model::Xfs, Model::Btrfs];
+/// Those that block mode has without being asked.
+const FILESYSTEMS: &[Model] = &[Model::Ext4, Model::Xfs, Model::Btrfs];
 
-const REAL: [(&str, &[Model], &str); 4] = [
+const REAL: [(&str, &[Model], &str); 5] = [
     ("ext4", &[Model::Ext4], "ext4"),
     ("xfs", &[Model::Xfs], "xfs"),
     ("btrfs", &[Model::Btrfs], "btrfs"),
-    ("all", FILESYSTEMS, "Each of them"),
+    (
+        "ext4-journal",
+        &[Model::Ext4Journal],
+        "ext4 mounted with data=journal",
+    ),
+    ("all", FILESYSTEMS, "ext4, xfs and btrfs"),
 ];
 
 /// Who else commits.
@@ -372,12 +390,21 @@ const PRESSURES: [(&str, &[Pressure], &str); 5] = [
     ("all", &Pressure::ALL, "Each of them"),
 ];
 
-const MODELS: [(&str, &[Model], &str); 5] = [
+const MODELS: [(&str, &[Model], &str); 6] = [
     ("posix", &[Model::Posix], "Only syncs order anything"),
     ("ext4", &[Model::Ext4], "Defaults of ext4"),
     ("xfs", &[Model::Xfs], "Defaults of xfs"),
     ("btrfs", &[Model::Btrfs], "Defaults of btrfs"),
-    ("all", &Model::ALL, "Each of them"),
+    (
+        "ext4-journal",
+        &[Model::Ext4Journal],
+        "ext4 mounted with data=journal",
+    ),
+    (
+        "all",
+        &Model::DEFAULTS,
+        "posix, and ext4, xfs and btrfs with their defaults",
+    ),
 ];
 
 const EXAMPLES: &str = "\

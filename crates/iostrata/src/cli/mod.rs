@@ -21,7 +21,7 @@ use clap_complete::Shell;
 pub(crate) use attach::Attach;
 pub(crate) use cache::{Cache, CacheAction, CacheFiles};
 pub(crate) use compare::Compare;
-pub(crate) use crash::{Crash, CrashMode, FILESYSTEMS, Only, crash_from};
+pub(crate) use crash::{Crash, CrashMode, Only, crash_from};
 pub(crate) use hints::parsed;
 pub(crate) use lab::{ExperimentName, Lab, TargetName};
 pub(crate) use report::{LogLimits, Report};

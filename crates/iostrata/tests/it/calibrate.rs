@@ -12,7 +12,8 @@ use crate::running::Running;
 /// The result of some litmus programs on all file systems, with a sync of another file after each call.
 fn calibrated(place: &Place, litmus: &str) -> Value {
     let saved = place.path("calibrate.json");
-    let mut command = place.iostrata("crash --calibrate --pressure fsync --litmus");
+    let mut command =
+        place.iostrata("crash --calibrate --fs all,ext4-journal --pressure fsync --litmus");
     command.env("PATH", std::env::var_os("PATH").unwrap());
     command.args([litmus, "--json"]).arg(&saved);
     run(command).expect(0);
@@ -56,7 +57,9 @@ fn known_outcomes_are_recovered_and_no_model_denies_one() {
         replaced("ext4")
     );
     assert!(replaced("xfs").contains("f=empty"), "{:?}", replaced("xfs"));
-    assert_eq!(replaced("btrfs"), BTreeSet::from([old, new]));
+    for filesystem in ["btrfs", "ext4-journal"] {
+        assert_eq!(replaced(filesystem), BTreeSet::from([old, new]));
+    }
     let appended = |filesystem| left(of("append", filesystem), false);
     assert!(
         appended("ext4").contains("f=a*2500+0*1596"),
@@ -70,7 +73,7 @@ fn known_outcomes_are_recovered_and_no_model_denies_one() {
             "{filesystem}"
         );
     }
-    for filesystem in ["ext4", "xfs", "btrfs"] {
+    for filesystem in ["ext4", "xfs", "btrfs", "ext4-journal"] {
         let synced = of("fsync-replace-fsync-directory", filesystem);
         assert_eq!(left(synced, true), BTreeSet::from([new]), "{filesystem}");
         let before: BTreeSet<_> = left(synced, false);

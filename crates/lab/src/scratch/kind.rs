@@ -93,7 +93,7 @@ impl ImageKind {
     }
 
     /// Options for mount(2); the rest are the kernel's defaults.
-    pub(super) fn mount_data(self) -> Option<&'static CStr> {
+    pub(crate) fn mount_data(self) -> Option<&'static CStr> {
         (self == Self::Ext4DataJournal).then_some(c"data=journal")
     }
 

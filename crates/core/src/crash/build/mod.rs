@@ -296,7 +296,7 @@ impl Builder {
 
     fn effects_of(&mut self, step: usize, change: &Change) {
         if let Some((node, (offset, payload))) = change.node().zip(change.written()) {
-            return self.write(step, node, offset, payload, is_untorn(change));
+            return self.write(step, node, offset, payload, change);
         }
         match change {
             Change::Opened {
@@ -434,8 +434,9 @@ impl Builder {
         file: FileId,
         offset: u64,
         payload: &Payload,
-        is_untorn: bool,
+        change: &Change,
     ) {
+        let is_untorn = is_untorn(change);
         let group = is_untorn.then_some(self.groups);
         self.groups += u32::from(is_untorn);
         let bytes = payload.bytes();
@@ -447,6 +448,7 @@ impl Builder {
                 file,
                 offset: at,
                 payload: payload.part(at - offset, stop - at),
+                mapped: matches!(change, Change::Stored { .. }),
             };
             self.push(step, piece, group);
             at = stop;

@@ -131,7 +131,10 @@ impl Litmus {
 
     /// What a model allows a crash to leave.
     pub fn allowed(&self, model: Model) -> BTreeSet<Seen> {
-        let history = self.history();
+        let mut history = self.history();
+        if model == Model::Ext4Journal {
+            history.grow_by_pages();
+        }
         let budget = Budget {
             exhaustive: COMBINATIONS,
             ..Budget::default()

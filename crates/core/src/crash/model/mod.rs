@@ -18,6 +18,7 @@
 
 mod btrfs;
 mod ext4;
+mod ext4_journal;
 
 use super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::history::{History, Step, Sync};
@@ -34,15 +35,20 @@ names! {
         Xfs = "xfs",
         /// btrfs with its defaults.
         Btrfs = "btrfs",
+        /// ext4 with `data=journal`.
+        Ext4Journal = "ext4-journal",
     }
 }
 
 impl Model {
+    /// POSIX, and file systems as they are mounted without options.
+    pub const DEFAULTS: [Self; 4] = [Self::Posix, Self::Ext4, Self::Xfs, Self::Btrfs];
+
     /// What is not in the order that the model keeps otherwise.
     pub(super) fn exempt(self, history: &History) -> Exempt {
         match self {
             Self::Btrfs => btrfs::exempt(history),
-            Self::Posix | Self::Ext4 | Self::Xfs => {
+            Self::Posix | Self::Ext4 | Self::Xfs | Self::Ext4Journal => {
                 let none = vec![false; history.effects.len()];
                 Exempt {
                     alone: none.clone(),
@@ -81,7 +87,8 @@ impl Model {
         }
         match self {
             Self::Posix => false,
-            Self::Ext4 | Self::Xfs | Self::Btrfs if in_new_blocks(one, other) => true,
+            _ if in_new_blocks(one, other) => true,
+            Self::Ext4Journal => false,
             Self::Ext4 => ext4::waits(one, other),
             Self::Xfs => covers(one, other),
             Self::Btrfs => btrfs::waits(one, other),
@@ -108,10 +115,10 @@ impl Model {
     }
 
     /// What of a file reaches the disk whole or not at all: btrfs writes data to new blocks, and refers to them once all of
-    /// it is there.
+    /// it is there; a journal with data has checksums of it.
     fn unit_bytes(self, history: &History) -> u64 {
         match self {
-            Self::Btrfs => BLOCK_BYTES,
+            Self::Btrfs | Self::Ext4Journal => BLOCK_BYTES,
             Self::Posix | Self::Ext4 | Self::Xfs => history.sector_bytes,
         }
     }
@@ -120,7 +127,7 @@ impl Model {
     /// all of it is there (`ext4_end_io_end`, fs/ext4/page-io.c; `xfs_end_ioend`, `fs/xfs/xfs_aops.c`).
     fn is_one_block(self, history: &History, one: &Effect, other: &Effect) -> bool {
         let is_written_whole = || match self {
-            Self::Posix | Self::Btrfs => false,
+            Self::Posix | Self::Btrfs | Self::Ext4Journal => false,
             Self::Ext4 | Self::Xfs => history.allocates(one),
         };
         one.step == other.step
@@ -134,6 +141,7 @@ impl Model {
         match self {
             Self::Posix => false,
             Self::Ext4 => ext4::is_chained(effect),
+            Self::Ext4Journal => ext4_journal::is_chained(effect),
             Self::Xfs | Self::Btrfs => effect.is_journaled(),
         }
     }
@@ -158,8 +166,12 @@ impl Model {
                 // Pages are written whole (`filemap_fdatawrite_range`, mm/filemap.c).
                 Some(data) => {
                     let end = offset.saturating_add(bytes).div_ceil(BLOCK_BYTES);
-                    return effect.node() == file
+                    let is_within = effect.node() == file
                         && (offset / BLOCK_BYTES..end).contains(&(data.start / BLOCK_BYTES));
+                    if is_within || !self.chained(effect) {
+                        return is_within;
+                    }
+                    (file, false)
                 }
                 None => (file, false),
             },
@@ -168,7 +180,7 @@ impl Model {
         };
         match self {
             Self::Posix => of_directory(effect, node, whole) || of_file(effect, node, whole),
-            Self::Ext4 | Self::Xfs => {
+            Self::Ext4 | Self::Xfs | Self::Ext4Journal => {
                 let is_forced = |last: usize| {
                     let end = &history.effects[last];
                     at == last
@@ -189,10 +201,16 @@ impl Model {
             Sync::Data(node) | Sync::Range { file: node, .. } => (node, false),
             Sync::All => return Forced::default(),
         };
-        let is_change = |at: &&usize| changes_inode(&history.effects[**at], node, whole);
+        let commits_all = || self == Self::Ext4Journal && history.is_directory(node);
+        let is_change = |at: &&usize| {
+            let effect = &history.effects[**at];
+            let is_data = || effect.block().is_some_and(|(file, _)| file == node);
+            let is_known = changes_inode(effect, node, whole);
+            is_known || self.chained(effect) && (is_data() || commits_all())
+        };
         match self {
             Self::Posix => Forced::default(),
-            Self::Ext4 | Self::Xfs => Forced {
+            Self::Ext4 | Self::Xfs | Self::Ext4Journal => Forced {
                 through: done.iter().rev().find(is_change).copied(),
                 with: Vec::new(),
             },

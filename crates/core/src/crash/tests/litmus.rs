@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::{Log, ROOT, states};
 use crate::crash::litmus::{Litmus, letters};
 use crate::crash::{Budget, Model};
+use crate::record::{Change, Durability};
 
 const REAL: [Model; 3] = [Model::Ext4, Model::Xfs, Model::Btrfs];
 
@@ -108,7 +109,7 @@ fn replace_by_rename() {
 
 #[test]
 fn create_by_rename() {
-    for model in Model::ALL {
+    for model in Model::DEFAULTS {
         let all = outcomes("create-by-rename", model, false);
         assert!(all.contains("f=empty"), "{model:?}: empty after the rename");
         let has_zeros = matches!(model, Model::Posix | Model::Ext4);
@@ -279,6 +280,89 @@ fn a_sync_of_a_file_covers_its_names() {
         assert_ended("rename-fsync", model, &["g=a*10"]);
         assert_ended("link-rename-fsync", model, &["f=a*10 h=a*10"]);
     }
+}
+
+/// Pages of a write are there in their order, and all that was before them.
+#[test]
+fn a_journal_of_data_leaves_a_prefix() {
+    let model = Model::Ext4Journal;
+    let (old, new) = ("f=a*9000", "f=b*9000");
+    let pages = ["f=empty", "f=b*4096", "f=b*8192"];
+    assert_outcomes("rewrite", model, &[&pages[..], &[old, new]].concat(), &[]);
+    assert_outcomes("replace-by-rename", model, &[old, new], &[]);
+    assert_outcomes("create-by-rename", model, &["no file", new], &[]);
+    assert_ended("replace-by-rename-commit", model, &[new]);
+    let (old, within, new) = ("f=a*2500", "f=a*2500+b*1596", "f=a*2500+b*2500");
+    assert_outcomes("append", model, &[old, within, new], &[]);
+    let (old, first, new) = ("f=a*8192", "f=b*4096+a*4096", "f=b*8192");
+    for name in ["overwrite", "overwrite-direct"] {
+        assert_outcomes(name, model, &[old, first, new], &[]);
+    }
+    // Stores are in no order.
+    let second = "f=a*4096+b*4096";
+    assert_outcomes("overwrite-mapped", model, &[old, first, second, new], &[]);
+    let [none, both] = ["f=a*4096 g=a*4096", "f=b*4096 g=b*4096"];
+    let first = "f=b*4096 g=a*4096";
+    assert_outcomes("overwrite-two-files", model, &[none, first, both], &[]);
+}
+
+/// A sync of one file commits what was written to others before its last change.
+#[test]
+fn a_sync_of_one_file_commits_the_data_of_others() {
+    let model = Model::Ext4Journal;
+    assert_ended(
+        "append-two-fsync",
+        model,
+        &["f=a*2500+b*2500 g=a*2500+b*2500"],
+    );
+    assert_ended("overwrite-two-fsync", model, &["f=b*4096 g=b*4096"]);
+    // That of a directory commits all there is.
+    assert_ended("create-fsync-directory", model, &["f=b*9000"]);
+    let mut log = Log::new();
+    let f = log.found(ROOT, "f", letters('a', 10));
+    let g = log.found(ROOT, "g", letters('a', 10));
+    log.write(f, 0, letters('b', 10));
+    log.fsync(g);
+    log.print();
+    let all = states(&log.history(), model, Budget::default());
+    assert!(all.contains(&("f=a*10 g=a*10".to_owned(), 1)), "{all:?}");
+}
+
+/// A store in a page that a sync of a range leaves out may be lost, a write may not.
+#[test]
+fn a_sync_of_a_range_commits_writes_outside_of_it() {
+    let store = |log: &mut Log, node, offset| {
+        let payload = letters('s', 4_096);
+        let stored = Change::Stored {
+            node,
+            offset,
+            payload,
+        };
+        log.push("msync", stored);
+    };
+    let mut log = Log::new();
+    let f = log.found(ROOT, "f", letters('a', 12_288));
+    store(&mut log, f, 8_192);
+    log.write(f, 4_096, letters('w', 4_096));
+    store(&mut log, f, 0);
+    log.sync(
+        f,
+        Durability::Range {
+            offset: 0,
+            bytes: 4_096,
+        },
+    );
+    log.print();
+    let all = states(&log.history(), Model::Ext4Journal, Budget::default());
+    let told: Vec<_> = all.iter().filter(|(_, told)| *told == 1).collect();
+    let state = |files: &str| (files.to_owned(), 1);
+    assert_eq!(
+        told,
+        [
+            &state("f=s*4096+w*4096+a*4096"),
+            &state("f=s*4096+w*4096+s*4096")
+        ]
+    );
 }
 
 /// `chmod` is metadata: in order with the names.

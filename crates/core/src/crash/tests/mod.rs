@@ -73,7 +73,11 @@ pub(super) fn trees(log: &Log, model: Model) -> BTreeSet<String> {
         exhaustive: 1 << 20,
         ..Budget::default()
     };
-    let states = states(&log.history(), model, budget);
+    let mut history = log.history();
+    if model == Model::Ext4Journal {
+        history.grow_by_pages();
+    }
+    let states = states(&history, model, budget);
     states.into_iter().map(|(tree, _)| tree).collect()
 }
 

@@ -200,6 +200,9 @@ proptest! {
         sector_bytes in prop::sample::select(vec![512, 4096]),
     ) {
         let mut history = program(&steps).history();
+        if model == Model::Ext4Journal {
+            history.grow_by_pages();
+        }
         history.tear_at(sector_bytes);
         prop_assume!(history.effects.len() <= MOST_EFFECTS);
         let budget = Budget { exhaustive: 1 << 13, ..Budget::default() };

@@ -46,6 +46,10 @@ fn a_page_in_place_is_torn_at_sectors() {
     }
     let new = BTreeSet::from(["f=b*4096".to_owned()]);
     assert_eq!(trees(&torn(&log, 512), Model::Btrfs), new);
+    let mut pages = log.history();
+    pages.grow_by_pages();
+    pages.tear_at(512);
+    assert_eq!(trees(&pages, Model::Ext4Journal), new);
 }
 
 #[test]

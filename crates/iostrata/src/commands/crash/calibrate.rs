@@ -17,7 +17,7 @@ use iostrata_report::terminal;
 use iostrata_tracer::machine;
 
 use super::block::{Ground, budget, delay, kind};
-use crate::cli::{Crash, FILESYSTEMS};
+use crate::cli::Crash;
 use crate::destination::Destination;
 use crate::error::Failure;
 use crate::progress::Bar;
@@ -59,7 +59,7 @@ fn deliver(destination: Option<Destination>, result: &CalibrateResult) -> Result
 
 struct Calibration {
     programs: Vec<&'static Litmus>,
-    filesystems: &'static [Model],
+    filesystems: Vec<Model>,
     pressures: &'static [Pressure],
     repeats: u32,
     delay: Duration,
@@ -68,7 +68,7 @@ struct Calibration {
 
 impl Calibration {
     fn of(options: &Crash) -> Self {
-        let filesystems = options.fs.unwrap_or(FILESYSTEMS);
+        let filesystems = options.filesystems();
         let pressures = options.pressure.unwrap_or(&Pressure::ALL);
         let mut programs = options.litmus.clone();
         if programs.is_empty() {
@@ -95,7 +95,7 @@ impl Calibration {
         let total = self.filesystems.len() * self.programs.len();
         let mut interrupted = None;
         'all: for litmus in &self.programs {
-            for filesystem in self.filesystems {
+            for filesystem in &self.filesystems {
                 bar.step(&Step {
                     done: rows.len(),
                     total,

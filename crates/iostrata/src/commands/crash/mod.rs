@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
-use iostrata_core::crash::{BLOCK_BYTES, Looked, Settings, Verdict};
+use iostrata_core::crash::{BLOCK_BYTES, Looked, Model, Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
 use iostrata_lab::interrupt::Interrupt;
@@ -211,7 +211,7 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
     let given = [
         (!options.litmus.is_empty(), "--litmus", CALIBRATE),
         (options.repeats.is_some(), "--repeats", CALIBRATE),
-        (options.fs.is_some(), "--fs", BLOCK),
+        (!options.fs.is_empty(), "--fs", BLOCK),
         (options.pressure.is_some(), "--pressure", BLOCK),
         (options.delay.is_some(), "--delay", BLOCK),
         (options.images.is_some(), "--images", BLOCK),
@@ -256,6 +256,9 @@ fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<S
     log.ended(recorded.exit_code);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;
+    }
+    if options.model.contains(&Model::Ext4Journal) {
+        log.history.grow_by_pages();
     }
     if options.sector < BLOCK_BYTES {
         log.history.tear_at(options.sector);

@@ -116,6 +116,7 @@ pub(super) fn mount_at(
     options: Option<&'static std::ffi::CStr>,
 ) -> Result<Mounted, BlockError> {
     let flags = MountFlags::empty();
+    let options = options.or(kind.mount_data());
     mount(device.path(), at, kind.filesystem(), flags, options).map_err(|errno| {
         let doing = format!("mount {kind} from {}", device.path().display());
         BlockError::io(doing)(errno)
@@ -176,7 +177,7 @@ fn check_memory(size_bytes: u64) -> Result<(), BlockError> {
 /// A small journal or log: recovery reads all of it.
 fn further(kind: ImageKind) -> &'static [&'static str] {
     match kind {
-        ImageKind::Ext4 => &["-J", "size=4"],
+        ImageKind::Ext4 | ImageKind::Ext4DataJournal => &["-J", "size=4"],
         _ => &[],
     }
 }

@@ -203,6 +203,8 @@ fn with_timer<R>(file: Option<&Path>, run: impl FnOnce() -> R) -> Result<R, Bloc
 fn options(pressure: Pressure, kind: ImageKind) -> Option<&'static CStr> {
     match (pressure, kind) {
         (Pressure::Timer, ImageKind::Xfs) => None,
+        (Pressure::Timer, ImageKind::Ext4DataJournal) => Some(c"data=journal,commit=1"),
+        (_, ImageKind::Ext4DataJournal) => kind.mount_data(),
         (Pressure::Timer, _) => Some(c"commit=1"),
         (Pressure::Commit, ImageKind::Btrfs) => Some(c"notreelog"),
         _ => None,

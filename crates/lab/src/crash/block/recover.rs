@@ -152,7 +152,7 @@ impl Mountable<'_, '_> {
             // Others have the same number.
             ImageKind::Xfs => Some(c"nouuid"),
             // What is in memory needs no flush; what is recovered is the same.
-            ImageKind::Ext4 => Some(c"nobarrier"),
+            ImageKind::Ext4 | ImageKind::Ext4DataJournal => Some(c"nobarrier"),
             _ => None,
         };
         let (device, filesystem) = (bay.device.path(), kind.filesystem());

@@ -14,7 +14,7 @@ use iostrata_tracer::kernel::PrivateMounts;
 
 use super::{cannot, place};
 use crate::DEVICE;
-use crate::cli::{Crash, CrashMode, FILESYSTEMS};
+use crate::cli::{Crash, CrashMode};
 use crate::error::Failure;
 
 mod run;
@@ -89,7 +89,7 @@ impl Runs {
             place::is_directory(dir)?;
         }
         let mut runs = Self::default();
-        let filesystems = options.fs.unwrap_or(FILESYSTEMS);
+        let filesystems = options.filesystems();
         let pressures = options.pressure.unwrap_or(&Pressure::ALL);
         let room = Room {
             directory: scratch,
@@ -183,6 +183,7 @@ pub(super) fn kind(filesystem: Model) -> ImageKind {
     match filesystem {
         Model::Xfs => ImageKind::Xfs,
         Model::Btrfs => ImageKind::Btrfs,
+        Model::Ext4Journal => ImageKind::Ext4DataJournal,
         Model::Ext4 | Model::Posix => ImageKind::Ext4,
     }
 }
