@@ -32,11 +32,13 @@ static __always_inline __u64 inode_of_socket(__u32 fd)
 APART int hear(struct task_state *state, __u32 fd, __u64 now)
 {
 	__u64 socket = inode_of_socket(fd);
-	__u8 who = state && (state->call & CALL_ACCEPTS) ? ACCEPTED : PEER_BEGAN;
+	__u8 who = state && (state->call & CALL_ACCEPTS) ? ACCEPTED : PEER_BEGAN, *known;
 
 	if (!state)
 		return 0;
-	if (who == PEER_BEGAN)
+	/* An answer to the program is no request. */
+	known = bpf_map_lookup_elem(&sockets, &socket);
+	if (who == PEER_BEGAN && (!known || *known != PROGRAM_BEGAN))
 		state->reports.asked_ns = now;
 	return bpf_map_update_elem(&sockets, &socket, &who, who == ACCEPTED ? BPF_ANY : BPF_NOEXIST);
 }

@@ -53,6 +53,35 @@ os.wait()'"#,
         because: "The client has its OK while the record is in memory.",
     },
     Case {
+        name: "a server that has its replica's receipt, and no sync",
+        prepare: "",
+        run: r#"py -c '
+import os, socket
+listener = socket.socket(socket.AF_UNIX); listener.bind("sock"); listener.listen()
+replicas = socket.socket(socket.AF_UNIX); replicas.bind("replica"); replicas.listen()
+if os.fork() == 0:
+    peer, _ = replicas.accept()
+    while peer.recv(100): peer.send(b"HAVE\n")
+    os._exit(0)
+if os.fork() == 0:
+    client = socket.socket(socket.AF_UNIX); client.connect("sock")
+    for i in range(10):
+        client.send(b"SET k v\n"); assert client.recv(100) == b"OK\n"
+    os._exit(0)
+replica = socket.socket(socket.AF_UNIX); replica.connect("replica")
+peer, _ = listener.accept()
+log = os.open("store.aof", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+while request := peer.recv(100):
+    os.write(log, request); replica.send(request); replica.recv(100); peer.send(b"OK\n")
+replica.close(); os.wait(); os.wait()'"#,
+        verdict: Unsafe {
+            rule: "acknowledged-not-synced",
+            file: "store.aof",
+        },
+        because: "Both have the record in memory when the client has its OK: one power failure of a rack \
+                  takes it from both. The replica's receipt is no request of a client.",
+    },
+    Case {
         name: "redis with appendfsync no",
         prepare: "",
         run: r"redis-server --port 0 --unixsocket $PWD/s --dir $PWD --appendonly yes --appendfsync no --save '' --daemonize no >/dev/null &

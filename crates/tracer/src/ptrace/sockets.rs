@@ -54,8 +54,10 @@ impl Sockets {
         }
         if !writes {
             if meaning & (call::READS | call::HEARS) != 0 {
-                *heard_ns = now_ns;
-                self.begins(name(tid, arguments[0])?, Began::Peer);
+                // An answer to the program is no request.
+                if self.begins(name(tid, arguments[0])?, Began::Peer) != Began::Program {
+                    *heard_ns = now_ns;
+                }
             }
             return None;
         }
