@@ -75,7 +75,6 @@ impl Stratum {
 pub enum Countable {
     AioOperations,
     AioReads,
-    AttributeChanges,
     BlockRequests,
     Buffers,
     CacheEvents,
@@ -137,6 +136,8 @@ pub enum Countable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Listed {
+    /// Each with its path or descriptor, and its call.
+    AttributeChanges,
     Devices,
     EarlierContents,
     EarlierContentsChanged,
@@ -397,6 +398,7 @@ pub enum Reason {
     // An operation log.
     BeforeNotKnown,
     BeforeNotStored,
+    BetweenCalls,
     ChangedMeanwhile,
     ChangedWhileWritten,
     ConcurrentReads,

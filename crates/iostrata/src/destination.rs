@@ -118,8 +118,13 @@ impl Destination {
             _ => self.path.display().to_string(),
         };
         let written = self.to.write_by(make);
-        written
-            .map_err(|error| Failure::Cannot(format!("cannot write the result to {to}: {error}")))
+        written.map_err(|error| {
+            let remedy = match error.kind() {
+                io::ErrorKind::StorageFull => "; free space there, or name another file",
+                _ => "",
+            };
+            Failure::Cannot(format!("cannot write the result to {to}: {error}{remedy}"))
+        })
     }
 }
 

@@ -10,9 +10,9 @@ use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
-use super::mapped::Mapped;
+use super::mapped::{Mapped, WORD_BYTES};
 use crate::op::{FileId, FileKind};
-use crate::record::{Body, Contents, Examples, Payload, Tree};
+use crate::record::{Body, Contents, Examples, Payload, STORE, Tree};
 
 /// One operation, or its second half: a write to a file opened with `O_SYNC` is a write, then a sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +119,22 @@ impl History {
     pub fn tear_at(&mut self, sector_bytes: u64) {
         self.sector_bytes = sector_bytes;
         self.change_each(|effect| effect.in_sectors(sector_bytes));
+    }
+
+    /// From now on a page that stores changed may have some of their words without the others, in any order: more than
+    /// any order of the stores leaves, and no less where each word was stored to once.
+    pub fn mix_stores(&mut self) {
+        self.sector_bytes = WORD_BYTES;
+        let stores: HashSet<usize> = (0..self.steps.len())
+            .filter(|step| self.steps[*step].call == STORE)
+            .collect();
+        self.change_each(|effect| {
+            if stores.contains(&effect.step) {
+                effect.in_sectors(WORD_BYTES)
+            } else {
+                vec![effect]
+            }
+        });
     }
 
     /// Effects in the parts that a device with sectors of 4 KiB would write: sectors that an operation writes to one page

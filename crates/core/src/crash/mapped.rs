@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::effect::BLOCK_BYTES;
 use super::format::Format;
 use super::history::{History, below};
 use crate::op::FileId;
@@ -29,9 +30,26 @@ pub(super) struct Mapping {
     paths: BTreeSet<Vec<u8>>,
     /// From the first byte to the end, bytes of the file.
     range: Range<u64>,
+    /// Of each page that was seen to change by more than one store, what changed of it.
+    unseen: BTreeMap<u64, Range<u64>>,
 }
 
+/// What a processor stores whole where it is aligned (Intel SDM, volume 3, "Guaranteed Atomic Operations").
+pub(super) const WORD_BYTES: u64 = 8;
+
 impl Mapping {
+    /// Bytes of one page were seen to change between two calls. Where they lie in one word, either both contents were on
+    /// their way to the disk, or one: a state has the page as it was before or after. Of several words some may be there
+    /// without the others, in an order that nobody saw.
+    pub(super) fn stored(&mut self, bytes: Range<u64>) {
+        if bytes.start / WORD_BYTES == (bytes.end - 1) / WORD_BYTES {
+            return;
+        }
+        let page = self.unseen.entry(bytes.start / BLOCK_BYTES);
+        let all = page.or_insert_with(|| bytes.clone());
+        *all = all.start.min(bytes.start)..all.end.max(bytes.end);
+    }
+
     pub(super) fn add(&mut self, path: Option<Vec<u8>>, offset: u64, bytes: u64) {
         self.paths.extend(path);
         let end = offset.saturating_add(bytes);
@@ -52,6 +70,8 @@ pub(super) struct Mapped {
     path: Vec<u8>,
     /// The bytes of it that stores could change.
     range: Range<u64>,
+    /// The bytes of it, page by page, that held something between two calls that nobody saw.
+    unseen: Vec<Range<u64>>,
     /// Why it does not matter what a crash leaves of it; `None` where it does.
     rebuilt: Option<&'static str>,
 }
@@ -89,7 +109,11 @@ pub(super) fn files(
         }
     };
     let all = mappings.into_iter().map(|(node, mapping)| {
-        let Mapping { mut paths, range } = mapping;
+        let Mapping {
+            mut paths,
+            range,
+            unseen,
+        } = mapping;
         paths.extend(names.remove(&node).unwrap_or_default());
         let reasons = paths.iter().map(|path| rebuilt_by(path, &mut format_at));
         // All of them, or none.
@@ -99,6 +123,7 @@ pub(super) fn files(
         Mapped {
             node,
             range: range.start..range.end.min(now.size_bytes(node)),
+            unseen: unseen.into_values().collect(),
             path: path.unwrap_or(b"a file without a name").to_vec(),
             rebuilt: reasons.and_then(|all| all.first().copied()),
         }
@@ -126,13 +151,25 @@ fn rebuilt_by(
 impl History {
     /// Files with writable shared mappings whose contents matter after a crash.
     pub fn mapped(&self) -> Examples {
-        let mut mapped = Examples::default();
-        let unknown = self.mapped.iter().filter(|file| file.rebuilt.is_none());
-        for file in unknown.filter(|file| !self.is_ignored(&file.path)) {
-            let (path, range) = (String::from_utf8_lossy(&file.path), &file.range);
-            mapped.add(|| format!("{path}, bytes {} to {}", range.start, range.end));
+        self.named(|file| std::slice::from_ref(&file.range))
+    }
+
+    /// Of a log whose mappings were read before and after each call: what of these files held something in between that
+    /// nobody saw.
+    pub fn unseen(&self) -> Examples {
+        self.named(|file| &file.unseen)
+    }
+
+    fn named(&self, ranges: impl Fn(&Mapped) -> &[Range<u64>]) -> Examples {
+        let mut named = Examples::default();
+        let matters = self.mapped.iter().filter(|file| file.rebuilt.is_none());
+        for file in matters.filter(|file| !self.is_ignored(&file.path)) {
+            let path = String::from_utf8_lossy(&file.path);
+            for Range { start, end } in ranges(file) {
+                named.add(|| format!("{path}, bytes {start} to {end}"));
+            }
         }
-        mapped
+        named
     }
 
     /// Files whose contents do not matter after a crash.
@@ -165,6 +202,7 @@ impl History {
                     node,
                     path,
                     range: 0..0,
+                    unseen: Vec::new(),
                     rebuilt: Some(IGNORED),
                 });
             }
@@ -202,7 +240,7 @@ mod tests {
     use super::super::tests::said;
     use super::*;
     use crate::gap::{Listed, Missing, Reason};
-    use crate::record::Change;
+    use crate::record::{Change, STORE};
 
     /// Their sizes tell databases and environments of these tests, bytes.
     const DATABASE: u32 = 10;
@@ -303,6 +341,40 @@ mod tests {
         assert_eq!(said_of("t.db-shm"), (BTreeSet::new(), 0));
         let torn = "t.db-data is torn: neither as it was nor as the program completed it";
         assert_eq!(said_of("t.db-data"), ([torn.to_owned()].into(), 3));
+    }
+
+    /// What is unseen of a file with stores between two calls: from, and how many bytes.
+    fn unseen(stores: &[[u32; 2]]) -> Vec<String> {
+        let mut log = Log::new();
+        let node = log.found(ROOT, "f", letters('a', 8192));
+        map(&mut log, node);
+        for &[offset, bytes] in stores {
+            let payload = letters('b', bytes);
+            let offset = u64::from(offset);
+            let stored = Change::Stored {
+                node,
+                offset,
+                payload,
+            };
+            log.push(STORE, stored);
+        }
+        match history(&log)
+            .unseen()
+            .gap(Listed::MappedStores, Reason::BetweenCalls)
+            .map(|gap| gap.what)
+        {
+            Some(Missing::Listed(names)) => names.first,
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_word_between_two_calls_is_seen_and_several_are_not() {
+        assert_eq!(unseen(&[[0, 8], [8, 1], [23, 1], [4096, 8]]), [""; 0]);
+        assert_eq!(unseen(&[[8, 9]]), ["f, bytes 8 to 17"]);
+        assert_eq!(unseen(&[[7, 2], [13, 9]]), ["f, bytes 7 to 22"]);
+        let two_pages = ["f, bytes 7 to 9", "f, bytes 4096 to 4112"];
+        assert_eq!(unseen(&[[4096, 16], [20, 2], [7, 2]]), two_pages);
     }
 
     #[test]

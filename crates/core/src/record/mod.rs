@@ -43,6 +43,9 @@ pub use write::Writer;
 /// include/uapi/linux/fs.h
 pub const RENAME_EXCHANGE: u32 = 2;
 
+/// The name of what no call is: stores, of a program whose mappings are read before and after each call.
+pub const STORE: &str = "store";
+
 /// A position in a log, between two frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {

@@ -89,7 +89,8 @@ pub enum Change {
         payload: Payload,
     },
     /// Stores to a shared mapping, as found at a synchronization point (`msync`, the end of the
-    /// recording). The log lacks stores that were overwritten between two such points.
+    /// recording), or before and after each call: then the call is [`STORE`](super::STORE), which began when the mapping was
+    /// read before. The log lacks stores that were overwritten between two such points.
     Stored {
         node: FileId,
         offset: u64,

@@ -13,7 +13,7 @@ use iostrata_core::crash::litmus::Litmus;
 use iostrata_core::crash::{BLOCK_BYTES, CrashResult, Model, Settings, Share};
 use iostrata_core::distinct;
 
-use super::trace::duration;
+use super::trace::{TraceBackend, duration};
 use super::{Html, named};
 use crate::passwd;
 
@@ -145,6 +145,11 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["dir", "init"])]
     pub(crate) from: Option<PathBuf>,
 
+    /// How to observe the program: ptrace reads shared mappings before and after each call; eBPF, where it is permitted, also
+    /// sees what io_uring does
+    #[arg(long, value_enum, conflicts_with = "from")]
+    pub(crate) backend: Option<TraceBackend>,
+
     /// Where a crash is tried: on models of file systems, or on real ones, which needs root
     #[arg(long, value_enum, value_name = "MODE", default_value = "syscall")]
     pub(crate) mode: CrashMode,
@@ -257,7 +262,7 @@ const CHECKER: &str = "checker";
 
 /// Options about a program of the user, which litmus programs are not.
 const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model sector states time every after accept_partial jobs \
-    keep state partition record from mode html open";
+    keep state partition record from backend mode html open";
 
 /// `cache/*`.
 fn glob(text: &str) -> Result<Pattern, String> {

@@ -14,7 +14,7 @@ use crate::place::{Outcome, Place, is_root, run, with_own_mounts};
 
 const RECORDS: u64 = 200;
 
-fn built(place: &Place, name: &str) -> PathBuf {
+pub(crate) fn built(place: &Place, name: &str) -> PathBuf {
     let program = place.path(name);
     let source = format!("{}/../../workloads/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let mut compile = Command::new("/usr/bin/cc");

@@ -106,11 +106,16 @@ pub(super) fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) ->
 
 /// Of stores that are not known in their order, names the files. Those of other directories are in no state.
 fn name_mapped(gaps: &mut Vec<Gap>, history: &History) {
-    let all = gaps.len();
-    gaps.retain(|gap| gap.why != Reason::NotInOrder);
-    if gaps.len() < all {
-        let mapped = history.mapped();
-        gaps.extend(mapped.gap(Listed::MappedStores, Reason::NotInOrder));
+    for why in [Reason::NotInOrder, Reason::BetweenCalls] {
+        let all = gaps.len();
+        gaps.retain(|gap| gap.why != why);
+        if gaps.len() < all {
+            let named = match why {
+                Reason::NotInOrder => history.mapped(),
+                _ => history.unseen(),
+            };
+            gaps.extend(named.gap(Listed::MappedStores, why));
+        }
     }
 }
 

@@ -127,6 +127,7 @@ impl Recorder {
             return;
         };
         let CallKind { counted, meaning } = told::at_entry(tid, number, &mut arguments);
+        self.look_at_mappings(meaning);
         let style = calls::paths_of(number);
         let given = place::given(tid, style, &arguments);
         let [first, second] = given.clone();
@@ -228,6 +229,7 @@ impl Recorder {
         for ended in &after {
             self.log_operation(ended);
         }
+        self.look_at_mappings(entered.meaning);
         if self.counts && !is_made_up {
             let ended = self.ended(tid, process, entered, result, now_ns);
             self.tally.call(ended);

@@ -2,21 +2,22 @@
 
 use std::ops::Range;
 
-use iostrata_core::gap::{Countable, Gap, Reason};
+use iostrata_core::gap::{Countable, Gap, Listed, Reason};
 use iostrata_core::op::{Call, FileId};
-use iostrata_core::record::{Change, Durability};
+use iostrata_core::record::{Change, Durability, Examples, STORE};
 use iostrata_core::trace::{Did, Event};
 
 use super::Recording;
 use super::attributes;
 use super::batch::{Batch, Destination, Item, Part};
 use super::mapping::{Mapped, Mappings};
+use crate::clock::now_ns;
 use crate::decode::{self, Ended};
 
 const READ_BYTES: usize = 1 << 20;
 
-/// So much of mapped files is read at reports in all: a program may print without end.
-const READ_AT_REPORTS: u64 = 4 << 30;
+/// So much of mapped files is read in all at reports, or before and after calls: a program may make them without end.
+const READ_IN_ALL: u64 = 4 << 30;
 
 #[derive(Debug)]
 pub(crate) struct Feed {
@@ -25,9 +26,23 @@ pub(crate) struct Feed {
     mappings: Mappings,
     last_ns: u64,
     /// Attribute changes that could not be recorded.
-    attributes: u64,
-    /// Bytes of mapped files that were read at reports.
-    read_at_reports: u64,
+    attributes: Examples,
+    /// Bytes of mapped files that were read at reports, or before and after calls.
+    read: u64,
+    /// Writable shared mappings.
+    mapped: u64,
+    around: Around,
+}
+
+/// Whether mapped files are read before and after each call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Around {
+    /// The program does not stop before its calls.
+    No,
+    /// Last at this time.
+    Since { at_ns: u64 },
+    /// Until there was too much, or a file could not be opened.
+    NoMore,
 }
 
 impl Feed {
@@ -37,8 +52,10 @@ impl Feed {
             batch: Batch::default(),
             mappings: Mappings::default(),
             last_ns: 0,
-            attributes: 0,
-            read_at_reports: 0,
+            attributes: Examples::default(),
+            read: 0,
+            mapped: 0,
+            around: Around::No,
         }
     }
 
@@ -49,12 +66,18 @@ impl Feed {
     pub(crate) fn ended(&mut self, mut ended: Ended) {
         let (call, argument) = (ended.call, ended.argument);
         let Some(event) = decode::logged(&mut ended) else {
-            self.attributes += u64::from(is_untold(&ended));
+            if is_untold(&ended) {
+                self.attributes.add(|| named(&ended));
+            }
             return;
         };
         match event.did {
             Did::Changed(Change::Mapped { node, .. }) => {
+                self.mapped += u64::from(call.outcome.is_ok());
                 let mapped = self.mappings.add(call, node, &argument);
+                if mapped.is_none() && call.outcome.is_ok() {
+                    self.around = Around::NoMore;
+                }
                 let (offset, bytes) = mapped.unwrap_or((0, argument[1]));
                 self.changed(
                     call,
@@ -90,7 +113,7 @@ impl Feed {
 
     fn msync(&mut self, scope: Durability, call: Call, [address, bytes, ..]: [u64; 5]) {
         for part in self.mappings.synced(call.thread, address, bytes) {
-            if call.outcome.is_ok() {
+            if call.outcome.is_ok() && !self.is_around() {
                 self.stored(call, &part);
             }
             let Range { start, end } = part.range;
@@ -113,7 +136,7 @@ impl Feed {
     /// What was stored before a sync is durable with it.
     pub(crate) fn before_sync(&mut self, call: Call, node: Option<FileId>, scope: Durability) {
         let parts = match scope {
-            _ if call.outcome.is_err() => return,
+            _ if call.outcome.is_err() || self.is_around() => return,
             Durability::File | Durability::Data => match node {
                 Some(file) => self.mappings.of(Some(file)),
                 None => return,
@@ -128,14 +151,47 @@ impl Feed {
 
     /// What was stored before a report may not be lost after it.
     pub(crate) fn before_report(&mut self, call: Call) {
-        if self.read_at_reports < READ_AT_REPORTS {
+        if self.read < READ_IN_ALL && !self.is_around() {
             for part in self.mappings.of(None) {
-                self.read_at_reports += self.stored(call, &part);
+                self.read += self.stored(call, &part);
             }
         }
     }
 
-    /// Reads the contents of a mapped file, without its holes; gives the number of bytes.
+    fn is_around(&self) -> bool {
+        matches!(self.around, Around::Since { .. })
+    }
+
+    /// Reads what is mapped, before or after a call of a program that stops at both ends of its calls. What differs from
+    /// the last time was stored in between: a thread that made no call did, or another one during this call.
+    pub(crate) fn look(&mut self) {
+        let since = match self.around {
+            Around::NoMore => return,
+            Around::No => 0,
+            Around::Since { at_ns } => at_ns,
+        };
+        if self.read >= READ_IN_ALL {
+            self.around = Around::NoMore;
+            return;
+        }
+        // Another thread may store to what has been read while the rest is.
+        let at_ns = now_ns();
+        for part in self.mappings.of(None) {
+            let call = Call {
+                process: part.process,
+                thread: part.thread,
+                started_ns: since,
+                ended_ns: at_ns,
+                name: STORE,
+                outcome: Ok(0),
+            };
+            self.read += self.stored(call, &part);
+        }
+        self.around = Around::Since { at_ns };
+    }
+
+    /// Reads the contents of a mapped file, without its holes and, where they are read before and after each call, without
+    /// pages that are as they were; gives the number of bytes.
     fn stored(&mut self, call: Call, part: &Mapped) -> u64 {
         let mut bytes = 0;
         let mut at = part.range.start;
@@ -144,19 +200,29 @@ impl Feed {
             self.mappings
                 .read(part.number, at, part.range.end, &mut buffer)
         {
-            let held = self.hold(&buffer[..had]);
-            self.add(Item::Part(Part {
-                call,
-                to: Destination::Mapping {
-                    file: part.file,
-                    offset: from,
-                },
-                descriptor: 0,
-                whole: had as u64,
-                at: 0,
-                bytes: had as u64,
-                held: Some(held),
-            }));
+            let mut call = call;
+            let mut changed = Vec::new();
+            if call.name == STORE {
+                call.ended_ns = now_ns();
+                changed = self.mappings.changed(part.number, from, &buffer[..had]);
+            } else {
+                changed.push(0..had);
+            }
+            for range in changed {
+                let held = self.hold(&buffer[range.clone()]);
+                self.add(Item::Part(Part {
+                    call,
+                    to: Destination::Mapping {
+                        file: part.file,
+                        offset: from + range.start as u64,
+                    },
+                    descriptor: 0,
+                    whole: range.len() as u64,
+                    at: 0,
+                    bytes: range.len() as u64,
+                    held: Some(held),
+                }));
+            }
             at = from.saturating_add(had as u64);
             bytes += had as u64;
         }
@@ -184,8 +250,16 @@ impl Feed {
     }
 
     /// Checks all mappings one last time, and passes on the rest. Returns the gaps.
-    pub(super) fn finish(mut self) -> (Recording, Option<Gap>) {
-        for part in self.mappings.of(None) {
+    pub(super) fn finish(mut self) -> (Recording, Vec<Gap>) {
+        if self.is_around() {
+            self.look();
+        }
+        let unread = if self.is_around() {
+            Vec::new()
+        } else {
+            self.mappings.of(None)
+        };
+        for part in unread {
             let call = Call {
                 process: part.process,
                 thread: part.thread,
@@ -197,12 +271,18 @@ impl Feed {
             self.stored(call, &part);
         }
         self.hand_over();
-        let gap = Gap::counted(
-            self.attributes,
-            Countable::AttributeChanges,
-            Reason::NodeUnknown,
-        );
-        (self.recording, gap)
+        let attributes = self
+            .attributes
+            .gap(Listed::AttributeChanges, Reason::NodeUnknown);
+        let why = match self.around {
+            Around::Since { .. } => Reason::BetweenCalls,
+            Around::No | Around::NoMore => Reason::NotInOrder,
+        };
+        let mapped = Gap::counted(self.mapped, Countable::SharedMappings, why);
+        (
+            self.recording,
+            attributes.into_iter().chain(mapped).collect(),
+        )
     }
 }
 
@@ -215,4 +295,20 @@ fn is_untold(ended: &Ended) -> bool {
         && ended.second_text.starts_with(b"system.posix_acl_")
         && ended.node.is_none();
     ended.call.outcome.is_ok() && attributes::is_one(name) && !is_nothing
+}
+
+/// What a call was on, by its path or its descriptor as far as these are known, and its name.
+fn named(ended: &Ended) -> String {
+    let name = ended.call.name;
+    let is_of_descriptor = match decode::system_call(name) {
+        "fchmod" | "fchown" | "fsetxattr" | "fremovexattr" | "ioctl" | "fcntl" => true,
+        // Without a path (utimensat(2)).
+        "utimensat" => ended.argument[1] == 0,
+        _ => false,
+    };
+    match &ended.first {
+        Some(at) => format!("{} ({name})", String::from_utf8_lossy(&at.path)),
+        None if is_of_descriptor => format!("descriptor {} ({name})", ended.argument[0]),
+        None => name.to_owned(),
+    }
 }

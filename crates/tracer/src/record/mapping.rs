@@ -1,10 +1,12 @@
 //! Files that a program changes by storing to memory, read when it synchronizes them.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
 
+use blake3::Hash;
 use iostrata_core::op::{Call, FileId};
 use rustix::fs::makedev;
 
@@ -21,6 +23,8 @@ struct MappedFile {
     thread: u32,
     /// From the first mapped byte to the end, bytes of the file.
     range: Range<u64>,
+    /// What it held when it was last read, by where each page begins.
+    pages: HashMap<u64, Hash>,
 }
 
 /// A part of a mapped file.
@@ -65,6 +69,7 @@ impl Mappings {
                 process: call.process,
                 thread: call.thread,
                 range: range.clone(),
+                pages: HashMap::new(),
             });
         }
         let known = &mut self.files[number];
@@ -155,6 +160,30 @@ impl Mappings {
         let wanted = wanted.min(buffer.len());
         let had = handle.read_at(&mut buffer[..wanted], from).ok()?;
         (had > 0).then_some((from, had))
+    }
+
+    /// Of bytes that were read at an offset, the ranges whose pages are not as they were when they were last asked about.
+    pub(super) fn changed(
+        &mut self,
+        number: usize,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Vec<Range<usize>> {
+        let Some(MappedFile { pages, .. }) = self.files.get_mut(number) else {
+            return Vec::new();
+        };
+        let mut changed: Vec<Range<usize>> = Vec::new();
+        for (page, at) in bytes.chunks(page_size()).zip((0..).step_by(page_size())) {
+            let now = blake3::hash(page);
+            if pages.insert(offset + at as u64, now) == Some(now) {
+                continue;
+            }
+            match changed.last_mut() {
+                Some(last) if last.end == at => last.end += page.len(),
+                _ => changed.push(at..at + page.len()),
+            }
+        }
+        changed
     }
 }
 

@@ -16,11 +16,8 @@ use super::state;
 use crate::op::{FileId, FileKind};
 use crate::record::{
     Body, Change, Contents, Description, Examples, Name, Operation, Paths, Payload, Place,
-    RENAME_EXCHANGE, Refused, Tree,
+    RENAME_EXCHANGE, Refused, STORE, Tree,
 };
-
-/// Stores to a mapping were read at some call, and are not that call.
-const STORE: &str = "store";
 
 /// The name of the file that a program writes marks to, by which a log tells it.
 pub const MARKS: &str = "iostrata-marks";
@@ -123,7 +120,6 @@ impl Builder {
             .change
             .node()
             .map_or(0, |node| self.now.size_bytes(node));
-        // Stores were made before the call at which they were read.
         let mut ended_ns = operation.ended_ns();
         match &operation.change {
             Change::Mapped {
@@ -135,7 +131,10 @@ impl Builder {
                 mapping.add(path.clone(), *offset, *bytes);
             }
             Change::Stored { .. } => {
-                ended_ns = operation.started_ns;
+                // Made before the call at which they were read.
+                if operation.call != STORE {
+                    ended_ns = operation.started_ns;
+                }
                 self.stored(operation, differing)?;
             }
             change => {
@@ -366,6 +365,11 @@ impl Builder {
             _ => Contents::default(),
         };
         for range in differing(&before, &Contents::of(payload)) {
+            let Range { start, end } = range;
+            if operation.call == STORE {
+                let mapping = self.mapped.entry(node).or_default();
+                mapping.stored(offset + start..offset + end);
+            }
             let change = Change::Stored {
                 node,
                 offset: offset + range.start,

@@ -8,7 +8,7 @@ use crate::crash::{
 };
 use crate::crash::{findings, search};
 use crate::op::FileId;
-use crate::record::{Change, Description, Durability, Place};
+use crate::record::{Change, Description, Durability, Payload, Place, STORE};
 
 const EIO: i32 = 5;
 
@@ -95,6 +95,56 @@ fn stores_are_durable_with_the_sync_at_which_they_were_read() {
         let findings = found(&log.history(), "f=b*8192");
         assert_eq!(findings.is_empty(), is_durable, "{scope:?}: {findings:?}");
     }
+}
+
+/// What was stored to a page of a mapping between two calls, at which it was read.
+fn between(log: &mut Log, node: FileId, offset: u64, payload: Payload) {
+    let stored = Change::Stored {
+        node,
+        offset,
+        payload,
+    };
+    log.push(STORE, stored);
+}
+
+#[test]
+fn stores_between_two_calls_are_on_disk_in_any_order_and_with_the_next_sync() {
+    for model in Model::ALL {
+        let mut log = Log::new();
+        let node = log.found(ROOT, "f", letters('a', 8_192));
+        log.fsync(node);
+        log.print();
+        between(&mut log, node, 0, letters('b', 8_192));
+        log.sync(node, Durability::Hint);
+        log.print();
+        log.fsync(node);
+        log.print();
+        let states = super::states(&log.history(), model, Budget::default());
+        let told = |number: usize| {
+            let of = states.iter().filter(move |(_, told)| *told == number);
+            of.map(|(tree, _)| tree.as_str()).collect::<Vec<_>>()
+        };
+        let mixes = ["f=a*4096+b*4096", "f=a*8192", "f=b*4096+a*4096", "f=b*8192"];
+        assert_eq!(told(2), mixes, "{model:?}");
+        assert_eq!(told(3), ["f=b*8192"], "{model:?}");
+    }
+}
+
+#[test]
+fn words_of_a_page_that_were_stored_between_two_calls_are_mixed() {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 4_096));
+    between(&mut log, node, 8, letters('b', 16));
+    log.write(node, 100, letters('c', 16));
+    let mut history = log.history();
+    history.mix_stores();
+    let states = super::states(&history, Model::Posix, Budget::default());
+    let has = |text: &str| states.iter().any(|(tree, _)| tree.contains(text));
+    assert!(
+        has("f=a*8+b*8+a*4080") && has("f=a*16+b*8+a*4072"),
+        "{states:?}"
+    );
+    assert!(has("c*16") && !has("c*8+a"), "a write is whole: {states:?}");
 }
 
 #[test]

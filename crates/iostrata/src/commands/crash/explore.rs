@@ -10,7 +10,7 @@ use iostrata_core::crash::{
     fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
-use iostrata_core::gap::Gap;
+use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::noun::counted;
 use iostrata_lab::crash::{LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
@@ -43,6 +43,8 @@ pub(super) struct Task<'a> {
 pub(super) struct Explored {
     pub(super) result: CrashResult,
     pub(super) interrupted: Option<Interrupted>,
+    /// What ended the exploration, such as a full disk.
+    pub(super) failed: Option<Failure>,
 }
 
 /// The search of all models.
@@ -54,6 +56,14 @@ struct Searched {
     /// When all of it has to end.
     until: Option<Instant>,
     interrupted: Option<Interrupted>,
+    failed: Option<Failure>,
+}
+
+impl Searched {
+    /// Whether it ended before its time, with what was found until then.
+    fn was_ended(&self) -> bool {
+        self.interrupted.is_some() || self.failed.is_some()
+    }
 }
 
 pub(super) fn budget(
@@ -88,7 +98,7 @@ pub(super) fn budget(
 }
 
 pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Failure> {
-    let (history, gaps) = {
+    let (history, mut gaps) = {
         let log = locked(&task.log);
         (log.history.clone(), log.incomplete_because.clone())
     };
@@ -104,6 +114,16 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         }
     }
     let mut searched = search_all(task, &history, &mut verdicts, &mut judge)?;
+    if is_order_known(
+        task,
+        &history,
+        &gaps,
+        &mut searched,
+        &mut verdicts,
+        &mut judge,
+    )? {
+        gaps.retain(|gap| gap.why != Reason::BetweenCalls);
+    }
     let fixed = fixed(task, &history, &mut verdicts, &mut judge, &mut searched)?;
     let kept_in = judge.kept_in();
     judge.finish();
@@ -114,7 +134,9 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         log.ends_by_itself();
         // What was found is worth more than a copy of it.
         if let Err(Failure::Cannot(why)) = keep::findings(&mut log, &mut told, into) {
-            ui::say(&format!("warning: not all states are kept: {why}"));
+            ui::say(&format!(
+                "warning: not all states are kept: {why}; free space there, or give --keep another directory"
+            ));
         }
     }
     let findings = told.into_iter().map(|Told { finding, .. }| finding);
@@ -138,7 +160,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        verdict: Verdict::of(&findings, &modes, searched.interrupted.is_some()),
+        verdict: Verdict::of(&findings, &modes, searched.was_ended()),
         modes,
         findings,
         fix,
@@ -148,6 +170,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     Ok(Explored {
         result,
         interrupted: searched.interrupted,
+        failed: searched.failed,
     })
 }
 
@@ -188,6 +211,7 @@ pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Exp
     let mut explored = Explored {
         result: nothing_found(options, scratch, words.collect())?,
         interrupted: None,
+        failed: None,
     };
     join(&mut explored, runs);
     if !explored.result.findings.is_empty() {
@@ -207,7 +231,7 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);
     }
-    let is_interrupted = explored.interrupted.is_some();
+    let is_interrupted = explored.interrupted.is_some() || explored.failed.is_some();
     result.verdict = Verdict::of(&result.findings, &result.modes, is_interrupted);
 }
 
@@ -224,6 +248,7 @@ fn search_all(
         time_over: Vec::new(),
         until: time.map(|time| Instant::now() + time),
         interrupted: None,
+        failed: None,
     };
     let mut before = 0;
     let models = &task.settings.models;
@@ -257,10 +282,61 @@ fn search_all(
                 searched.interrupted = Some(by);
                 break;
             }
+            Err(error @ (LogError::Stage(_) | LogError::Build(_))) => {
+                searched.failed = Some(failure(task, error));
+                break;
+            }
             Err(error) => return Err(failure(task, error)),
         }
     }
     Ok(searched)
+}
+
+/// States at most in which a page has some of the words that were stored between two calls without the others.
+const MIXED: u64 = 2_000;
+
+/// Whether it makes no difference in which order the words of a page were stored between two calls, which nobody saw: no
+/// state breaks in which it has some of them. One that breaks may be none that the program's order leaves, so that is no
+/// finding. What is failing or was ended is not looked at, and neither is a part: it does not know the others.
+fn is_order_known(
+    task: &Task<'_>,
+    history: &History,
+    gaps: &[Gap],
+    searched: &mut Searched,
+    verdicts: &mut Verdicts,
+    judge: &mut Judge,
+) -> Result<bool, Failure> {
+    let is_over = searched.time_over.contains(&true) || searched.was_ended();
+    let mut found = searched.found.iter().map(|(_, found)| found);
+    if !gaps.iter().any(|gap| gap.why == Reason::BetweenCalls)
+        || found.any(|found| found.failing > 0)
+        || is_over
+        || task.share.is_some()
+    {
+        return Ok(false);
+    }
+    let mut mixed = history.clone();
+    mixed.mix_stores();
+    let found = searched.found.iter();
+    let states = found.map(|(_, found)| found.coverage.states).sum();
+    judge.begin("checking pages with some of their stores", states);
+    let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
+    let budget = Budget {
+        states: task.budget.states.min(MIXED),
+        ..task.budget
+    };
+    let mut found = Found::default();
+    // It has the states of the others.
+    let model = Model::Posix;
+    match search(&mixed, model, budget, verdicts, &mut check, &mut found) {
+        Ok(()) => Ok(found.failing == 0 && found.coverage.not_tried == 0),
+        Err(LogError::TimeOver) => Ok(false),
+        Err(LogError::Interrupted(by)) => {
+            searched.interrupted = Some(by);
+            Ok(false)
+        }
+        Err(error) => Err(failure(task, error)),
+    }
 }
 
 /// The syncs that help, if any; or why nobody knows.
@@ -277,7 +353,7 @@ fn fixed(
             "only a part of the states was looked at; iostrata merge looks for them in all parts";
         return Ok(Err(why.to_owned()));
     }
-    if searched.interrupted.is_some() {
+    if searched.was_ended() {
         return Ok(Err(ENDED.to_owned()));
     }
     let faults = searched.found.iter().flat_map(|(_, found)| &found.faults);
@@ -312,6 +388,10 @@ fn fixed(
         Err(LogError::TimeOver) => Ok(Err("the time was over before any were found".to_owned())),
         Err(LogError::Interrupted(by)) => {
             searched.interrupted = Some(by);
+            Ok(Err(ENDED.to_owned()))
+        }
+        Err(error @ (LogError::Stage(_) | LogError::Build(_))) => {
+            searched.failed = Some(failure(task, error));
             Ok(Err(ENDED.to_owned()))
         }
         Err(error) => Err(failure(task, error)),

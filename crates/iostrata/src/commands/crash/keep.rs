@@ -68,9 +68,18 @@ pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Re
     let into = place.join("tree");
     let made = fs::create_dir(place).and_then(|()| fs::create_dir(&into));
     made.map_err(cannot(format!("make {}", into.display())))?;
-    log.build(tree, &into)?;
-    let printed = log.printed(told)?;
-    fs::write(place.join("printed"), printed).map_err(cannot("write printed"))
+    let kept = log
+        .build(tree, &into)
+        .map_err(Failure::from)
+        .and_then(|()| {
+            let printed = log.printed(told)?;
+            fs::write(place.join("printed"), printed).map_err(cannot("write printed"))
+        });
+    if kept.is_err() {
+        // Made just now.
+        drop(fs::remove_dir_all(place));
+    }
+    kept
 }
 
 /// Why an exploration for one state ends.

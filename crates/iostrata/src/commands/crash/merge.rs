@@ -67,7 +67,7 @@ pub(crate) fn merge(
         ..explored.result
     };
     let explored = Explored { result, ..explored };
-    deliver(destination, None, None, &explored, accepts_partial)
+    deliver(destination, None, None, explored, accepts_partial)
 }
 
 /// The options of a run that has all parts.

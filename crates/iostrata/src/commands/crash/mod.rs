@@ -81,11 +81,13 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
             destination,
             page,
             options.json.as_deref(),
-            &explored,
+            explored,
             options.accept_partial,
         );
     }
-    let log = recorded(options, scratch.path(), &interrupt)?;
+    let directory = scratch.path().to_owned();
+    let full = |failure| place::full(failure, &directory, "set TMPDIR to another directory");
+    let log = recorded(options, scratch.path(), &interrupt).map_err(full)?;
     if let Some(number) = options.state {
         let place = rebuilt(options, &log, number, keep.as_deref());
         drop((scratch, guard));
@@ -97,8 +99,8 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     let check = command(options, named.as_ref(), |path| {
         locked(&log).history.began_with(path).map(There::from)
     })?;
-    let checks = Checks::find(options, check.clone(), scratch.path(), &log)?;
-    let judge = Judge::new(options, &checks, scratch.path(), &log)?;
+    let checks = Checks::find(options, check.clone(), scratch.path(), &log).map_err(full)?;
+    let judge = Judge::new(options, &checks, scratch.path(), &log).map_err(full)?;
     let settings = settings(options);
     let task = Task {
         options,
@@ -111,9 +113,11 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         known: Vec::new(),
         formats: checks.formats,
     };
-    let mut explored = explore::explore(&task, judge)?;
+    let mut explored = explore::explore(&task, judge).map_err(full)?;
+    explored.failed = explored.failed.map(full);
     if let Some(ground) = &ground
         && explored.interrupted.is_none()
+        && explored.failed.is_none()
     {
         let place = (ground, scratch.path(), keep.as_deref());
         let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
@@ -124,7 +128,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         destination,
         page,
         options.json.as_deref(),
-        &explored,
+        explored,
         options.accept_partial,
     )
 }
@@ -135,7 +139,7 @@ fn deliver(
     destination: Option<Destination>,
     page: Option<Page>,
     saved_to: Option<&Path>,
-    explored: &Explored,
+    explored: Explored,
     accepts_partial: bool,
 ) -> Result<ExitCode, Failure> {
     let result = &explored.result;
@@ -153,6 +157,9 @@ fn deliver(
     delivered?;
     if let Some(by) = explored.interrupted {
         return Err(Failure::Ended(by));
+    }
+    if let Some(failure) = explored.failed {
+        return Err(failure);
     }
     Ok(ExitCode::from(match explored.result.verdict {
         Verdict::Clean => 0,
@@ -217,6 +224,7 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         (options.images.is_some(), "--images", BLOCK),
         (options.from.is_some(), "--from", SYSCALL),
         (options.record.is_some(), "--record", SYSCALL),
+        (options.backend.is_some(), "--backend", SYSCALL),
         (options.partition.is_some(), "--partition", SYSCALL),
         (options.state.is_some(), "--state", SYSCALL),
         (options.every > 1, "--every", SYSCALL),

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use iostrata_core::crash::{CallStack, MARKS, Stacks};
 use iostrata_lab::crash::{CopyError, copy_directory};
 use iostrata_lab::engine::run_to_end;
@@ -40,6 +41,9 @@ pub(super) struct Recorded {
 /// How long processes may run on that the program leaves behind, seconds: a shell's background jobs are often done then,
 /// a server never is.
 const OTHERS_S: u64 = 10;
+
+/// All of the copy is kept: it has been written once already.
+const MOST_BEFORE: &str = "1024GiB";
 
 /// Names in the directory that `--record` makes.
 const LOG: &str = "log";
@@ -109,13 +113,42 @@ pub(super) fn record(
         shows: true,
         has_stacks: true,
     };
-    let recorded = copied(options, scratch, interrupt)
-        .and_then(|work| run(options, &work, &into, press, interrupt));
+    let recorded = copied(options, scratch, interrupt).and_then(|work| {
+        let recorded = run(options, &work, &into, press, interrupt);
+        recorded.map_err(|failure| match &options.record {
+            Some(_) => full(failure, &into, "give --record another directory"),
+            None => failure,
+        })
+    });
     if recorded.is_err() && options.record.is_some() {
         // Made just now.
         drop(std::fs::remove_dir_all(&into));
     }
     recorded
+}
+
+/// Less than this is no room for what is written next: a part of a log has more.
+const FULL_BYTES: u64 = 64 << 10;
+
+/// A failure, and where the file system of the directory is full, that it is, and what to do: who met it may only have
+/// seen a file that ends too early.
+pub(super) fn full(failure: Failure, directory: &Path, remedy: &str) -> Failure {
+    let Some(free) = free_where_full(directory) else {
+        return failure;
+    };
+    match failure {
+        Failure::Cannot(message) | Failure::Input(message) => Failure::Cannot(format!(
+            "{message}; {} has {free} bytes free: free space there, or {remedy}",
+            directory.display()
+        )),
+        other => other,
+    }
+}
+
+/// The bytes that are free in the file system of a directory; `None` where there are more than few.
+fn free_where_full(directory: &Path) -> Option<u64> {
+    let there = rustix::fs::statvfs(directory).ok()?;
+    Some(there.f_bavail.saturating_mul(there.f_frsize)).filter(|free| *free < FULL_BYTES)
 }
 
 /// Whether files can be copied from it.
@@ -142,6 +175,7 @@ fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Path
         let remedy = match error {
             CopyError::Interrupted(by) => return by.into(),
             CopyError::Run(_) => "",
+            CopyError::Failed { .. } if free_where_full(scratch).is_some() => "",
             CopyError::Failed { .. } => "; give --dir a directory that this user can read whole",
         };
         Failure::Cannot(format!("{error}{remedy}"))
@@ -276,12 +310,15 @@ fn start(
         .arg(log)
         .args(["--others", &OTHERS_S.to_string()])
         .arg("--record-before")
-        .arg(work);
+        .arg(work)
+        .args(["--record-before-limit", MOST_BEFORE]);
     if press.has_stacks {
         command.arg("--stacks").arg(log.with_file_name(STACKS));
     }
     if let Some(file) = press.file {
         command.args(["--backend", "ptrace", "--press"]).arg(file);
+    } else if let Some(backend) = options.backend.and_then(|one| one.to_possible_value()) {
+        command.args(["--backend", backend.get_name()]);
     }
     command
         .arg("--")

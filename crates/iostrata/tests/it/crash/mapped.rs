@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Case, has, kinds};
 use crate::place::run;
+use crate::sharing::built;
 
 /// What a Python program does with a mapping `m` of `f`, and what it says then. The file is as long as the mapping.
 fn program(does: &str) -> String {
@@ -243,4 +244,82 @@ fn stores_to_a_large_file_are_named() {
         "{:#}",
         result["findings"][0]
     );
+}
+
+/// In words of the first and the second page of `db`: the second is worth something only with the first, and what was
+/// reported is there.
+const WORDS: &str = "a=$(od -An -tu1 -N1 db); b=$(od -An -tu1 -j4096 -N1 db); \
+                     [ $b -le $a ] || { echo dangling; exit 1; }; \
+                     ! grep -q A $IOSTRATA_STDOUT || [ $a = 1 ] || { echo lost; exit 1; }; \
+                     ! grep -q B $IOSTRATA_STDOUT || [ $b = 1 ] || { echo lost; exit 1; }";
+
+/// A program that makes `letters` of workloads/stores.c, and stops before and after each call.
+fn stores(letters: &str, check: &str, code: i32) -> Value {
+    let case = Case::new("db", &"\0".repeat(8192));
+    let program = built(&case.place, "stores");
+    let script = format!("exec {} {letters}", program.display());
+    let options = ["--backend", "ptrace", "--check", check];
+    let result = case.crash(&options, &script, code);
+    case.place.assert_nothing_left();
+    result
+}
+
+#[test]
+fn stores_of_one_word_between_calls_are_known_in_order() {
+    for letters in [
+        "a1A",
+        "ayA",
+        "adA",
+        "a1Ab2B",
+        "a1x1Ab2B",
+        // What a child stores, its parent syncs, and the other way round; also through mappings of their own.
+        "fa.1Ab2B",
+        "afy.A",
+        "fra1.Arb2B",
+        "frary.A",
+    ] {
+        let result = stores(letters, WORDS, 0);
+        assert_eq!(result["verdict"], "clean", "{letters}");
+    }
+}
+
+#[test]
+fn stores_in_the_wrong_order_and_after_the_last_sync_are_found() {
+    for (letters, says) in [
+        // Between two calls any order is possible.
+        ("ab12A", "dangling"),
+        ("b2a1A", "dangling"),
+        ("fb2.a1A", "dangling"),
+        ("aA1", "lost"),
+        ("a1AbB2", "lost"),
+        ("a2A", "lost"),
+        ("frb.a1AB", "lost"),
+    ] {
+        let result = stores(letters, WORDS, 1);
+        assert!(
+            kinds(&result).iter().any(|(_, message, _)| message == says),
+            "{letters}: {:?}",
+            kinds(&result)
+        );
+    }
+}
+
+/// What was in a page between two stores, nobody saw: that may make a difference or not.
+#[test]
+fn several_stores_to_a_page_between_two_calls_are_mixed() {
+    assert_eq!(stores("ax1A", WORDS, 0)["verdict"], "clean");
+    let second =
+        "[ $(od -An -tu1 -j8 -N1 db) -le $(od -An -tu1 -N1 db) ] || { echo mixed; exit 1; }";
+    let result = stores("ax1A", second, 3);
+    assert_eq!(
+        (&result["verdict"], kinds(&result).len()),
+        (&json!("incomplete"), 0)
+    );
+    let gaps = result["modes"][0]["incomplete_because"].as_array().unwrap();
+    let [gap] = gaps.as_slice() else {
+        panic!("{gaps:?}")
+    };
+    let named = gap["what"].as_str().unwrap();
+    assert!(named.ends_with("db, bytes 0 to 9"), "{gap}");
+    assert_eq!(stores("a1x1A", second, 0)["verdict"], "clean");
 }

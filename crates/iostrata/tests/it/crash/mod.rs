@@ -12,6 +12,7 @@ use crate::place::{Place, run};
 mod checkers;
 mod ended;
 mod formats;
+mod full;
 mod guide;
 mod living;
 mod machines;

@@ -14,7 +14,7 @@ use std::fs;
 use iostrata_core::gap::{Countable, Gap, Reason};
 use iostrata_core::op::{Call, FileId};
 use iostrata_core::trace::tally::Ended as EndedCall;
-use iostrata_core::trace::{FileKind, NamedFile, OpenFile, SiteRow, is_sync};
+use iostrata_core::trace::{FileKind, Located, NamedFile, OpenFile, SiteRow, is_sync};
 use syscalls::Sysno;
 
 use super::calls::{self, call, path};
@@ -28,6 +28,7 @@ use super::usage::number;
 use super::{memory, request};
 use crate::decode::{Ended, outcome, synced};
 use crate::ebpf::wire::STACK;
+use crate::record::attributes;
 use crate::record::batch::Item;
 use crate::record::feed::Feed;
 use crate::record::{Presser, Recording, Unfinished};
@@ -144,6 +145,14 @@ impl Recorder {
     /// Who syncs a file of its own after each change.
     pub(super) fn presser(&mut self) -> Option<&mut Presser> {
         self.log.as_mut()?.presser.as_mut()
+    }
+
+    /// Before and after calls that may order stores to mappings.
+    pub(super) fn look_at_mappings(&mut self, meaning: u32) {
+        let reads_only = meaning & (call::READS | call::WRITES) == call::READS;
+        if let Some(log) = self.log.as_mut().filter(|_| !reads_only) {
+            log.feed.look();
+        }
     }
 
     pub(super) fn overlapped(&mut self, overlaps: u64) {
@@ -338,7 +347,10 @@ impl Recorder {
             open,
             created: entered.creates,
             mode: file.map_or(0, |open| open.mode),
-            first: led.at.filter(|_| led.node.is_none_or(|node| node.is_named)),
+            first: led
+                .at
+                .filter(|_| led.node.is_none_or(|node| node.is_named))
+                .or_else(|| named_by(entered)),
             second: before.and_then(|before| before.second.at.clone()),
             second_text: before.map_or_else(Vec::new, |before| before.second_text.clone()),
             node: node.map(|node| node.id).or(file.map(|open| open.file)),
@@ -392,6 +404,14 @@ impl Recorder {
             None => {}
         }
     }
+}
+
+/// What the program called the file whose attributes it changed, where that leads nowhere from here.
+fn named_by(entered: &Entered) -> Option<Located> {
+    let is_one = attributes::is_one(entered.number.name());
+    let path = entered.first.clone().filter(|_| is_one)?;
+    let directory = None;
+    Some(Located { path, directory })
 }
 
 /// Executable memory of libraries (`proc_pid_status(5)`).

@@ -46,7 +46,6 @@ pub(in crate::record) struct Order<W> {
     doubts: Doubts,
     queue: Queue,
     unknown_bytes: u64,
-    mapped: u64,
     whiteouts: u64,
     unsettled_reads: u64,
     /// Gaps in the previous contents.
@@ -64,7 +63,6 @@ impl<W: Write> Order<W> {
             doubts: Doubts::default(),
             queue: Queue::default(),
             unknown_bytes: 0,
-            mapped: 0,
             whiteouts: 0,
             unsettled_reads: 0,
             not_kept: Vec::new(),
@@ -110,7 +108,6 @@ impl<W: Write> Order<W> {
     }
 
     fn changed(&mut self, call: &Call, open: Option<OpenFile>, change: Change) {
-        self.mapped += u64::from(matches!(change, Change::Mapped { .. }) && call.outcome.is_ok());
         let Some(file) = change.node() else {
             return self.push(call, change, None);
         };
@@ -429,7 +426,6 @@ impl<W: Write> Order<W> {
                 Reason::ConcurrentReads,
             ),
             (self.queue.late, Countable::PlacesInOrder, Reason::Late),
-            (self.mapped, Countable::SharedMappings, Reason::NotInOrder),
             (
                 self.whiteouts,
                 Countable::Whiteouts,
