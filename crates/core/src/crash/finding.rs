@@ -66,6 +66,31 @@ pub fn findings<'f>(
     all
 }
 
+/// Adds what breaks the recovery from a state with this number: damage that is known already is one finding with it. Gives
+/// those that are new.
+pub fn join_recovery<'f>(
+    findings: &mut [Finding],
+    recovery: Vec<Told<'f>>,
+    state: u64,
+) -> Vec<Told<'f>> {
+    let mut new = Vec::new();
+    for mut told in recovery {
+        told.finding.state = None;
+        told.finding.recovering = Some(state);
+        let own = damage(&told.finding);
+        let is_known = |known: &&mut Finding| known.recovering.is_some() && damage(known) == own;
+        let Some(known) = findings.iter_mut().find(is_known) else {
+            new.push(told);
+            continue;
+        };
+        known.states += told.finding.states;
+        known.possible_on.extend(told.finding.possible_on);
+        known.possible_on.sort_unstable();
+        known.possible_on.dedup();
+    }
+    new
+}
+
 /// Damage before loss, and of each what most real file systems show.
 pub(super) fn weight(finding: &Finding) -> (bool, std::cmp::Reverse<usize>) {
     let models = finding.possible_on.iter();
@@ -122,6 +147,7 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         recovered: Vec::new(),
         states: fault.states,
         state: None,
+        recovering: None,
         is_smallest: fault.is_smallest,
         torn_at_bytes: history.torn_at(&fault.state.kept, fault.state.point.time),
         timeline: Vec::new(),

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use blake3::Hash;
 use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
@@ -240,6 +241,11 @@ impl History {
     pub fn name_of(&self, node: FileId, step: usize) -> Option<Vec<u8>> {
         self.path_at(node, step)
             .or_else(|| self.path_at(node, usize::MAX))
+    }
+
+    /// What tells a tree of the directory from others.
+    pub fn digest(&self, tree: &Tree) -> Hash {
+        super::state::digest(tree, self.root)
     }
 
     /// The directory as the program found it, and as it left it.

@@ -40,7 +40,7 @@ pub use calibrate::{
 };
 pub use effect::BLOCK_BYTES;
 pub use explore::{Budget, Coverage, Explorer, Looked, Point, State};
-pub use finding::{Told, findings, fix_rows, operation};
+pub use finding::{Told, findings, fix_rows, join_recovery, operation};
 pub use fix::{Added, NoFix, fix};
 pub use format::Format;
 pub use history::{History, Step, Thread};
@@ -49,7 +49,7 @@ pub use model::Model;
 pub use parts::{NotParts, PartRow, whole};
 pub use result::{
     BlockRow, CrashResult, Finding, FixRow, FormatRow, ModeRow, OperationRow, Recording,
-    RecoveredRow, SCHEMA, Said, Sandbox, Settings, States, Verdict,
+    RecoveredRow, SCHEMA, Said, Sandbox, SecondCrashes, Settings, States, Verdict,
 };
 pub use search::{Check, Fault, FaultKind, Found, Seen, Stopped, search};
 pub use stacks::{CallStack, Stacks};

@@ -47,9 +47,11 @@ pub struct CrashResult {
     pub verdicts: Vec<Said>,
     /// One for each model, and one for each run on a real file system.
     pub modes: Vec<ModeRow>,
-    /// What breaks, the most important first.
+    /// Crashes of the checker itself, while it recovers from a first one; `null` where they were not asked for.
+    pub again: Option<SecondCrashes>,
+    /// What breaks, the most important first, and what second crashes break last.
     pub findings: Vec<Finding>,
-    /// Syncs with which no explored state breaks anything; `null` where none are known.
+    /// Syncs of the program with which no explored state of a first crash breaks anything; `null` where none are known.
     pub fix: Option<Vec<FixRow>>,
     /// Why none are known; `null` where they are, or nothing breaks.
     pub fix_unknown_because: Option<String>,
@@ -109,6 +111,45 @@ pub struct Recording {
     /// Where it was kept; `null` where it was not.
     pub path: Option<String>,
     pub log_blake3: String,
+}
+
+/// How far second crashes were looked at. A checker that accepts a state may have recovered it: it wrote to the copy, and the
+/// power may fail meanwhile.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+pub struct SecondCrashes {
+    /// Different states that the checker accepted and changed.
+    pub changed: u64,
+    /// Of these, those in which what the checker does was recorded.
+    pub recorded: u64,
+    /// Of these, recordings that differ in the calls that change files.
+    pub recoveries: u64,
+    /// States whose second crashes were to be explored.
+    pub chosen: u64,
+    /// Of these, those whose second crashes were explored.
+    pub explored: u64,
+    /// States in which the checker could not be recorded.
+    pub not_recorded: u64,
+    /// Why not the first of them; `null` where all were.
+    pub not_recorded_because: Option<String>,
+    /// What second crashes leave, of all models.
+    pub states: States,
+    /// What the recordings of the explored ones lack.
+    pub incomplete_because: Vec<Gap>,
+    /// Time that all of it took, seconds.
+    pub seconds: f64,
+}
+
+impl SecondCrashes {
+    /// Whether each chosen state was explored at each point, and the time left enough to choose.
+    pub fn are_all(&self) -> bool {
+        let is_whole = self.explored == self.chosen && self.states.are_all();
+        is_whole && !self.states.time_over
+    }
+
+    fn is_complete(&self) -> bool {
+        self.not_recorded == 0 && self.incomplete_because.is_empty()
+    }
 }
 
 /// What a checker said of a state.
@@ -232,7 +273,7 @@ impl ModeRow {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct States {
     /// Built from the log.
@@ -258,6 +299,18 @@ impl States {
     pub fn are_all(&self) -> bool {
         self.points_not_explored == 0
     }
+
+    /// Counts those of another exploration too.
+    pub fn add(&mut self, other: &Self) {
+        self.explored += other.explored;
+        self.distinct += other.distinct;
+        self.failing += other.failing;
+        self.points += other.points;
+        self.sampled_points += other.sampled_points;
+        self.points_not_explored += other.points_not_explored;
+        self.limit_reached |= other.limit_reached;
+        self.time_over |= other.time_over;
+    }
 }
 
 /// One way to break something.
@@ -281,6 +334,8 @@ pub struct Finding {
     pub states: u64,
     /// Number of the first one, for `--state`; `null` of a real recovery.
     pub state: Option<u64>,
+    /// Of a second crash: the number of the state that the checker was recovering; `null` of a first one.
+    pub recovering: Option<u64>,
     /// Whether it was made as small as it gets, effect after effect; not so when the exploration was ended, where
     /// there are very many effects, nor of a real recovery.
     pub is_smallest: bool,
@@ -352,13 +407,21 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn of(findings: &[Finding], modes: &[ModeRow], is_interrupted: bool) -> Self {
+    pub fn of(
+        findings: &[Finding],
+        modes: &[ModeRow],
+        again: Option<&SecondCrashes>,
+        is_interrupted: bool,
+    ) -> Self {
         let are = |is: fn(&ModeRow) -> bool| modes.iter().all(is);
         if !findings.is_empty() {
             Self::Failing
-        } else if !are(|mode| mode.complete) {
+        } else if !are(|mode| mode.complete) || !again.is_none_or(SecondCrashes::is_complete) {
             Self::Incomplete
-        } else if is_interrupted || !are(|mode| mode.states.are_all()) {
+        } else if is_interrupted
+            || !are(|mode| mode.states.are_all())
+            || !again.is_none_or(SecondCrashes::are_all)
+        {
             Self::Partial
         } else {
             Self::Clean

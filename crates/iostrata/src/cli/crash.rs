@@ -18,6 +18,10 @@ use super::{Html, named};
 use crate::passwd;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option on the command line"
+)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Crash {
     /// Directory whose files are at stake; a copy of it is used, it is not touched
@@ -71,6 +75,11 @@ pub(crate) struct Crash {
     /// read
     #[arg(long, value_name = "PATH", requires = CHECKER)]
     pub(crate) check_sees: Vec<PathBuf>,
+
+    /// Also look at second crashes, while the checker recovers from the first one: what it does in a copy is recorded and
+    /// explored
+    #[arg(long, conflicts_with_all = ["partition", "state"])]
+    pub(crate) again: bool,
 
     /// Give the checker this variable of the environment too, besides PATH, LANG and IOSTRATA_*
     #[arg(long, value_name = "NAME", requires = CHECKER)]
@@ -261,7 +270,7 @@ pub(crate) fn crash_from(from: &Path, result: &CrashResult, settings: &Settings)
 const CHECKER: &str = "checker";
 
 /// Options about a program of the user, which litmus programs are not.
-const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid pass_env ignore only model sector states time every after accept_partial jobs \
+const OF_PROGRAMS: &str = "dir init check check_server check_timeout check_user check_sees check_suid again pass_env ignore only model sector states time every after accept_partial jobs \
     keep state partition record from backend mode html open";
 
 /// `cache/*`.

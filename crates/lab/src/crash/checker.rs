@@ -58,6 +58,8 @@ pub struct Checker {
     pub sees: Vec<PathBuf>,
     /// Variables of the environment that it gets besides the usual ones.
     pub pass_env: Vec<OsString>,
+    /// Whether it is noted which trees it changes.
+    pub notes_changes: bool,
     /// A program that calls [`starter_main`](super::starter_main).
     pub launcher: Launcher,
 }

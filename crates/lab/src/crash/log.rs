@@ -79,6 +79,8 @@ pub struct Log {
     /// The directory under test.
     pub directory: Vec<u8>,
     exit_code: Option<i32>,
+    /// What an earlier program had printed.
+    printed_before: Vec<u8>,
 }
 
 /// The bytes of a file that tell its format; none where they cannot be read.
@@ -233,6 +235,7 @@ impl Log {
             command: begun.command,
             directory: begun.directory,
             exit_code: None,
+            printed_before: Vec::new(),
         })
     }
 
@@ -245,6 +248,12 @@ impl Log {
             self.incomplete_because
                 .push(Gap::new(Missing::AfterFailure, why));
         }
+    }
+
+    /// Tells that the program recovers what an earlier one has left, which had printed this: no output of its own counts.
+    pub fn recovers(&mut self, printed: Vec<u8>) {
+        self.history.no_reports();
+        self.printed_before = printed;
     }
 
     /// The program's exit code, 128 and the number of a signal that ended it; `None` where it is not known.
@@ -364,7 +373,7 @@ impl Log {
     /// What had been printed after so many acknowledgements.
     pub fn printed(&mut self, told: usize) -> Result<Vec<u8>, LogError> {
         let contents = self.history.printed(told);
-        let mut all = Vec::new();
+        let mut all = self.printed_before.clone();
         self.each(&contents, |bytes| {
             all.extend_from_slice(bytes);
             Ok(())

@@ -11,6 +11,7 @@ use std::time::Duration;
 use iostrata_core::crash::Sandbox;
 use rustix::process::{getegid, geteuid};
 
+use super::changed::Looks;
 use super::checker::{
     CheckError, Checker, MOST_SAID, Manner, Owners, Reply, SAID, Site, Unreliable,
 };
@@ -31,6 +32,7 @@ pub(super) fn strongest(scratch: &Path, launcher: &Launcher) -> Sandbox {
             gains: false,
             sees: Vec::new(),
             pass_env: Vec::new(),
+            notes_changes: false,
             launcher: launcher.clone(),
         };
         // A sandbox is of the thread that enters it, and this one has to leave.
@@ -100,7 +102,11 @@ impl Checker {
         if self.sandbox == Sandbox::Room {
             stage.own(&site, owners)?;
         }
+        let before = self.notes_changes.then(|| Looks::of_past(&site.tree));
+        let before = before.transpose()?;
         let (site, reply) = stage.run(site, self.patience, interrupt)?;
+        // A directory that the checker has closed is another than before.
+        stage.has_changed = before.is_some_and(|before| Looks::of(&site.tree).ok() != Some(before));
         let said = match (reply, stage.bytes.filter(|_| stage.is_full())) {
             (Reply::Fine, _) => None,
             (Reply::Over(message), _) | (Reply::Fails(message), None) => Some(message),

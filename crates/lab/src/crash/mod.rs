@@ -2,11 +2,13 @@
 
 mod attended;
 pub mod block;
+mod changed;
 mod checker;
 mod copied;
 mod formats;
 mod log;
 mod look;
+mod recorder;
 mod room;
 mod server;
 mod stage;
@@ -18,8 +20,9 @@ pub use attended::attended_main;
 pub use checker::{CheckError, Checker, Manner, Unreliable};
 pub use copied::{CopyError, copy_directory};
 pub use log::{Log, LogError};
+pub use recorder::{RECOVERY, Recorders};
 pub use starter::starter_main;
-pub use workers::{SharedLog, Workers, sandbox};
+pub use workers::{Changed, SharedLog, Workers, sandbox};
 
 #[cfg(test)]
 mod tests {

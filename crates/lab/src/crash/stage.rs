@@ -56,6 +56,8 @@ pub struct Stage {
     accepted: u64,
     /// Messages that were doubted.
     doubted: HashSet<String>,
+    /// Whether the checker changed the last tree, where that is noted.
+    pub(super) has_changed: bool,
 }
 
 /// Where a state is built: a running checker cannot write to it there.
@@ -95,6 +97,7 @@ impl Stage {
             asked: 0,
             accepted: 0,
             doubted: HashSet::new(),
+            has_changed: false,
         })
     }
 

@@ -1,15 +1,17 @@
 //! Checkers side by side: each thread has a stage of its own.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use blake3::Hash;
 use iostrata_core::crash::{Sandbox, Seen, Stopped};
 
-use super::checker::{Checker, Owners};
+use super::checker::{Checker, Owners, Site};
 use super::log::{Log, LogError};
 use super::look::strongest;
 use super::stage::{Stage, remove};
@@ -77,8 +79,7 @@ impl<J: Send + 'static, R: Send + 'static> Pool<J, R> {
 }
 
 fn next<J>(jobs: &Mutex<Receiver<J>>) -> Option<J> {
-    let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-    jobs.recv().ok()
+    unpoisoned(jobs).recv().ok()
 }
 
 impl<J, R> Drop for Pool<J, R> {
@@ -91,8 +92,14 @@ impl<J, R> Drop for Pool<J, R> {
     }
 }
 
+/// States that a checker accepted and changed: what tells their trees from others, and the number of acknowledgements.
+pub type Changed = HashSet<(Hash, usize)>;
+
 /// Threads that run a checker.
-pub struct Workers(Pool<Seen, Result<Option<String>, LogError>>);
+pub struct Workers {
+    pool: Pool<Seen, Result<Option<String>, LogError>>,
+    changed: Arc<Mutex<Changed>>,
+}
 
 impl Workers {
     /// So many, below a directory that the caller removes; no tree has more bytes.
@@ -104,6 +111,8 @@ impl Workers {
         (tree_bytes, interrupt): (u64, &Interrupt),
     ) -> io::Result<Self> {
         let (log, interrupt) = (Arc::clone(log), interrupt.clone());
+        let changed = Arc::<Mutex<Changed>>::default();
+        let notes = Arc::clone(&changed);
         let pool = Pool::start(
             count,
             checker,
@@ -111,17 +120,24 @@ impl Workers {
             tree_bytes,
             move |stage, own, seen| {
                 let stage = stage.map_err(LogError::Stage)?;
-                look(stage, own, &log, &interrupt, &seen)
+                let said = look(stage, own, &log, &interrupt, &seen)?;
+                if said.is_none() && stage.has_changed {
+                    let (tree, told) = &seen;
+                    let hash = unpoisoned(&log).history.digest(tree);
+                    unpoisoned(&notes).insert((hash, *told));
+                }
+                Ok(said)
             },
         );
-        Ok(Self(pool?))
+        let pool = pool?;
+        Ok(Self { pool, changed })
     }
 
     /// Looks at all of these; gives what is broken in each.
     pub fn check(&self, all: &[Seen]) -> Result<Vec<Option<String>>, Stopped<LogError>> {
         let mut said = Vec::new();
         let mut by = None;
-        for (number, one) in self.0.ask(all.iter().cloned()) {
+        for (number, one) in self.pool.ask(all.iter().cloned()) {
             match one {
                 Ok(one) => said.push((number, one)),
                 Err(error) => by = by.or(Some(error)),
@@ -136,6 +152,25 @@ impl Workers {
         said.sort_unstable_by_key(|(number, _)| *number);
         Ok(said.into_iter().map(|(_, said)| said).collect())
     }
+
+    /// Those of the states so far, where they are noted.
+    pub fn changed(&self) -> Changed {
+        unpoisoned(&self.changed).clone()
+    }
+}
+
+/// A thread that panicked has left nothing half done here.
+fn unpoisoned<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a state in an empty site.
+pub(super) fn fill(log: &SharedLog, seen: &Seen, site: &Site) -> Result<(), LogError> {
+    let (tree, told) = seen;
+    let mut log = unpoisoned(log);
+    let printed = log.printed(*told)?;
+    fs::write(&site.printed, printed).map_err(LogError::Stage)?;
+    log.build(tree, &site.tree)
 }
 
 fn look(
@@ -146,12 +181,8 @@ fn look(
     seen: &Seen,
 ) -> Result<Option<String>, LogError> {
     interrupt.check()?;
-    let (tree, told) = seen;
     let said = checker.check(stage, Owners::Given, interrupt, |site| {
-        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        let printed = log.printed(*told)?;
-        fs::write(&site.printed, printed).map_err(LogError::Stage)?;
-        log.build(tree, &site.tree)
+        fill(log, seen, site)
     });
     said.map_err(|error| match error {
         LogError::Unreliable { why, .. } => LogError::Unreliable {

@@ -87,6 +87,7 @@ pub fn block_findings(
             }],
             states: failure.states,
             state: None,
+            recovering: None,
             is_smallest: false,
             torn_at_bytes: None,
             timeline,

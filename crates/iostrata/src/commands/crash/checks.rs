@@ -25,6 +25,8 @@ pub(super) struct Checks {
     pub(super) formats: Vec<FormatRow>,
     /// Files that the command reads.
     pub(super) lists: Vec<PathBuf>,
+    /// Whether it is noted which states the command changes.
+    pub(super) notes_changes: bool,
 }
 
 /// States of a file in the run of which the contents are read: as many as are explored, each takes some 10 ms.
@@ -44,6 +46,7 @@ impl Checks {
         if command.is_some() {
             return Ok(Self {
                 command,
+                notes_changes: options.again,
                 ..Self::default()
             });
         }

@@ -12,7 +12,7 @@ use iostrata_core::crash::{
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::noun::counted;
-use iostrata_lab::crash::{LogError, SharedLog};
+use iostrata_lab::crash::{Changed, LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
 use iostrata_report::words;
 use iostrata_tracer::machine;
@@ -22,7 +22,6 @@ use super::look::{Judge, locked};
 use super::{ENDS, keep};
 use crate::cli::{Crash, Only};
 use crate::error::Failure;
-use crate::ui;
 
 pub(super) struct Task<'a> {
     pub(super) options: &'a Crash,
@@ -30,6 +29,8 @@ pub(super) struct Task<'a> {
     /// The same settings, for the share of this run.
     pub(super) budget: Budget,
     pub(super) share: Option<Share>,
+    /// The state in which the checker was recorded; `None` of the program itself.
+    pub(super) recovering: Option<u64>,
     pub(super) log: SharedLog,
     pub(super) scratch: &'a Path,
     /// Where the states of findings are kept.
@@ -45,18 +46,22 @@ pub(super) struct Explored {
     pub(super) interrupted: Option<Interrupted>,
     /// What ended the exploration, such as a full disk.
     pub(super) failed: Option<Failure>,
+    /// The states that the checker changed, where that is noted.
+    pub(super) changed: Changed,
+    /// When all of it has to end.
+    pub(super) until: Option<Instant>,
 }
 
 /// The search of all models.
-struct Searched {
-    found: Vec<(Model, Found)>,
+pub(super) struct Searched {
+    pub(super) found: Vec<(Model, Found)>,
     seconds: Vec<f64>,
     /// Of each model, whether its time was over.
     time_over: Vec<bool>,
     /// When all of it has to end.
     until: Option<Instant>,
-    interrupted: Option<Interrupted>,
-    failed: Option<Failure>,
+    pub(super) interrupted: Option<Interrupted>,
+    pub(super) failed: Option<Failure>,
 }
 
 impl Searched {
@@ -114,6 +119,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         }
     }
     let mut searched = search_all(task, &history, &mut verdicts, &mut judge)?;
+    let changed = judge.changed();
     if is_order_known(
         task,
         &history,
@@ -129,16 +135,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     judge.finish();
     let directory = locked(&task.log).directory.clone();
     let mut told = findings(&history, &searched.found, &directory);
-    if let Some(into) = task.keep {
-        let mut log = locked(&task.log);
-        log.ends_by_itself();
-        // What was found is worth more than a copy of it.
-        if let Err(Failure::Cannot(why)) = keep::findings(&mut log, &mut told, into) {
-            ui::say(&format!(
-                "warning: not all states are kept: {why}; free space there, or give --keep another directory"
-            ));
-        }
-    }
+    keep::all(&task.log, task.keep, &mut told, 0);
     let findings = told.into_iter().map(|Told { finding, .. }| finding);
     let findings: Vec<_> = findings.collect();
     let (fix, fix_unknown_because) = match fixed {
@@ -160,7 +157,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        verdict: Verdict::of(&findings, &modes, searched.was_ended()),
+        verdict: Verdict::of(&findings, &modes, None, searched.was_ended()),
         modes,
         findings,
         fix,
@@ -171,6 +168,8 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         result,
         interrupted: searched.interrupted,
         failed: searched.failed,
+        changed,
+        until: searched.until,
     })
 }
 
@@ -197,6 +196,7 @@ fn nothing_found(
         parts: Vec::new(),
         verdicts: Vec::new(),
         modes: Vec::new(),
+        again: None,
         verdict: Verdict::Clean,
         findings: Vec::new(),
         fix: None,
@@ -212,6 +212,8 @@ pub(super) fn of_runs(options: &Crash, scratch: &Path, runs: Runs) -> Result<Exp
         result: nothing_found(options, scratch, words.collect())?,
         interrupted: None,
         failed: None,
+        changed: Changed::default(),
+        until: None,
     };
     join(&mut explored, runs);
     if !explored.result.findings.is_empty() {
@@ -232,10 +234,11 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         explored.interrupted = Some(by);
     }
     let is_interrupted = explored.interrupted.is_some() || explored.failed.is_some();
-    result.verdict = Verdict::of(&result.findings, &result.modes, is_interrupted);
+    let again = result.again.as_ref();
+    result.verdict = Verdict::of(&result.findings, &result.modes, again, is_interrupted);
 }
 
-fn search_all(
+pub(super) fn search_all(
     task: &Task<'_>,
     history: &History,
     verdicts: &mut Verdicts,
@@ -253,13 +256,18 @@ fn search_all(
     let mut before = 0;
     let models = &task.settings.models;
     for (number, model) in models.iter().enumerate() {
-        // As much for each model, and for the syncs that help.
+        // As much for each model, for the syncs that help, and for second crashes.
         judge.until = searched.until.map(|until| {
             let now = Instant::now();
-            let shares = models.len() - number + 1;
-            now + until.saturating_duration_since(now).div_f64(shares as f64)
+            let shares = (models.len() - number) as f64 + f64::from(later(task));
+            now + until.saturating_duration_since(now).div_f64(shares)
         });
-        judge.begin(&format!("checking what {} allows", model.as_str()), before);
+        let crash = match task.recovering {
+            Some(state) => format!("a second crash in state {state}: "),
+            None => String::new(),
+        };
+        let doing = format!("{crash}checking what {} allows", model.as_str());
+        judge.begin(&doing, before);
         let begun = Instant::now();
         let mut found = Found::default();
         let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
@@ -363,7 +371,10 @@ fn fixed(
         .iter()
         .map(|(_, found)| found.coverage.states);
     judge.begin("looking for syncs that help", states.sum());
-    judge.until = searched.until;
+    judge.until = searched.until.map(|until| {
+        let now = Instant::now();
+        now + until.saturating_duration_since(now) / later(task)
+    });
     let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
     let models = &task.settings.models;
     // Parts of the states have no fix.
@@ -398,7 +409,18 @@ fn fixed(
     }
 }
 
+/// How many have a part of the time after the models: the fix, and second crashes.
+fn later(task: &Task<'_>) -> u32 {
+    match task.recovering {
+        Some(_) => 0,
+        None => 1 + u32::from(task.options.again),
+    }
+}
+
 fn failure(task: &Task<'_>, error: LogError) -> Failure {
+    if let Some(state) = task.recovering {
+        return Failure::Cannot(format!("a second crash in state {state}: {error}"));
+    }
     keep::failed(&task.log, &task.settings.models, task.budget, error)
 }
 
@@ -466,7 +488,7 @@ fn accept_both_ends(
 }
 
 /// One row for each model; those that an interrupted exploration did not come to have no states.
-fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
+pub(super) fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
     let (operations, exit_code, rebuilt) = {
         let log = locked(&task.log);
         (log.operations, log.exit_code(), log.history.rebuilt())

@@ -32,13 +32,31 @@ pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
         .map_err(cannot(format!("find {}", path.display())))
 }
 
+/// Keeps the states of findings where that was asked for. There are so many findings before them.
+pub(super) fn all(log: &SharedLog, into: Option<&Path>, told: &mut [Told<'_>], before: usize) {
+    let Some(into) = into else { return };
+    let mut log = locked(log);
+    log.ends_by_itself();
+    // What was found is worth more than a copy of it.
+    if let Err(Failure::Cannot(why)) = findings(&mut log, told, into, before) {
+        ui::say(&format!(
+            "warning: not all states are kept: {why}; free space there, or give --keep another directory"
+        ));
+    }
+}
+
 /// Keeps the state of each finding in a directory with its number, and says in the finding where.
-pub(super) fn findings(log: &mut Log, told: &mut [Told<'_>], into: &Path) -> Result<(), Failure> {
+fn findings(
+    log: &mut Log,
+    told: &mut [Told<'_>],
+    into: &Path,
+    before: usize,
+) -> Result<(), Failure> {
     for (number, told) in told.iter_mut().enumerate() {
         let Some((tree, printed)) = log.history.tree_of(told.fault) else {
             continue;
         };
-        let place = into.join((number + 1).to_string());
+        let place = into.join((before + number + 1).to_string());
         state(log, &tree, printed, &place)?;
         let story = terminal::story(&told.finding);
         let written = fs::write(place.join(STORY), story);

@@ -8,7 +8,7 @@ use std::{env, fs};
 
 use iostrata_core::crash::{Builtin, Coverage, Digest, FormatRow, Sandbox, Seen, Stopped};
 use iostrata_core::record::Contents;
-use iostrata_lab::crash::{Checker, Log, LogError, Manner, SharedLog, Workers, sandbox};
+use iostrata_lab::crash::{Changed, Checker, Log, LogError, Manner, SharedLog, Workers, sandbox};
 use iostrata_lab::engine::{Launcher, Progress as _, Step};
 
 use super::cannot;
@@ -103,6 +103,7 @@ pub(super) fn checker(
         gains: options.check_suid,
         sees,
         pass_env: options.pass_env.clone(),
+        notes_changes: checks.notes_changes,
         launcher,
     };
     Ok((checker, sandbox))
@@ -149,6 +150,12 @@ impl Judge {
     /// What the checker is kept in.
     pub(super) fn kept_in(&self) -> Option<Sandbox> {
         self.command.as_ref().map(|(_, kept_in)| *kept_in)
+    }
+
+    /// The states that the checker accepted and changed, where they are noted.
+    pub(super) fn changed(&self) -> Changed {
+        let workers = self.command.as_ref().map(|(workers, _)| workers);
+        workers.map(Workers::changed).unwrap_or_default()
     }
 
     /// What is done from now on, after so many states in all.

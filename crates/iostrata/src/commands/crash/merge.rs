@@ -54,6 +54,7 @@ pub(crate) fn merge(
         budget: budget(&settings, None, &log)?,
         settings,
         share: None,
+        recovering: None,
         log,
         scratch: scratch.path(),
         keep: None,

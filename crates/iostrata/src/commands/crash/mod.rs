@@ -1,5 +1,6 @@
 //! `iostrata crash`: the states that a power failure could leave of a program's files.
 
+mod again;
 mod block;
 mod calibrate;
 mod checks;
@@ -107,6 +108,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         budget: budget(&settings, options.partition, &log)?,
         settings,
         share: options.partition,
+        recovering: None,
         log,
         scratch: scratch.path(),
         keep: keep.as_deref(),
@@ -114,6 +116,9 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         formats: checks.formats,
     };
     let mut explored = explore::explore(&task, judge).map_err(full)?;
+    if let Some(check) = check.as_deref().filter(|_| options.again) {
+        again::join(&task, check, &mut explored)?;
+    }
     explored.failed = explored.failed.map(full);
     if let Some(ground) = &ground
         && explored.interrupted.is_none()
@@ -227,12 +232,18 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         (options.backend.is_some(), "--backend", SYSCALL),
         (options.partition.is_some(), "--partition", SYSCALL),
         (options.state.is_some(), "--state", SYSCALL),
+        (options.again, "--again", SYSCALL),
         (options.every > 1, "--every", SYSCALL),
         (options.after.is_some(), "--after", SYSCALL),
         (options.time.is_some(), "--time", SYSCALL),
         (options.sector < BLOCK_BYTES, "--sector 512", SYSCALL),
     ];
     let is_wrong = |(is_given, _, needs): &(bool, _, &str)| *is_given && needed.contains(needs);
+    if options.again && options.checker().is_none() {
+        return Err(Failure::usage(
+            "--again needs --check or --check-server: the built-in rules recover nothing",
+        ));
+    }
     match given.into_iter().find(is_wrong) {
         Some((_, option, needs)) => Err(Failure::Usage(format!("{option} needs {needs}"))),
         None => Ok(()),

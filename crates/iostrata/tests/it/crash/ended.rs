@@ -20,7 +20,12 @@ const MANY: &str = "for one in 1 2 3 4 5 6 7 8; do echo $one > f$one; mv f$one f
 
 /// Interrupts it once its only checker has told enough, by a FIFO that everybody may write to: that changes no file
 /// system.
-fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
+pub(super) fn interrupted(
+    more: &[&str],
+    check: &str,
+    program: &str,
+    is_enough: fn(&str) -> bool,
+) -> (Value, String) {
     let case = Case::new("f", "old");
     let saved = case.place.path("crash.json");
     let fifo = case.place.path("fifo");
@@ -46,7 +51,11 @@ fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
         "--json",
         saved.to_str().unwrap(),
     ];
-    let running = Running::start(&case.place, "crash", case.command(&options, MANY));
+    let running = Running::start(
+        &case.place,
+        "crash",
+        case.command(&[more, &options].concat(), program),
+    );
     let mut text = Vec::new();
     until("too little is checked", || {
         // It ends where there is no more yet.
@@ -65,7 +74,7 @@ fn interrupted(check: &str, is_enough: fn(&str) -> bool) -> (Value, String) {
 fn what_was_found_is_kept() {
     let check = "echo look >&3; [ -s f ] || { echo empty >&3; echo empty; exit 1; }; sleep 0.1";
     // The next look begins when the answer is there.
-    let (result, text) = interrupted(check, |told| told.contains("empty\nlook"));
+    let (result, text) = interrupted(&[], check, MANY, |told| told.contains("empty\nlook"));
     assert_eq!(result["verdict"], "failing");
     assert_eq!(result["interrupted_by"], "SIGINT");
     assert_eq!(result["fix"], Value::Null);
@@ -82,7 +91,7 @@ fn what_was_found_is_kept() {
 #[test]
 fn nothing_found_is_not_clean() {
     // Two of the looks are at both ends.
-    let (result, text) = interrupted("echo look >&3; sleep 0.1", |told| {
+    let (result, text) = interrupted(&[], "echo look >&3; sleep 0.1", MANY, |told| {
         told.matches("look").count() > 4
     });
     assert_eq!(result["verdict"], "partial");

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::place::{Place, run};
 
+mod again;
 mod checkers;
 mod ended;
 mod formats;

@@ -120,7 +120,8 @@ fn file(finding: &Finding) -> Option<&str> {
 fn cause(finding: &Finding) -> impl Eq + std::hash::Hash + use<'_> {
     let op = |row: &OperationRow| row.op;
     let before = finding.before.as_ref().map(op);
-    let told = (finding.kind, op(&finding.culprit), before, &finding.story);
+    let ops = (op(&finding.culprit), before, finding.recovering);
+    let told = (finding.kind, ops, &finding.story);
     (
         told,
         &finding.advice,
@@ -150,7 +151,8 @@ fn shape(finding: &Finding) -> impl Eq + std::hash::Hash + use<> {
     // A number that the checker said may be the point.
     let message = named(&finding.message);
     let told = [&finding.story, &finding.advice].map(|text| numbered(&named(text)));
-    (finding.kind.as_str(), calls, message, told, possible_on)
+    let kind = (finding.kind.as_str(), finding.recovering.is_some());
+    (kind, calls, message, told, possible_on)
 }
 
 /// Each place where a path stands alone replaced: that of `f` in `fsync f`, not in `fsync`.

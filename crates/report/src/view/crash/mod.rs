@@ -6,7 +6,7 @@ use std::iter;
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
-    Sandbox, Settings, Verdict,
+    Sandbox, Settings, States, Verdict,
 };
 use iostrata_core::distinct;
 use iostrata_core::noun::counted;
@@ -17,6 +17,7 @@ use crate::view::section::SectionId;
 use crate::words;
 use iostrata_core::gap::Missing;
 
+mod again;
 mod alike;
 mod told;
 
@@ -115,6 +116,9 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
             page.bullet(4, what);
         }
     }
+    if let Some(second) = &result.again {
+        again::show(page, second);
+    }
     let rebuilt = result.modes.iter().flat_map(|mode| &mode.rebuilt);
     let rebuilt: BTreeSet<_> = rebuilt.map(|row| (&row.file, &row.because)).collect();
     for (file, because) in rebuilt {
@@ -151,7 +155,7 @@ fn sentence(result: &CrashResult) -> String {
         }
         Some(failed) => format!("{} Note that {failed}.", verdict(result)),
     };
-    said + &left_out(result)
+    said + &again::sentence(result) + &left_out(result)
 }
 
 /// What was not looked for, because it was asked for so.
@@ -214,7 +218,11 @@ fn rest(result: &CrashResult) -> String {
         modes.filter(|mode| !mode.states.are_all())
     };
     let time = result.settings.as_ref().and_then(|one| one.time_s);
-    if let Some(time) = time.filter(|_| partial().any(|mode| mode.states.time_over)) {
+    let again = result.again.as_ref();
+    let again = again.filter(|again| !again.are_all());
+    let is_over = partial().any(|mode| mode.states.time_over)
+        || again.is_some_and(|again| again.states.time_over);
+    if let Some(time) = time.filter(|_| is_over) {
         return format!("the {time} s of --time were over before the rest");
     }
     let options: BTreeSet<&str> = partial()
@@ -222,6 +230,7 @@ fn rest(result: &CrashResult) -> String {
             Some(_) => "--images",
             None => "--states",
         })
+        .chain(again.map(|_| "--states"))
         .collect();
     format!("a higher {} explores the rest", join(options, " and "))
 }
@@ -237,6 +246,11 @@ fn points(result: &CrashResult) -> String {
 
 fn verdict(result: &CrashResult) -> String {
     match (result.verdict, result.findings.first()) {
+        (Verdict::Incomplete, _) if result.modes.iter().all(|mode| mode.complete) => format!(
+            "Incomplete: none of {} breaks anything, but {}.",
+            states(result),
+            again::lacks(result).unwrap_or_default()
+        ),
         (Verdict::Incomplete, _) => {
             let gaps = distinct(
                 result
@@ -257,11 +271,16 @@ fn verdict(result: &CrashResult) -> String {
             )
         }
         (Verdict::Failing, Some(first)) => {
-            let on = on(&damaged_on(result, first), &result.modes);
+            // Second crashes were explored only where a model allows the first one.
+            let (crash, meanwhile, modes) = match first.recovering {
+                None => ("A crash", "", &result.modes[..]),
+                Some(_) => ("A second crash", ", while the checker recovers", &[][..]),
+            };
+            let on = on(&damaged_on(result, first), modes);
             let broken = broken(result, first);
             match unknown_of(result, first) {
                 None => format!(
-                    "A crash can break this{on}: {broken}. {}",
+                    "{crash} can break this{on}{meanwhile}: {broken}. {}",
                     remedy(result, first)
                 ),
                 Some(row) => format!(
@@ -301,7 +320,10 @@ fn broken(result: &CrashResult, first: &Finding) -> String {
 fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
     let is_loss = |finding: &Finding| finding.kind == FaultKind::LostAfterAck;
     let alike = result.findings.iter();
-    let alike = alike.filter(|finding| is_loss(finding) == is_loss(first));
+    let alike = alike.filter(|finding| {
+        is_loss(finding) == is_loss(first)
+            && finding.recovering.is_some() == first.recovering.is_some()
+    });
     let mut models: Vec<Model> = alike
         .flat_map(|finding| finding.possible_on.clone())
         .collect();
@@ -332,7 +354,7 @@ fn on(models: &[Model], modes: &[ModeRow]) -> String {
 
 /// The syncs of the fix where there are few, else what the finding advises.
 fn remedy(result: &CrashResult, first: &Finding) -> String {
-    match result.fix.as_deref() {
+    match result.fix.as_deref().filter(|_| first.recovering.is_none()) {
         Some([only]) => format!("Fix: {}.", fixed(only)),
         Some([one, other]) => format!("Fix: {}; {}.", fixed(one), fixed(other)),
         Some(fix) => format!("Fix: {}, below.", counted(fix.len() as u64, "sync")),
@@ -365,7 +387,12 @@ fn show_finding(page: &mut Page, finding: &Finding, states: u64) {
     if let Some(number) = finding.state {
         facts.push(format!("--state {number} rebuilds one"));
     }
-    page.paragraph(2, &finding.story);
+    if let Some(number) = finding.recovering {
+        facts.push(format!(
+            "--state {number} rebuilds what the checker recovers"
+        ));
+    }
+    page.paragraph(2, &again::story(finding));
     let is_by_model = finding.proven_by.iter().any(|by| by == MODEL);
     if !finding.is_smallest && is_by_model {
         let text = "A state that lacks less may show it too.";
@@ -433,7 +460,11 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
         );
     }
     let Some(fix) = &result.fix else { return };
-    page.heading(SectionId::Fix, "enough to pass all explored states");
+    let passed = match result.again {
+        None => "enough to pass all explored states",
+        Some(_) => "enough to pass all explored states of a first crash",
+    };
+    page.heading(SectionId::Fix, passed);
     for row in fix {
         page.bullet(2, &fixed(row));
     }
@@ -458,9 +489,13 @@ fn explored(mode: &ModeRow) -> String {
     } else {
         "point"
     };
+    format!("{}: {}", mode.name(), counts(states, point))
+}
+
+/// `71 states explored at 5 points, 30 different, 20 failing`, and what was not explored.
+fn counts(states: &States, point: &str) -> String {
     let mut parts = vec![format!(
-        "{}: {} explored at {}, {} different, {} failing",
-        mode.name(),
+        "{} explored at {}, {} different, {} failing",
         counted(states.explored, "state"),
         counted(states.points, point),
         grouped(states.distinct),

@@ -176,7 +176,7 @@ fn missing((program, package): (&str, &str)) -> Option<String> {
 }
 
 /// For `/bin/sh`. Paths are bytes, and a command is text here.
-fn quoted(word: &OsStr) -> Result<String, Failure> {
+pub(super) fn quoted(word: &OsStr) -> Result<String, Failure> {
     let word = word.to_str().ok_or_else(|| {
         Failure::Usage(format!(
             "{}: --check takes paths in UTF-8",
