@@ -1,5 +1,6 @@
 //! Explores a recording: all models, the findings, the fix.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,12 +15,13 @@ use iostrata_core::gap::{Gap, Reason};
 use iostrata_core::noun::counted;
 use iostrata_lab::crash::{Changed, LogError, SharedLog};
 use iostrata_lab::interrupt::Interrupted;
+use iostrata_lab::rebuild::RebuildError;
 use iostrata_report::words;
 use iostrata_tracer::machine;
 
 use super::block::Runs;
 use super::look::{Judge, locked};
-use super::{ENDS, keep};
+use super::{ENDS, keep, place};
 use crate::cli::{Crash, Only};
 use crate::error::Failure;
 
@@ -291,7 +293,7 @@ pub(super) fn search_all(
                 break;
             }
             Err(error @ (LogError::Stage(_) | LogError::Build(_))) => {
-                searched.failed = Some(failure(task, error));
+                searched.failed = Some(stopped(task, error));
                 break;
             }
             Err(error) => return Err(failure(task, error)),
@@ -402,7 +404,7 @@ fn fixed(
             Ok(Err(ENDED.to_owned()))
         }
         Err(error @ (LogError::Stage(_) | LogError::Build(_))) => {
-            searched.failed = Some(failure(task, error));
+            searched.failed = Some(stopped(task, error));
             Ok(Err(ENDED.to_owned()))
         }
         Err(error) => Err(failure(task, error)),
@@ -422,6 +424,23 @@ fn failure(task: &Task<'_>, error: LogError) -> Failure {
         return Failure::Cannot(format!("a second crash in state {state}: {error}"));
     }
     keep::failed(&task.log, &task.settings.models, task.budget, error)
+}
+
+/// The failure of what could not be built or started; a full disk is named.
+fn stopped(task: &Task<'_>, error: LogError) -> Failure {
+    let full = |source: &io::Error| source.kind() == io::ErrorKind::StorageFull;
+    let is_full = match &error {
+        LogError::Stage(source) | LogError::Build(RebuildError::Make { source, .. }) => {
+            full(source)
+        }
+        _ => false,
+    };
+    let failure = failure(task, error);
+    if is_full {
+        place::was_full(failure, task.scratch)
+    } else {
+        failure
+    }
 }
 
 fn command(task: &Task<'_>) -> Vec<String> {

@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         );
     }
     let directory = scratch.path().to_owned();
-    let full = |failure| place::full(failure, &directory, "set TMPDIR to another directory");
+    let full = |failure| place::full(failure, &directory, place::ANOTHER);
     let log = recorded(options, scratch.path(), &interrupt).map_err(full)?;
     if let Some(number) = options.state {
         let place = rebuilt(options, &log, number, keep.as_deref());
@@ -117,9 +117,8 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     };
     let mut explored = explore::explore(&task, judge).map_err(full)?;
     if let Some(check) = check.as_deref().filter(|_| options.again) {
-        again::join(&task, check, &mut explored)?;
+        again::join(&task, check, &mut explored).map_err(full)?;
     }
-    explored.failed = explored.failed.map(full);
     if let Some(ground) = &ground
         && explored.interrupted.is_none()
         && explored.failed.is_none()

@@ -133,9 +133,22 @@ const FULL_BYTES: u64 = 64 << 10;
 /// A failure, and where the file system of the directory is full, that it is, and what to do: who met it may only have
 /// seen a file that ends too early.
 pub(super) fn full(failure: Failure, directory: &Path, remedy: &str) -> Failure {
-    let Some(free) = free_where_full(directory) else {
-        return failure;
-    };
+    match free_where_full(directory) {
+        Some(free) => short_of(failure, free, directory, remedy),
+        None => failure,
+    }
+}
+
+/// The same where it was full, and what did not fit was removed.
+pub(super) fn was_full(failure: Failure, directory: &Path) -> Failure {
+    let free = free_in(directory).unwrap_or_default();
+    short_of(failure, free, directory, ANOTHER)
+}
+
+/// What to do where the copy, the recording or large states do not fit.
+pub(super) const ANOTHER: &str = "set TMPDIR to another directory";
+
+fn short_of(failure: Failure, free: u64, directory: &Path, remedy: &str) -> Failure {
     match failure {
         Failure::Cannot(message) | Failure::Input(message) => Failure::Cannot(format!(
             "{message}; {} has {free} bytes free: free space there, or {remedy}",
@@ -145,10 +158,14 @@ pub(super) fn full(failure: Failure, directory: &Path, remedy: &str) -> Failure 
     }
 }
 
+fn free_in(directory: &Path) -> Option<u64> {
+    let there = rustix::fs::statvfs(directory).ok()?;
+    Some(there.f_bavail.saturating_mul(there.f_frsize))
+}
+
 /// The bytes that are free in the file system of a directory; `None` where there are more than few.
 fn free_where_full(directory: &Path) -> Option<u64> {
-    let there = rustix::fs::statvfs(directory).ok()?;
-    Some(there.f_bavail.saturating_mul(there.f_frsize)).filter(|free| *free < FULL_BYTES)
+    free_in(directory).filter(|free| *free < FULL_BYTES)
 }
 
 /// Whether files can be copied from it.

@@ -1,4 +1,4 @@
-//! A full disk at each stage: what was found is told, and what to do.
+//! A full disk at each stage: what was found is shown, and what to do.
 
 use std::ffi::CString;
 use std::fs;
@@ -43,7 +43,8 @@ fn a_directory_or_a_recording_that_does_not_fit_is_told() {
     }
     with_own_mounts(|| {
         run_in(300, 128, &[], REPLACES).says(&["cannot copy "]);
-        run_in(300, 560, &[], REPLACES).says(&["the operation log"]);
+        let writes = "head -c 200000 /dev/urandom > g";
+        run_in(300, 560, &[], writes).says(&["the operation log"]);
     });
 }
 
