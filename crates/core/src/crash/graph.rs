@@ -192,9 +192,16 @@ impl<'h> Earlier<'h> {
         last(&of_node.spaces);
         match &effect.piece {
             Piece::Data { offset, .. } => {
-                let block = of_node.of_block.get(&(offset / BLOCK_BYTES));
-                last(block.map_or(&[], Vec::as_slice));
                 last(&of_node.cuts);
+                // Another sector of a write that is not torn stands for none before it in this sector.
+                let block = of_node.of_block.get(&(offset / BLOCK_BYTES));
+                for &at in block.into_iter().flatten().rev() {
+                    all.push(at);
+                    let unit = model.unit_bytes(history);
+                    if effect.shares(&history.effects[at], unit) && stands_for(at) {
+                        break;
+                    }
+                }
                 // Its neighbour in an extent of btrfs.
                 all.extend(of_node.all.last());
             }

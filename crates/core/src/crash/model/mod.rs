@@ -116,7 +116,7 @@ impl Model {
 
     /// What of a file reaches the disk whole or not at all: btrfs writes data to new blocks, and refers to them once all of
     /// it is there; a journal with data has checksums of it.
-    fn unit_bytes(self, history: &History) -> u64 {
+    pub(super) fn unit_bytes(self, history: &History) -> u64 {
         match self {
             Self::Btrfs | Self::Ext4Journal => BLOCK_BYTES,
             Self::Posix | Self::Ext4 | Self::Xfs => history.sector_bytes,
