@@ -330,12 +330,30 @@ openat stored 644
 ftruncate 12288
 mmap 12288 at 0
 close 
+";
+
+/// eBPF reads a mapping once a call has ended, ptrace before it too: there the page alone that changed is in the log.
+fn stored(by: By) -> &'static str {
+    match by {
+        By::Ebpf => {
+            "\
 msync stored at 4096
 msync Range { offset: 4096, bytes: 4096 }
 write stored at 4096
 write printed to 1
 exit stored at 4096
-";
+"
+        }
+        By::Ptrace => {
+            "\
+store stored at 4096
+msync Range { offset: 4096, bytes: 4096 }
+store stored at 8192
+write printed to 1
+"
+        }
+    }
+}
 
 #[test]
 fn every_change_is_in_its_place_and_rebuilt() {
@@ -353,7 +371,8 @@ fn changed(by: By) {
     std::fs::create_dir(&again).unwrap();
     let mut program = Command::new(workload("changes"));
     let recorded = by.record(&log, program.arg(&made));
-    assert_eq!(self::program(&log), CHANGES, "{by:?}");
+    let wanted = format!("{CHANGES}{}", stored(by));
+    assert_eq!(self::program(&log), wanted, "{by:?}");
     let Completeness::Incomplete { because } = recorded.completeness else {
         panic!("stores between two points are not seen");
     };
