@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, FromArgMatches as _, ValueEnum};
 use glob::Pattern;
 use iostrata_core::crash::block::Pressure;
@@ -37,6 +38,7 @@ pub(crate) struct Crash {
         long,
         group = CHECKER,
         value_name = "COMMAND",
+        value_parser = NonEmptyStringValueParser::new(),
         long_help = "Command for /bin/sh that looks at a crashed copy and exits with 0 if it is fine; else its \
                      first line of output is the message, or the exception where that line begins a \
                      Python traceback. It runs in that copy, IOSTRATA_DIR; IOSTRATA_STDOUT is a file \
@@ -52,6 +54,7 @@ pub(crate) struct Crash {
         long,
         group = CHECKER,
         value_name = "COMMAND",
+        value_parser = NonEmptyStringValueParser::new(),
         long_help = "Command for /bin/sh that keeps running, where its start takes longer than its look. It reads \
                      lines: the path of a crashed copy, a tab, and the path of a file with what the program had \
                      printed. It answers each with a line: `ok`, or `fail` and a message. Each state that \
@@ -78,7 +81,7 @@ pub(crate) struct Crash {
 
     /// Also look at second crashes, while the checker recovers from the first one: what it does in a copy is recorded and
     /// explored
-    #[arg(long, conflicts_with_all = ["partition", "state"])]
+    #[arg(long, conflicts_with = "partition")]
     pub(crate) again: bool,
 
     /// Give the checker this variable of the environment too, besides PATH, LANG and IOSTRATA_*

@@ -91,7 +91,7 @@ impl Model {
             Self::Ext4Journal => false,
             Self::Ext4 => ext4::waits(one, other),
             Self::Xfs => covers(one, other),
-            Self::Btrfs => btrfs::waits(history, one, other),
+            Self::Btrfs => btrfs::waits(one, other),
         }
     }
 
@@ -111,7 +111,7 @@ impl Model {
         let (one, other) = (&history.effects[later], &history.effects[earlier]);
         same_group(one, other) && !exempt.parted[earlier]
             || self.is_one_block(history, one, other)
-            || self == Self::Btrfs && btrfs::one_extent(history, one, other)
+            || self == Self::Btrfs && btrfs::one_extent(one, other)
     }
 
     /// What of a file reaches the disk whole or not at all: btrfs writes data to new blocks, and refers to them once all of

@@ -148,7 +148,12 @@ fn overwrite() {
     for name in ["overwrite", "overwrite-direct", "overwrite-mapped"] {
         assert_outcomes(name, Model::Ext4, &torn, &[]);
         assert_outcomes(name, Model::Xfs, &torn, &[]);
-        assert_outcomes(name, Model::Btrfs, &[old, new], &[]);
+        // Pages of a mapping may be written back one before there is a store to the other.
+        let on_btrfs = match name {
+            "overwrite-mapped" => &torn[..],
+            _ => &torn[2..],
+        };
+        assert_outcomes(name, Model::Btrfs, on_btrfs, &[]);
     }
     for model in Model::ALL {
         assert_ended("overwrite-mapped-msync", model, &[new]);

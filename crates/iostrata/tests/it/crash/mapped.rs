@@ -304,6 +304,16 @@ fn stores_in_the_wrong_order_and_after_the_last_sync_are_found() {
     }
 }
 
+/// Nor are they one where both were read once the sync was over: one may have been written back before the other.
+#[test]
+fn pages_that_a_sync_reads_together_are_no_extent_of_btrfs() {
+    let case = Case::new("db", &"\0".repeat(8192));
+    let script = format!("exec {} abyA", built(&case.place, "stores").display());
+    let options = ["--backend", "ebpf", "--model", "btrfs", "--check", WORDS];
+    let result = case.crash(&options, &script, 1);
+    assert_eq!(kinds(&result)[0].1, "dangling");
+}
+
 /// What was in a page between two stores, nobody saw: that may make a difference or not.
 #[test]
 fn several_stores_to_a_page_between_two_calls_are_mixed() {

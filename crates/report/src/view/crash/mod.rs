@@ -195,8 +195,17 @@ fn until_then(result: &CrashResult) -> String {
     }
 }
 
+/// While an operation changes something there is a state with it and one without; after a report alone there is one.
 fn changed_nothing(result: &CrashResult) -> bool {
-    result.modes.iter().all(|mode| mode.states.points == 0)
+    let mut modes = result.modes.iter();
+    modes.all(
+        |ModeRow {
+             recording, states, ..
+         }| match recording {
+            None => states.explored <= states.points,
+            Some(_) => states.points == 0,
+        },
+    )
 }
 
 fn states(result: &CrashResult) -> String {
@@ -235,13 +244,28 @@ fn rest(result: &CrashResult) -> String {
     format!("a higher {} explores the rest", join(options, " and "))
 }
 
-/// `18 of 45 points`, over all modes.
+/// `18 of 45 points`, over all modes that were begun.
 fn points(result: &CrashResult) -> String {
     let modes = || result.modes.iter().map(|mode| mode.states);
     let explored: u64 = modes().map(|states| states.points).sum();
     let left: u64 = modes().map(|states| states.points_not_explored).sum();
     let all = explored.saturating_add(left);
-    format!("{} of {}", grouped(explored), counted(all, "point"))
+    let settings = result.settings.iter();
+    let asked = settings.flat_map(|settings| &settings.models);
+    let begun = |model: &&Model| result.modes.iter().any(|mode| mode.model == Some(**model));
+    let not_begun: Vec<&str> = asked
+        .filter(|model| !begun(model))
+        .map(|model| model.as_str())
+        .collect();
+    let not_begun = match not_begun.as_slice() {
+        [] => String::new(),
+        models => format!(", and nothing of {},", join(models, ", ")),
+    };
+    format!(
+        "{} of {}{not_begun}",
+        grouped(explored),
+        counted(all, "point")
+    )
 }
 
 fn verdict(result: &CrashResult) -> String {
@@ -280,7 +304,8 @@ fn verdict(result: &CrashResult) -> String {
             let broken = broken(result, first);
             match unknown_of(result, first) {
                 None => format!(
-                    "{crash} can break this{on}{meanwhile}: {broken}. {}",
+                    "{crash} can break this{on}{meanwhile}: {broken}{}. {}",
+                    lost_elsewhere(result, first),
                     remedy(result, first)
                 ),
                 Some(row) => format!(
@@ -330,6 +355,25 @@ fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
     models.sort_unstable();
     models.dedup();
     models
+}
+
+/// Other file systems, where nothing is damaged and what was reported is lost.
+fn lost_elsewhere(result: &CrashResult, first: &Finding) -> String {
+    let damaged = damaged_on(result, first);
+    let firsts = result
+        .findings
+        .iter()
+        .filter(|one| one.recovering.is_none());
+    let lost = firsts.flat_map(|finding| &finding.possible_on);
+    let lost = lost.filter(|model| **model != Model::Posix && !damaged.contains(model));
+    let lost: BTreeSet<&str> = lost.map(|model| model.as_str()).collect();
+    if lost.is_empty() || first.recovering.is_some() {
+        return String::new();
+    }
+    format!(
+        "; on {} it can lose what the program reported",
+        join(lost, ", ")
+    )
 }
 
 /// On which file systems; POSIX alone is none. Nothing is said of one that was not explored, or not at each point.

@@ -19,25 +19,21 @@ use super::super::effect::{BLOCK_BYTES, Effect, Piece};
 use super::super::history::History;
 use super::{covers, of_file};
 use crate::op::{FileId, FileKind};
-use crate::record::STORE;
 
 /// Data is compressed, checksummed and written in extents of at least so much.
 const EXTENT_BLOCKS: u64 = 32;
 
-pub(super) fn waits(history: &History, later: &Effect, earlier: &Effect) -> bool {
-    covers(later, earlier) || one_extent(history, later, earlier)
+pub(super) fn waits(later: &Effect, earlier: &Effect) -> bool {
+    covers(later, earlier) || one_extent(later, earlier)
 }
 
 /// Blocks that one write put side by side are one extent. Pages that stores changed over a time are none: one may be
 /// written back before there is a store to the next.
-pub(super) fn one_extent(history: &History, one: &Effect, other: &Effect) -> bool {
-    let step = &history.steps[one.step];
-    if step.call == STORE && step.started_ns < step.ended_ns {
-        return false;
-    }
+pub(super) fn one_extent(one: &Effect, other: &Effect) -> bool {
     let extent = |effect: &Effect| {
         let (file, block) = effect.block()?;
-        Some((effect.step, file, block / EXTENT_BLOCKS))
+        let is_stored = matches!(effect.piece, Piece::Data { mapped: true, .. });
+        (!is_stored).then_some((effect.step, file, block / EXTENT_BLOCKS))
     };
     extent(one).is_some() && extent(one) == extent(other)
 }
