@@ -11,7 +11,7 @@ use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
-use super::mapped::{Mapped, WORD_BYTES};
+use super::mapped::Mapped;
 use crate::op::{FileId, FileKind};
 use crate::record::{Body, Contents, Examples, Payload, STORE, Tree};
 
@@ -122,16 +122,16 @@ impl History {
         self.change_each(|effect| effect.in_sectors(sector_bytes));
     }
 
-    /// From now on a page that stores changed may have some of their words without the others, in any order: more than
-    /// any order of the stores leaves, and no less where each word was stored to once.
+    /// From now on a page that stores changed may have some of their bytes without the others, in any order: more than
+    /// any order of the stores leaves, and no less where each byte was stored to once.
     pub fn mix_stores(&mut self) {
-        self.sector_bytes = WORD_BYTES;
+        self.sector_bytes = 1;
         let stores: HashSet<usize> = (0..self.steps.len())
             .filter(|step| self.steps[*step].call == STORE)
             .collect();
         self.change_each(|effect| {
             if stores.contains(&effect.step) {
-                effect.in_sectors(WORD_BYTES)
+                effect.in_sectors(1)
             } else {
                 vec![effect]
             }

@@ -141,10 +141,15 @@ pub struct SecondCrashes {
 }
 
 impl SecondCrashes {
-    /// Whether each chosen state was explored at each point, and the time left enough to choose.
+    /// Whether each way to recover that was seen was explored, at each point, and the time left enough to choose.
     pub fn are_all(&self) -> bool {
         let is_whole = self.explored == self.chosen && self.states.are_all();
-        is_whole && !self.states.time_over
+        is_whole && !self.has_other_ways() && !self.states.time_over
+    }
+
+    /// Whether there are more ways to recover than are explored.
+    pub fn has_other_ways(&self) -> bool {
+        self.recoveries > self.chosen
     }
 
     fn is_complete(&self) -> bool {

@@ -1,17 +1,17 @@
-//! Whether a checker changed a tree, as one does that recovers: by what stat(2) says of all files in it.
+//! Whether a checker changed a tree, as one does that recovers: by what stat(2) says of all files in it, and by what they hold.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use blake3::Hash;
 use rustix::time::{ClockId, clock_gettime};
 
-/// All files by their paths below a directory. The time of their last change is left out: `SQLite` gives its journal the owner
-/// that it has at each start, which changes that time and nothing else.
+/// All files by their paths below a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Looks(BTreeMap<PathBuf, Look>);
 
@@ -23,7 +23,21 @@ struct Look {
     owner: (u32, u32),
     /// Of the data, of a directory of its names: seconds, and nanoseconds.
     modified: (i64, i64),
+    /// What `cp -p` restores has the time of its copy.
+    holds: Holds,
 }
+
+/// The time of the last change alone tells too much: `SQLite` gives its journal the owner that it has at each start, which changes
+/// that time and nothing else.
+#[derive(Debug, PartialEq, Eq)]
+enum Holds {
+    Bytes(Hash),
+    /// Of files that are too long to read them for each state, when they were changed.
+    Since(i64, i64),
+}
+
+/// Files of no more than so many bytes are read.
+const READ_BYTES: u64 = 1 << 20;
 
 /// Times that the kernel gives are those of its last tick, at most 10 ms ago (`ktime_get_coarse_real_ts64`, kernel/time/timekeeping.c).
 const PAUSE: Duration = Duration::from_millis(1);
@@ -48,6 +62,7 @@ impl Looks {
                 mode: metadata.mode(),
                 owner: (metadata.uid(), metadata.gid()),
                 modified: (metadata.mtime(), metadata.mtime_nsec()),
+                holds: holds(&top.join(&path), &metadata)?,
             };
             all.insert(path, look);
         }
@@ -69,6 +84,16 @@ impl Looks {
     }
 }
 
+fn holds(path: &Path, metadata: &Metadata) -> io::Result<Holds> {
+    if !metadata.is_file() {
+        return Ok(Holds::Bytes(blake3::hash(b"")));
+    }
+    if metadata.len() > READ_BYTES {
+        return Ok(Holds::Since(metadata.ctime(), metadata.ctime_nsec()));
+    }
+    Ok(Holds::Bytes(blake3::hash(&fs::read(path)?)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
@@ -83,7 +108,14 @@ mod tests {
         fs::write(&file, "old").unwrap();
         let mode = |bits| fs::set_permissions(&file, fs::Permissions::from_mode(bits)).unwrap();
         mode(0o600);
-        let changes: [&dyn Fn(); 4] = [
+        let restored = || {
+            let modified = fs::metadata(&file).unwrap().modified().unwrap();
+            fs::write(&file, "new").unwrap();
+            let of = fs::File::options().write(true).open(&file).unwrap();
+            of.set_modified(modified).unwrap();
+        };
+        let changes: [&dyn Fn(); 5] = [
+            &restored,
             &|| mode(0o644),
             &|| fs::write(&file, "old").unwrap(),
             &|| fs::rename(&file, dir.path().join("aside")).unwrap(),
@@ -91,7 +123,7 @@ mod tests {
         ];
         for (number, change) in changes.iter().enumerate() {
             let before = Looks::of_past(dir.path()).unwrap();
-            if number < 2 {
+            if number < 3 {
                 fs::read(&file).unwrap();
                 std::os::unix::fs::chown(&file, Some(before.0[Path::new("")].owner.0), None)
                     .unwrap();

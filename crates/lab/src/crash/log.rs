@@ -79,6 +79,8 @@ pub struct Log {
     /// The directory under test.
     pub directory: Vec<u8>,
     exit_code: Option<i32>,
+    /// The signal that ended the program before its end, where it was sent to iostrata.
+    pub cut_by: Option<String>,
     /// What an earlier program had printed.
     printed_before: Vec<u8>,
 }
@@ -235,6 +237,7 @@ impl Log {
             command: begun.command,
             directory: begun.directory,
             exit_code: None,
+            cut_by: None,
             printed_before: Vec::new(),
         })
     }

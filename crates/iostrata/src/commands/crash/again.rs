@@ -93,7 +93,7 @@ pub(super) fn join(task: &Task<'_>, check: &str, explored: &mut Explored) -> Res
     // A later recovery may have shown more of a finding that was kept.
     keep::stories(&result.findings);
     let row = &*result.again.insert(again.row);
-    let is_interrupted = explored.interrupted.is_some() || explored.failed.is_some();
+    let is_interrupted = result.interrupted_by.is_some() || explored.failed.is_some();
     result.verdict = Verdict::of(&result.findings, &result.modes, Some(row), is_interrupted);
     Ok(())
 }

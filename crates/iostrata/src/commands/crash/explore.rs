@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use iostrata_core::crash::{
-    Added, Budget, CrashResult, Fault, FaultKind, FormatRow, Found, History, ModeRow, Model, NoFix,
-    Recording, SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block, findings,
-    fix, fix_rows, search,
+    Added, Budget, Coverage, CrashResult, Fault, FaultKind, FormatRow, Found, History, ModeRow,
+    Model, NoFix, Recording, SCHEMA, Said, Settings, Share, States, Told, Verdict, Verdicts, block,
+    findings, fix, fix_rows, search,
 };
 use iostrata_core::environment::Backend;
 use iostrata_core::gap::{Gap, Reason};
@@ -150,16 +150,19 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
         })
     });
     let modes = modes(task, &searched, &gaps);
+    let ended_by = searched.interrupted.map(Interrupted::name);
+    let interrupted_by = ended_by.or_else(|| locked(&task.log).cut_by.clone());
+    let was_ended = searched.was_ended() || interrupted_by.is_some();
     let result = CrashResult {
         check_kept_in: kept_in,
         settings: Some(task.settings.clone()),
         recording: Some(recording(task)),
-        interrupted_by: searched.interrupted.map(Interrupted::name),
+        interrupted_by,
         partition: task
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        verdict: Verdict::of(&findings, &modes, None, searched.was_ended()),
+        verdict: Verdict::of(&findings, &modes, None, was_ended),
         modes,
         findings,
         fix,
@@ -235,7 +238,7 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);
     }
-    let is_interrupted = explored.interrupted.is_some() || explored.failed.is_some();
+    let is_interrupted = result.interrupted_by.is_some() || explored.failed.is_some();
     let again = result.again.as_ref();
     result.verdict = Verdict::of(&result.findings, &result.modes, again, is_interrupted);
 }
@@ -302,11 +305,12 @@ pub(super) fn search_all(
     Ok(searched)
 }
 
-/// States at most in which a page has some of the words that were stored between two calls without the others.
-const MIXED: u64 = 2_000;
+/// States of one point at most in which a page has some of the bytes that were stored between two calls without the others:
+/// all of 12 bytes.
+const MIXED: usize = 4_096;
 
-/// Whether it makes no difference in which order the words of a page were stored between two calls, which nobody saw: no
-/// state breaks in which it has some of them. One that breaks may be none that the program's order leaves, so that is no
+/// Whether it makes no difference in which order the bytes of a page were stored between two calls, which nobody saw: no
+/// state breaks in which it has some of them, and all of these were looked at. One that breaks may be none that the program's order leaves, so that is no
 /// finding. What is failing or was ended is not looked at, and neither is a part: it does not know the others.
 fn is_order_known(
     task: &Task<'_>,
@@ -332,14 +336,22 @@ fn is_order_known(
     judge.begin("checking pages with some of their stores", states);
     let mut check = |seen: &[_], coverage: &_| judge.check(seen, coverage);
     let budget = Budget {
-        states: task.budget.states.min(MIXED),
+        exhaustive: MIXED,
         ..task.budget
     };
     let mut found = Found::default();
     // It has the states of the others.
     let model = Model::Posix;
     match search(&mixed, model, budget, verdicts, &mut check, &mut found) {
-        Ok(()) => Ok(found.failing == 0 && found.coverage.not_tried == 0),
+        Ok(()) => {
+            let Coverage {
+                sampled,
+                not_tried,
+                limit_reached,
+                ..
+            } = found.coverage;
+            Ok(found.failing == 0 && sampled + not_tried == 0 && !limit_reached)
+        }
         Err(LogError::TimeOver) => Ok(false),
         Err(LogError::Interrupted(by)) => {
             searched.interrupted = Some(by);
@@ -489,7 +501,7 @@ fn accept_both_ends(
     let (base, end) = history.ends();
     let seen = [(Arc::new(base), 0), (Arc::new(end), history.told())];
     judge.begin("checking both ends", 0);
-    let said = judge.check(&seen, &iostrata_core::crash::Coverage::default());
+    let said = judge.check(&seen, &Coverage::default());
     let said = said.map_err(|stopped| failure(task, stopped.by))?;
     for (message, when) in said.into_iter().zip(ENDS) {
         let Some(message) = message else { continue };

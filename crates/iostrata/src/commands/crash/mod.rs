@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use iostrata_core::crash::{BLOCK_BYTES, Looked, Model, Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
 use iostrata_lab::engine::Launcher;
-use iostrata_lab::interrupt::Interrupt;
+use iostrata_lab::interrupt::{Interrupt, Interrupted};
 use iostrata_lab::scratch::{Guard, Scratch};
 use iostrata_report::html::Drawn;
 use iostrata_report::{printable, terminal};
@@ -272,6 +272,7 @@ fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<S
     let original = recorded.original.as_deref();
     let mut log = Log::read(&recorded.log, recorded.stacks, ignored, original, interrupt)?;
     log.ended(recorded.exit_code);
+    log.cut_by = recorded.ended_by.map(Interrupted::name);
     if let Some(printed) = &recorded.printed {
         log.keep_printed(printed)?;
     }

@@ -288,7 +288,9 @@ pub(super) fn run(
                 std::fs::write(into.join(ORIGINAL), original.as_os_str().as_bytes())
                     .map_err(cannot("keep the path of the directory"))?;
             }
-            if let Some(code) = status.code() {
+            // One that ended well after a signal has not done all its work.
+            let cut = ended.filter(|_| status.success());
+            if let Some(code) = cut.map(|by| 128 + by.signal).or(status.code()) {
                 std::fs::write(into.join(EXIT_CODE), format!("{code}\n"))
                     .map_err(cannot("keep the program's exit code"))?;
             }

@@ -109,6 +109,38 @@ fn ctrl_c_while_the_program_runs_ends_the_program() {
     ended_while_it_runs(|running| running.signal(Signal::INT));
 }
 
+/// What it would have done is in no state, also where it says that all is well.
+#[test]
+fn a_program_that_ends_well_after_ctrl_c_is_not_clean() {
+    let case = Case::new("f", "old");
+    let [saved, record] = ["crash.json", "record"].map(|name| case.place.path(name));
+    let options = [
+        "--record",
+        record.to_str().unwrap(),
+        "--json",
+        saved.to_str().unwrap(),
+    ];
+    let script = "trap 'exit 0' INT; : > g; sync .; echo started; while :; do sleep 0.01; done";
+    let command = case.command(&[&options[..], &["--check", "true"]].concat(), script);
+    let running = Running::start(&case.place, "crash", command);
+    let printed = case.place.path("crash.stdout");
+    until("the program does not run", || {
+        let text = fs::read_to_string(&printed).ok();
+        text.filter(|text| text.contains("started"))
+    });
+    running.signal(Signal::INT);
+    let outcome = running.finish().expect(3);
+    let flowed: Vec<&str> = outcome.stdout.split_whitespace().collect();
+    let said = "breaks anything; SIGINT ended the program before its end.";
+    assert!(flowed.join(" ").contains(said), "{}", outcome.stdout);
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "partial");
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    let again = ["--check", "true", "--from", record.to_str().unwrap()];
+    assert_eq!(case.explored(&again, 3)["verdict"], "incomplete");
+    case.place.assert_nothing_left();
+}
+
 fn ended_while_it_runs(send: fn(&Running)) {
     let case = Case::new("f", "old");
     let saved = case.place.path("crash.json");
@@ -127,7 +159,7 @@ fn ended_while_it_runs(send: fn(&Running)) {
     outcome.says(&["what it did until then is explored"]);
     let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
     assert_eq!(result["verdict"], "failing");
-    assert_eq!(result["interrupted_by"], Value::Null);
+    assert_eq!(result["interrupted_by"], "SIGINT");
     case.place.assert_nothing_left();
 }
 

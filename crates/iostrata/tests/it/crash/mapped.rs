@@ -333,3 +333,31 @@ fn several_stores_to_a_page_between_two_calls_are_mixed() {
     assert!(named.ends_with("db, bytes 0 to 9"), "{gap}");
     assert_eq!(stores("a1x1A", second, 0)["verdict"], "clean");
 }
+
+/// Whether a word was stored at once or byte by byte is not known; and of more bytes not all combinations are looked at, so
+/// nothing is promised where those that were are fine.
+#[test]
+fn bytes_of_a_page_are_not_taken_for_one_store() {
+    for (does, check, verdict) in [
+        (
+            "m[0:2] = b\"\\x01d\"",
+            "[ \"$(od -An -tx1 -N2 f)\" != \" 01 6f\" ]",
+            "incomplete",
+        ),
+        ("m[0:2] = b\"\\x01d\"", "true", "clean"),
+        ("m[0:40] = b\"n\" * 40", "true", "incomplete"),
+    ] {
+        let case = Case::new("f", &"o".repeat(8192));
+        let lines = [
+            "import mmap",
+            "f = open(\"f\", \"r+b\")",
+            "m = mmap.mmap(f.fileno(), 8192)",
+            does,
+            "m.flush()",
+        ];
+        let script = format!("exec /usr/bin/python3 -c '{}'", lines.join("\n"));
+        let code = if verdict == "clean" { 0 } else { 3 };
+        let result = case.crash(&["--backend", "ptrace", "--check", check], &script, code);
+        assert_eq!(result["verdict"], verdict, "{does}, {check}");
+    }
+}

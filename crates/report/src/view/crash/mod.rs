@@ -220,7 +220,13 @@ fn states(result: &CrashResult) -> String {
 /// What became of the rest: a signal, or the options that limit modes, came before it.
 fn rest(result: &CrashResult) -> String {
     if let Some(by) = &result.interrupted_by {
-        return format!("{by} ended the exploration before the rest");
+        let is_all = result.modes.iter().all(|mode| mode.states.are_all());
+        let what = if is_all && not_begun(result).is_empty() {
+            "program before its end"
+        } else {
+            "exploration before the rest"
+        };
+        return format!("{by} ended the {what}");
     }
     let partial = || {
         let modes = result.modes.iter();
@@ -234,6 +240,10 @@ fn rest(result: &CrashResult) -> String {
     if let Some(time) = time.filter(|_| is_over) {
         return format!("the {time} s of --time were over before the rest");
     }
+    if let Some(again) = again.filter(|again| again.has_other_ways()) {
+        let ways = grouped(again.recoveries);
+        return format!("{} of {ways} ways to recover were explored", again.explored);
+    }
     let options: BTreeSet<&str> = partial()
         .map(|mode| match mode.recording {
             Some(_) => "--images",
@@ -244,20 +254,22 @@ fn rest(result: &CrashResult) -> String {
     format!("a higher {} explores the rest", join(options, " and "))
 }
 
+/// The models that were asked for, and were not begun.
+fn not_begun(result: &CrashResult) -> Vec<&'static str> {
+    let settings = result.settings.iter();
+    let asked = settings.flat_map(|settings| &settings.models);
+    let begun = |model: Model| result.modes.iter().any(|mode| mode.model == Some(model));
+    let not_begun = asked.filter(|model| !begun(**model));
+    not_begun.map(|model| model.as_str()).collect()
+}
+
 /// `18 of 45 points`, over all modes that were begun.
 fn points(result: &CrashResult) -> String {
     let modes = || result.modes.iter().map(|mode| mode.states);
     let explored: u64 = modes().map(|states| states.points).sum();
     let left: u64 = modes().map(|states| states.points_not_explored).sum();
     let all = explored.saturating_add(left);
-    let settings = result.settings.iter();
-    let asked = settings.flat_map(|settings| &settings.models);
-    let begun = |model: &&Model| result.modes.iter().any(|mode| mode.model == Some(**model));
-    let not_begun: Vec<&str> = asked
-        .filter(|model| !begun(model))
-        .map(|model| model.as_str())
-        .collect();
-    let not_begun = match not_begun.as_slice() {
+    let not_begun = match not_begun(result).as_slice() {
         [] => String::new(),
         models => format!(", and nothing of {},", join(models, ", ")),
     };
