@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::effect::{BLOCK_BYTES, Effect, Growth, Piece};
 use super::mapped::Mapped;
 use crate::op::{FileId, FileKind};
-use crate::record::{Body, Contents, Examples, Payload, STORE, Tree};
+use crate::record::{Body, Contents, Examples, Payload, Tree};
 
 /// One operation, or its second half: a write to a file opened with `O_SYNC` is a write, then a sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,15 +126,9 @@ impl History {
     /// any order of the stores leaves, and no less where each byte was stored to once.
     pub fn mix_stores(&mut self) {
         self.sector_bytes = 1;
-        let stores: HashSet<usize> = (0..self.steps.len())
-            .filter(|step| self.steps[*step].call == STORE)
-            .collect();
-        self.change_each(|effect| {
-            if stores.contains(&effect.step) {
-                effect.in_sectors(1)
-            } else {
-                vec![effect]
-            }
+        self.change_each(|effect| match effect.piece {
+            Piece::Data { mapped: true, .. } => effect.in_sectors(1),
+            _ => vec![effect],
         });
     }
 

@@ -110,14 +110,14 @@ pub(super) fn head(reader: &mut Reader<BufReader<File>>, contents: &Contents) ->
 
 /// Of stores that are not known in their order, names the files. Those of other directories are in no state.
 fn name_mapped(gaps: &mut Vec<Gap>, history: &History) {
-    for why in [Reason::NotInOrder, Reason::BetweenCalls] {
+    let stores = [
+        (Reason::NotInOrder, history.mapped()),
+        (Reason::BetweenCalls, history.unseen()),
+    ];
+    for (why, named) in stores {
         let all = gaps.len();
         gaps.retain(|gap| gap.why != why);
         if gaps.len() < all {
-            let named = match why {
-                Reason::NotInOrder => history.mapped(),
-                _ => history.unseen(),
-            };
             gaps.extend(named.gap(Listed::MappedStores, why));
         }
     }

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::checker::{Checker, Owners, TEMPORARY};
 use super::log::LogError;
 use super::stage::Stage;
-use super::workers::{Pool, SharedLog, fill};
+use super::workers::{Pool, SharedLog, fill, in_order};
 use crate::interrupt::Interrupt;
 
 /// The log of a recorder, in the directory for temporary files of a checker.
@@ -54,15 +54,9 @@ impl Recorders {
 
     /// Records all of these; in their order.
     pub fn record(&self, all: &[Job]) -> Result<Vec<Recorded>, LogError> {
-        let mut recorded = Vec::new();
-        for (number, one) in self.0.ask(all.iter().cloned()) {
-            recorded.push((number, one?));
-        }
-        if recorded.len() < all.len() {
-            return Err(LogError::NoChecker);
-        }
-        recorded.sort_unstable_by_key(|(number, _)| *number);
-        Ok(recorded.into_iter().map(|(_, one)| one).collect())
+        let answers = self.0.ask(all.iter().cloned()).into_iter();
+        let recorded = answers.map(|(number, one)| Ok((number, one?)));
+        in_order(recorded.collect::<Result<_, LogError>>()?, all.len())
     }
 }
 

@@ -146,11 +146,7 @@ impl Workers {
         if let Some(by) = by {
             return Err(Stopped { said, by });
         }
-        if said.len() < all.len() {
-            return Err(LogError::NoChecker.into());
-        }
-        said.sort_unstable_by_key(|(number, _)| *number);
-        Ok(said.into_iter().map(|(_, said)| said).collect())
+        Ok(in_order(said, all.len())?)
     }
 
     /// Those of the states so far, where they are noted.
@@ -162,6 +158,15 @@ impl Workers {
 /// A thread that panicked has left nothing half done here.
 fn unpoisoned<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Answers in the order of their jobs, all of them.
+pub(super) fn in_order<T>(mut answers: Vec<(usize, T)>, jobs: usize) -> Result<Vec<T>, LogError> {
+    if answers.len() < jobs {
+        return Err(LogError::NoChecker);
+    }
+    answers.sort_unstable_by_key(|(number, _)| *number);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// Makes a state in an empty site.

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use iostrata_core::crash::{
     Coverage, Explorer, Finding, History, Model, OperationRow, SecondCrashes, Seen, Settings,
-    Share, Stacks, Verdict, Verdicts, findings, join_recovery, operation,
+    Share, Stacks, Verdicts, findings, join_recovery, operation,
 };
 use iostrata_lab::crash::{Changed, Checker, LogError, Manner, RECOVERY, Recorders, SharedLog};
 
@@ -92,9 +92,8 @@ pub(super) fn join(task: &Task<'_>, check: &str, explored: &mut Explored) -> Res
     result.findings.extend(again.findings);
     // A later recovery may have shown more of a finding that was kept.
     keep::stories(&result.findings);
-    let row = &*result.again.insert(again.row);
-    let is_interrupted = result.interrupted_by.is_some() || explored.failed.is_some();
-    result.verdict = Verdict::of(&result.findings, &result.modes, Some(row), is_interrupted);
+    result.again = Some(again.row);
+    explored.judge();
     Ok(())
 }
 

@@ -54,6 +54,20 @@ pub(super) struct Explored {
     pub(super) until: Option<Instant>,
 }
 
+impl Explored {
+    /// Gives the verdict on all that is in the result by now.
+    pub(super) fn judge(&mut self) {
+        let was_ended = self.result.interrupted_by.is_some() || self.failed.is_some();
+        let CrashResult {
+            findings,
+            modes,
+            again,
+            ..
+        } = &self.result;
+        self.result.verdict = Verdict::of(findings, modes, again.as_ref(), was_ended);
+    }
+}
+
 /// The search of all models.
 pub(super) struct Searched {
     pub(super) found: Vec<(Model, Found)>,
@@ -152,7 +166,6 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     let modes = modes(task, &searched, &gaps);
     let ended_by = searched.interrupted.map(Interrupted::name);
     let interrupted_by = ended_by.or_else(|| locked(&task.log).cut_by.clone());
-    let was_ended = searched.was_ended() || interrupted_by.is_some();
     let result = CrashResult {
         check_kept_in: kept_in,
         settings: Some(task.settings.clone()),
@@ -162,20 +175,21 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
             .share
             .map(|share| format!("{}/{}", share.number, share.of)),
         verdicts: task.share.map_or_else(Vec::new, |_| said(&verdicts)),
-        verdict: Verdict::of(&findings, &modes, None, was_ended),
         modes,
         findings,
         fix,
         fix_unknown_because,
         ..nothing_found(task.options, task.scratch, command(task))?
     };
-    Ok(Explored {
+    let mut explored = Explored {
         result,
         interrupted: searched.interrupted,
         failed: searched.failed,
         changed,
         until: searched.until,
-    })
+    };
+    explored.judge();
+    Ok(explored)
 }
 
 /// A result before anything was explored.
@@ -238,9 +252,7 @@ pub(super) fn join(explored: &mut Explored, runs: Runs) {
         result.interrupted_by = Some(by.name());
         explored.interrupted = Some(by);
     }
-    let is_interrupted = result.interrupted_by.is_some() || explored.failed.is_some();
-    let again = result.again.as_ref();
-    result.verdict = Verdict::of(&result.findings, &result.modes, again, is_interrupted);
+    explored.judge();
 }
 
 pub(super) fn search_all(
@@ -310,8 +322,9 @@ pub(super) fn search_all(
 const MIXED: usize = 4_096;
 
 /// Whether it makes no difference in which order the bytes of a page were stored between two calls, which nobody saw: no
-/// state breaks in which it has some of them, and all of these were looked at. One that breaks may be none that the program's order leaves, so that is no
-/// finding. What is failing or was ended is not looked at, and neither is a part: it does not know the others.
+/// state breaks in which it has some of them, and all of these were looked at. One that breaks may be none that the
+/// program's order leaves, so that is no finding. What is failing or was ended is not looked at, and neither is a part: it
+/// does not know the others.
 fn is_order_known(
     task: &Task<'_>,
     history: &History,

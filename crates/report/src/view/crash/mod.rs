@@ -312,12 +312,13 @@ fn verdict(result: &CrashResult) -> String {
                 None => ("A crash", "", &result.modes[..]),
                 Some(_) => ("A second crash", ", while the checker recovers", &[][..]),
             };
-            let on = on(&damaged_on(result, first), modes);
+            let damaged = damaged_on(result, first);
+            let on = on(&damaged, modes);
             let broken = broken(result, first);
             match unknown_of(result, first) {
                 None => format!(
                     "{crash} can break this{on}{meanwhile}: {broken}{}. {}",
-                    lost_elsewhere(result, first),
+                    lost_elsewhere(result, first, &damaged),
                     remedy(result, first)
                 ),
                 Some(row) => format!(
@@ -370,8 +371,7 @@ fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
 }
 
 /// Other file systems, where nothing is damaged and what was reported is lost.
-fn lost_elsewhere(result: &CrashResult, first: &Finding) -> String {
-    let damaged = damaged_on(result, first);
+fn lost_elsewhere(result: &CrashResult, first: &Finding, damaged: &[Model]) -> String {
     let firsts = result
         .findings
         .iter()
