@@ -195,17 +195,8 @@ fn until_then(result: &CrashResult) -> String {
     }
 }
 
-/// While an operation changes something there is a state with it and one without; after a report alone there is one.
 fn changed_nothing(result: &CrashResult) -> bool {
-    let mut modes = result.modes.iter();
-    modes.all(
-        |ModeRow {
-             recording, states, ..
-         }| match recording {
-            None => states.explored <= states.points,
-            Some(_) => states.points == 0,
-        },
-    )
+    result.modes.iter().all(|mode| mode.states.points == 0)
 }
 
 fn states(result: &CrashResult) -> String {
