@@ -19,6 +19,8 @@ mod ending;
 mod files;
 mod ground;
 mod hostile;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod kills;
 mod lab;
 mod limits;

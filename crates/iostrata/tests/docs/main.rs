@@ -8,6 +8,8 @@
 
 mod compare;
 mod glossary;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod links;
 mod literals;
 mod masks;

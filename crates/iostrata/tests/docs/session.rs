@@ -11,6 +11,8 @@ use iostrata_lab::scratch::{ImageKind, Images, Plan, Prepared, isolate, prepare}
 use iostrata_tracer::kernel::PrivateMounts;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
+use crate::install::install;
+
 /// Where the commands run.
 const SEEN_AS: &str = "/mnt";
 
@@ -54,13 +56,10 @@ impl Session {
         for own in ["bin", "tmp"] {
             std::fs::create_dir(home.path().join(own)).unwrap();
         }
-        // Not by this process: a child forked by another test at that moment would keep the copy
-        // open for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
-        let copied = Command::new("install")
-            .args(["-m", "755", env!("CARGO_BIN_EXE_iostrata")])
-            .arg(home.path().join("bin/iostrata"))
-            .status();
-        assert!(copied.unwrap().success());
+        install(
+            env!("CARGO_BIN_EXE_iostrata"),
+            home.path().join("bin/iostrata"),
+        );
         // Just-in-time compilers leave files in /tmp, whatever TMPDIR says.
         mount_bind(home.path().join("tmp"), TEMPORARY).unwrap();
         Self {

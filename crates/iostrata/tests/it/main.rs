@@ -15,6 +15,8 @@ mod emptied;
 mod exports;
 mod granted;
 mod html;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod interruption;
 mod kept;
 mod kernels;

@@ -11,6 +11,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use crate::install::install;
+
 /// More than anything here takes, also on a busy machine. Reached only when a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
@@ -66,11 +68,7 @@ impl Place {
         }
         // The build directory may be closed to others.
         let copy = self.path("iostrata");
-        // Not by this process: a child forked by another test at that moment would keep the copy
-        // open for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
-        let mut install = Command::new("install");
-        install.args(["-m", "755", env!("CARGO_BIN_EXE_iostrata")]);
-        assert!(install.arg(&copy).status().unwrap().success());
+        install(env!("CARGO_BIN_EXE_iostrata"), &copy);
         let mut command = self.program(&copy, arguments);
         command.uid(user).gid(user);
         command
@@ -254,8 +252,9 @@ pub(crate) fn run(command: Command) -> Outcome {
 
 /// Makes an executable shell script.
 pub(crate) fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let written = tempfile::NamedTempFile::new().unwrap();
+    fs::write(written.path(), format!("#!/bin/sh\n{text}\n")).unwrap();
+    install(written.path(), path);
 }
 
 /// `--option` and a path that need not be text.

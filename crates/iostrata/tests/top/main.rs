@@ -7,6 +7,8 @@ mod commits;
 mod containers;
 mod endings;
 mod image;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod journal;
 mod many;
 mod pictures;

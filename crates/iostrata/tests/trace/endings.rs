@@ -1,11 +1,11 @@
 //! Exit codes, signals, and programs that cannot be run.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::install::install;
 use crate::traced::{iostrata, place, trace_any};
 use crate::wait::until;
 
@@ -38,8 +38,9 @@ fn programs_that_cannot_be_run() {
     let plain = dir.path().join("plain");
     fs::write(&plain, "x").unwrap();
     let broken = dir.path().join("broken");
-    fs::write(&broken, "#!/no/such/interpreter\n").unwrap();
-    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let text = dir.path().join("text");
+    fs::write(&text, "#!/no/such/interpreter\n").unwrap();
+    install(text, &broken);
     let cases = [
         ("no-such-program-anywhere", 127, "no such program"),
         (plain.to_str().unwrap(), 126, "cannot run"),

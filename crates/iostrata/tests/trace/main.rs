@@ -14,6 +14,8 @@ mod endings;
 mod failing;
 #[path = "../top/image.rs"]
 mod image;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod interrupted;
 mod killed;
 mod languages;

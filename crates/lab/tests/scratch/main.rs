@@ -10,6 +10,8 @@
 mod directory;
 mod ending;
 mod images;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod killing;
 #[path = "../../../core/tests/skip/mod.rs"]
 mod skip;

@@ -3,7 +3,6 @@
 use std::env;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -15,6 +14,8 @@ use iostrata_lab::scratch::{self, ImageKind, Images, Plan, Prepared};
 use iostrata_tracer::kernel::die_with_parent;
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::install::install;
 
 const ROLE: &str = "IOSTRATA_VICTIM";
 const DIR: &str = "IOSTRATA_VICTIM_DIR";
@@ -216,11 +217,11 @@ fn run_child(interrupt: &Interrupt) -> Result<(), Interrupted> {
 /// Puts a program called `name` with this shell script, which is run only for real work, not for
 /// `-V`, into `directory`.
 pub(crate) fn fake_program(directory: &Path, name: &str, script: &str) {
-    let path = directory.join(name);
+    let written = tempfile::NamedTempFile::new().unwrap();
     fs::write(
-        &path,
+        written.path(),
         format!("#!/bin/sh\n[ \"$1\" = -V ] && exit\n{script}\n"),
     )
     .unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    install(written.path(), directory.join(name));
 }

@@ -4,6 +4,8 @@ mod agreement;
 mod calls;
 mod death;
 mod ground;
+#[path = "../../../core/tests/install/mod.rs"]
+mod install;
 mod record;
 mod tree;
 mod unprivileged;

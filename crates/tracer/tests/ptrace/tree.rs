@@ -12,6 +12,7 @@ use iostrata_tracer::program::StartError;
 use iostrata_tracer::ptrace::{Session, Stops, TraceError};
 
 use crate::ground::{command, moved, rows_of, run, scratch, workload};
+use crate::install::install;
 
 #[test]
 fn four_processes_with_eight_threads_each() {
@@ -164,9 +165,9 @@ fn what_cannot_run_is_an_error() {
     let dir = scratch();
     let text = dir.path().join("text");
     // Executable by its mode, but not a program.
-    std::fs::write(&text, [0x7f, b'E', b'L', b'F', 0, 0]).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&text, mode).unwrap();
+    let written = dir.path().join("written");
+    std::fs::write(&written, [0x7f, b'E', b'L', b'F', 0, 0]).unwrap();
+    install(written, &text);
     let session = start(&text).unwrap();
     let error = session.wait().unwrap_err();
     assert!(

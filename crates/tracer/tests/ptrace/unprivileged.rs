@@ -15,6 +15,7 @@ use iostrata_tracer::ptrace::{Session, Stops};
 use iostrata_core::record::Completeness;
 
 use crate::ground::{by_name, command, scratch};
+use crate::install::install;
 use crate::record::Run;
 
 /// The user that owns nothing.
@@ -27,13 +28,7 @@ fn as_nobody(test: &str) {
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(dir.path(), open).unwrap();
     let copy = dir.path().join("test");
-    // Not by this process: a child forked by another test at that moment would keep the copy open
-    // for writing, and such a file cannot be executed (ETXTBSY, execve(2)).
-    let mut install = Command::new("install");
-    install
-        .args(["-m", "755"])
-        .arg(std::env::current_exe().unwrap());
-    assert!(install.arg(&copy).status().unwrap().success());
+    install(std::env::current_exe().unwrap(), &copy);
     let output = Command::new(&copy)
         .args(["--exact", "--ignored", "--test-threads=1", test])
         .current_dir("/")

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use super::Case;
+use crate::install::install;
 use crate::place::{entries, is_root, run};
 
 /// What is outside, and must stay there.
@@ -37,7 +38,7 @@ impl Outside {
         let compiled = compile.arg(own.join("int80.c")).status().unwrap();
         assert!(compiled.success());
         let suid = escapes.join("id");
-        fs::copy("/usr/bin/id", &suid).unwrap();
+        install("/usr/bin/id", &suid);
         fs::set_permissions(&suid, fs::Permissions::from_mode(0o4755)).unwrap();
         let bytes = "as it was".to_owned();
         fs::write(case.place.path("outside"), &bytes).unwrap();

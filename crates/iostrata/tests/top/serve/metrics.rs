@@ -11,6 +11,7 @@ use iostrata_report::is_printable;
 
 use super::{Server, samples, skips, value};
 use crate::image::{Image, text};
+use crate::install::install;
 use crate::watched::workload;
 
 const APPENDS: u32 = 60;
@@ -22,7 +23,7 @@ impl Append {
     fn new(name: &'static str) -> Self {
         let append = Self(tempfile::tempdir().unwrap(), name);
         let program = append.0.path().join(append.name());
-        std::fs::copy(workload("append"), program).unwrap();
+        install(workload("append"), program);
         append
     }
 
@@ -131,7 +132,7 @@ fn names_of_other_bytes_are_other_series_and_act_on_no_terminal() {
     for (name, _, syncs) in names {
         let name = OsStr::from_bytes(name);
         let program = programs.path().join(name);
-        std::fs::copy(workload("append"), &program).unwrap();
+        install(workload("append"), &program);
         let mut append = Command::new(program);
         append
             .arg(image.path("").join(name))

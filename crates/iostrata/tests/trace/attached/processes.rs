@@ -8,6 +8,7 @@ use std::process::Command;
 use iostrata_core::trace::{Joined, MatchedBy};
 
 use super::{Observing, Waiting, blocks_of_zeros, dd, is_not_seen, matched, wrote};
+use crate::install::install;
 use crate::traced::place;
 use crate::wait::until;
 
@@ -66,7 +67,7 @@ fn one_process_is_as_before() {
 /// A copy of `dd` under another name.
 fn copy_of_dd(dir: &Path, name: &str) -> PathBuf {
     let copy = dir.join(name);
-    fs::copy("/bin/dd", &copy).unwrap();
+    install("/bin/dd", &copy);
     copy
 }
 
@@ -102,12 +103,10 @@ fn a_name_is_that_of_the_thread_the_executable_or_the_argument() {
     let scripts = dir.path().join("scripts");
     fs::create_dir(&scripts).unwrap();
     let script = scripts.join(&name);
-    fs::write(
-        &script,
-        format!("#!/bin/sh\nread go; {}; true\n", dd("script", 23)),
-    )
-    .unwrap();
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = dir.path().join("text");
+    let reads = format!("#!/bin/sh\nread go; {}; true\n", dd("script", 23));
+    fs::write(&text, reads).unwrap();
+    install(text, &script);
     let script = Waiting::of(Command::new(&script), dir.path());
     let other = Waiting::of(blocks(Path::new("/bin/dd"), "other"), dir.path());
     let numbers = [&before, &later, &called, &script].map(Waiting::pid);
