@@ -114,6 +114,9 @@ fn images(room: &Room<'_>, server: &Server, foundation: &Foundation) -> f64 {
     let budget = ExploreBudget {
         images: 600,
         subsets: SubsetBudget::default(),
+        every: 1,
+        after_ns: None,
+        until: None,
     };
     let begun = Instant::now();
     let look = |_: Recovered<'_>, _| Ok::<_, BlockError>(None);

@@ -33,8 +33,8 @@ pub struct CrashResult {
     pub only_damage: bool,
     /// What the checker was kept in; `null` for the one that is built in.
     pub check_kept_in: Option<Sandbox>,
-    /// How the models were asked for; `null` where no model was.
-    pub settings: Option<Settings>,
+    /// How it was asked for.
+    pub settings: Settings,
     /// What the states of models are of; `null` where no model was asked for.
     pub recording: Option<Recording>,
     /// The signal that ended the exploration; `null` when it came to its end.
@@ -77,7 +77,7 @@ pub enum Sandbox {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub struct Settings {
-    /// The models, in this order.
+    /// The models, in this order; empty where real file systems alone were asked.
     pub models: Vec<Model>,
     /// The limit on states of each model.
     pub states: u64,
@@ -247,7 +247,7 @@ pub struct BlockRow {
     pub quiet_epochs: u64,
     /// Of these, those of which not all subsets were tried.
     pub sampled_epochs: u64,
-    /// Of these, those that were not tried, because of the limit on images.
+    /// Of these, those that were asked for and not tried: the limit on images was reached, or the time was over, before.
     pub skipped_epochs: u64,
 }
 

@@ -113,7 +113,7 @@ pub(crate) struct Crash {
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) states: u64,
 
-    /// Time for the exploration, such as 10min: an equal part for each model, and for the syncs that help
+    /// Time for the exploration, such as 10min: an equal part for each model, for the syncs that help, and for each run of block mode
     #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with_all = ["partition", "state"])]
     pub(crate) time: Option<Duration>,
 

@@ -27,6 +27,9 @@ const BUDGET: ExploreBudget = ExploreBudget {
         sampled: 30,
         seed: 1,
     },
+    every: 1,
+    after_ns: None,
+    until: None,
 };
 
 /// The different contents of `f` that a crash left, as text, and how it was explored.

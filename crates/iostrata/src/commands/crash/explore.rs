@@ -19,10 +19,10 @@ use iostrata_lab::rebuild::RebuildError;
 use iostrata_report::words;
 use iostrata_tracer::machine;
 
-use super::block::Runs;
+use super::block::{self as runs, Runs};
 use super::look::{Judge, locked};
-use super::{ENDS, keep, place};
-use crate::cli::{Crash, Only};
+use super::{ENDS, keep, place, settings};
+use crate::cli::{Crash, CrashMode, Only};
 use crate::error::Failure;
 
 pub(super) struct Task<'a> {
@@ -92,30 +92,35 @@ pub(super) fn budget(
     share: Option<Share>,
     log: &SharedLog,
 ) -> Result<Budget, Failure> {
-    let find = |name: &String| {
-        let marks = locked(log).marks()?;
-        if let Some((_, operation)) = marks.iter().find(|(known, _)| known == name) {
-            return Ok(*operation);
-        }
-        let names: Vec<&str> = marks.iter().map(|(known, _)| known.as_str()).collect();
-        Err(Failure::Usage(match names.as_slice() {
-            [] => format!(
-                "--after {name}: the program made no mark; iostrata mark {name} in it makes one"
-            ),
-            names => format!(
-                "--after {name}: the program made no such mark, but {}",
-                names.join(", ")
-            ),
-        }))
-    };
+    let after = settings.after.as_ref();
     Ok(Budget {
         states: settings.states,
         seed: settings.seed,
         every: settings.every,
-        after: settings.after.as_ref().map(find).transpose()?,
+        after: after.map(|name| marked(name, log)).transpose()?,
         share: share.unwrap_or(Share::ALL),
         ..Budget::default()
     })
+}
+
+/// The operation by which the program made this mark.
+pub(super) fn marked(name: &str, log: &SharedLog) -> Result<u64, Failure> {
+    let marks = locked(log).marks()?;
+    if let Some((_, operation)) = marks.iter().find(|(known, _)| known == name) {
+        return Ok(*operation);
+    }
+    let names: Vec<&str> = marks.iter().map(|(known, _)| known.as_str()).collect();
+    Err(Failure::Usage(match names.as_slice() {
+        [] => {
+            format!(
+                "--after {name}: the program made no mark; iostrata mark {name} in it makes one"
+            )
+        }
+        names => format!(
+            "--after {name}: the program made no such mark, but {}",
+            names.join(", ")
+        ),
+    }))
 }
 
 pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Failure> {
@@ -168,7 +173,7 @@ pub(super) fn explore(task: &Task<'_>, mut judge: Judge) -> Result<Explored, Fai
     let interrupted_by = ended_by.or_else(|| locked(&task.log).cut_by.clone());
     let result = CrashResult {
         check_kept_in: kept_in,
-        settings: Some(task.settings.clone()),
+        settings: task.settings.clone(),
         recording: Some(recording(task)),
         interrupted_by,
         partition: task
@@ -208,7 +213,10 @@ fn nothing_found(
         ignored: options.ignore.iter().map(ToString::to_string).collect(),
         only_damage: options.only == Some(Only::Damage),
         check_kept_in: None,
-        settings: None,
+        settings: Settings {
+            models: Vec::new(),
+            ..settings(options)
+        },
         recording: None,
         interrupted_by: None,
         partition: None,
@@ -436,12 +444,16 @@ fn fixed(
     }
 }
 
-/// How many have a part of the time after the models: the fix, and second crashes.
+/// How many have a part of the time after the models: the fix, second crashes, and runs on real file systems.
 fn later(task: &Task<'_>) -> u32 {
-    match task.recovering {
-        Some(_) => 0,
-        None => 1 + u32::from(task.options.again),
+    if task.recovering.is_some() {
+        return 0;
     }
+    let runs = match task.options.mode {
+        CrashMode::Both => runs::count(task.options),
+        CrashMode::Syscall | CrashMode::Block => 0,
+    };
+    1 + u32::from(task.options.again) + runs
 }
 
 fn failure(task: &Task<'_>, error: LogError) -> Failure {

@@ -30,10 +30,7 @@ pub(crate) fn merge(
     let inputs: Vec<_> = inputs.collect();
     let (parts, known) = whole(&inputs).map_err(Failure::usage)?;
     let (_, first) = &inputs[0];
-    let settings = first
-        .settings
-        .clone()
-        .ok_or_else(|| Failure::usage("the parts do not say with which settings they were made"))?;
+    let settings = first.settings.clone();
     let options = options(first, &settings, from)?;
     let checker = named(&options)?;
     let (guard, scratch) = scratch()?;

@@ -17,6 +17,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use iostrata_core::crash::{BLOCK_BYTES, Looked, Model, Settings, Verdict};
 use iostrata_lab::crash::{Log, LogError, SharedLog, attended_main, starter_main};
@@ -75,7 +76,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
     if let (Some(ground), CrashMode::Block) = (&ground, options.mode) {
         let check = command(options, named.as_ref(), |path| began_with(options, path))?;
         let place = (ground, scratch.path(), keep.as_deref());
-        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        let runs = Runs::all(options, check.as_deref(), options.time, place, &interrupt)?;
         let explored = explore::of_runs(options, scratch.path(), runs)?;
         drop((scratch, guard));
         return deliver(
@@ -124,7 +125,9 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         && explored.failed.is_none()
     {
         let place = (ground, scratch.path(), keep.as_deref());
-        let runs = Runs::all(options, check.as_deref(), place, &interrupt)?;
+        let left = |until: Instant| until.saturating_duration_since(Instant::now());
+        let time = explored.until.map(left);
+        let runs = Runs::all(options, check.as_deref(), time, place, &interrupt)?;
         explore::join(&mut explored, runs);
     }
     drop((scratch, guard));
@@ -232,9 +235,6 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
         (options.partition.is_some(), "--partition", SYSCALL),
         (options.state.is_some(), "--state", SYSCALL),
         (options.again, "--again", SYSCALL),
-        (options.every > 1, "--every", SYSCALL),
-        (options.after.is_some(), "--after", SYSCALL),
-        (options.time.is_some(), "--time", SYSCALL),
         (options.sector < BLOCK_BYTES, "--sector 512", SYSCALL),
     ];
     let is_wrong = |(is_given, _, needs): &(bool, _, &str)| *is_given && needed.contains(needs);

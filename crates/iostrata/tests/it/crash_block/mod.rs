@@ -12,6 +12,7 @@ use crate::place::{Place, is_root, run};
 mod checkers;
 mod ended;
 mod formats;
+mod points;
 mod told;
 
 /// A directory with one file, for runs in block mode.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use blake3::Hash;
 use iostrata_core::crash::block::ContentHash;
@@ -59,6 +60,8 @@ pub(super) struct Crew<'r, L> {
     bays: Vec<Slot<'r>>,
     images: Images<'r>,
     look: L,
+    /// No image is begun later.
+    pub(super) until: Option<Instant>,
     /// Those under way included.
     verdicts: Mutex<Verdicts>,
     recovered: AtomicU64,
@@ -82,6 +85,7 @@ impl<'r, L> Crew<'r, L> {
             bays: bays.collect::<Result<_, BlockError>>()?,
             images: Images::new(recording)?,
             look,
+            until: None,
             verdicts: Mutex::default(),
             recovered: AtomicU64::new(0),
         })
@@ -98,7 +102,7 @@ impl<'r, L> Crew<'r, L> {
     }
 
     /// Recovers these images, in this order, and has their trees looked at; gives the tree of each that was, also when
-    /// that ends early.
+    /// that ends early or the time is over.
     pub(super) fn recover<E: From<BlockError> + Send>(
         &mut self,
         jobs: Vec<Job>,
@@ -228,7 +232,8 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         L: Look<E>,
     {
         let bay = slot.bay()?;
-        while !self.is_over.load(Ordering::Relaxed) {
+        let is_late = || self.crew.until.is_some_and(|until| Instant::now() >= until);
+        while !self.is_over.load(Ordering::Relaxed) && !is_late() {
             match self.one(bay) {
                 Ok(Some(tree)) => trees.push(tree),
                 Ok(None) => break,

@@ -2,11 +2,12 @@
 //! each different tree looked at once.
 //!
 //! First every boundary: everything that a flush covered, and nothing after it. Then, where an epoch changes the
-//! tree, subsets of its blocks.
+//! tree, subsets of its blocks. Of both those first during which the program reported something.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
 use std::marker::PhantomData;
+use std::time::Instant;
 
 use blake3::Hash;
 use iostrata_core::crash::block::{ContentHash, Failure, Place, SubsetBudget, Subsets, subsets};
@@ -24,6 +25,11 @@ pub struct ExploreBudget {
     pub images: u64,
     /// Of each epoch.
     pub subsets: SubsetBudget,
+    /// One of so many epochs, and each with a report.
+    pub every: u64,
+    /// Epochs that ended later, nanoseconds of the log's clock.
+    pub after_ns: Option<u64>,
+    pub until: Option<Instant>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,14 +42,20 @@ pub struct Explored {
     /// Of these, those that break something.
     pub failing: u64,
     pub epochs: u64,
+    /// Epochs that were asked for.
+    pub points: u64,
     /// Epochs that write to the journal alone: none or all of their blocks stand for all subsets.
     pub journal_epochs: u64,
     /// Epochs that leave the tree as it is, whole or not there: no subsets were tried.
     pub quiet_epochs: u64,
     /// Epochs of which not all subsets were tried.
     pub sampled_epochs: u64,
-    /// Epochs of which nothing was tried, since there are too many for the limit on images.
+    /// Epochs that were asked for and not tried whole and not at all.
     pub skipped_epochs: u64,
+    /// Whether there are too many epochs for the limit on images.
+    pub limit_reached: bool,
+    /// Whether the time was over before all was looked at.
+    pub time_over: bool,
     /// What is broken in the tree before the program: then the checker says nothing about a crash.
     pub refused_before: Option<String>,
     /// What is broken in the tree after it, without a crash.
@@ -98,6 +110,20 @@ struct State {
     told: usize,
 }
 
+/// Both ends of an epoch.
+struct Boundary {
+    number: usize,
+    places: Vec<Place>,
+    before: State,
+    whole: State,
+}
+
+impl Boundary {
+    fn both(&self) -> [&State; 2] {
+        [&self.before, &self.whole]
+    }
+}
+
 struct Explorer<'r, L, P, E> {
     recording: &'r Recording,
     crew: Crew<'r, L>,
@@ -119,6 +145,7 @@ where
     /// Goes through everything; `told` is the number of acknowledgements at the end.
     fn all(&mut self, told: usize, budget: ExploreBudget) -> Result<(), E> {
         if self.accepts_both_ends(told)? {
+            self.crew.until = budget.until;
             let open = self.boundaries(budget)?;
             self.inside(&open, budget)?;
         }
@@ -150,53 +177,79 @@ where
         Ok(self.explored.refused_before.is_none() && self.explored.refused_after.is_none())
     }
 
-    /// Tries every epoch not there and there; gives those whose subsets matter.
+    /// Epochs that are asked for: those with a report, and all others.
+    fn chosen(&self, budget: ExploreBudget) -> [Vec<usize>; 2] {
+        let epochs = self.recording.epochs.iter().enumerate();
+        let later =
+            epochs.filter(|(_, epoch)| budget.after_ns.is_none_or(|mark| epoch.ended_ns > mark));
+        let turns = (0..budget.every).cycle();
+        let asked = turns
+            .zip(later)
+            .map(|(turn, (number, _))| (turn == 0, number));
+        let (reports, others): (Vec<_>, Vec<_>) = asked
+            .filter(|(is_asked, number)| *is_asked || self.has_report(*number))
+            .map(|(_, number)| number)
+            .partition(|number| self.has_report(*number));
+        [reports, others]
+    }
+
+    fn has_report(&self, epoch: usize) -> bool {
+        let before = epoch.checked_sub(1).map_or(0, |before| self.told[before]);
+        self.told[epoch] > before
+    }
+
+    /// Tries the epochs that are asked for not there and there; gives those whose subsets matter.
     fn boundaries(&mut self, budget: ExploreBudget) -> Result<Vec<usize>, E> {
-        let count = self.recording.epochs.len();
+        let [reports, others] = self.chosen(budget);
+        self.explored.points = (reports.len() + others.len()) as u64;
         // Half of the budget is for subsets.
         let most = usize::try_from(budget.images / 2)
             .unwrap_or(usize::MAX)
             .max(2);
-        let stride = (count + 1).div_ceil(most).max(1);
+        let left = most.saturating_sub(reports.len());
+        let picked: BTreeSet<usize> = apart(&reports, most).chain(apart(&others, left)).collect();
         let mut alike = Alike::new(self.recording);
-        let (mut states, mut tried) = (Vec::new(), Vec::new());
-        for number in 0..count {
+        let mut tried = Vec::new();
+        for number in 0..self.recording.epochs.len() {
             let places = alike.places(number);
             let before = alike.settled();
             alike.settle(number, &places)?;
-            if !number.is_multiple_of(stride) && number + 1 != count {
-                self.explored.skipped_epochs += 1;
+            if !picked.contains(&number) {
                 continue;
             }
             let told = self.told[number];
-            states.push(state(number, Vec::new(), before, told));
-            states.push(state(
+            let all = vec![true; places.len()];
+            tried.push(Boundary {
                 number,
-                vec![true; places.len()],
-                alike.settled(),
-                told,
-            ));
-            tried.push((number, places));
+                before: state(number, Vec::new(), before, told),
+                whole: state(number, all, alike.settled(), told),
+                places,
+            });
         }
-        let recovered = self.recover(&states);
-        for state in &states {
+        tried.sort_by_key(|boundary| !self.has_report(boundary.number));
+        let recovered = self.recover(tried.iter().flat_map(Boundary::both));
+        for state in tried.iter().flat_map(Boundary::both) {
             self.count(state);
         }
+        tried.retain(|boundary| boundary.both().iter().all(|state| self.is_known(state)));
+        self.explored.skipped_epochs = self.explored.points - tried.len() as u64;
+        self.explored.limit_reached = (picked.len() as u64) < self.explored.points;
         recovered?;
         let mut open = Vec::new();
-        for (both, (number, places)) in states.chunks_exact(2).zip(tried) {
-            let trees = [&both[0], &both[1]].map(|state| self.trees[&state.content]);
-            if places.len() < 2 {
+        for boundary in &tried {
+            let trees = boundary.both().map(|state| self.trees[&state.content]);
+            if boundary.places.len() < 2 {
                 continue;
             }
-            if !places.contains(&Place::Outside) {
+            if !boundary.places.contains(&Place::Outside) {
                 self.explored.journal_epochs += 1;
             } else if trees[0] == trees[1] {
                 self.explored.quiet_epochs += 1;
             } else {
-                open.push(number);
+                open.push(boundary.number);
             }
         }
+        open.sort_unstable();
         Ok(open)
     }
 
@@ -205,6 +258,7 @@ where
         let mut alike = Alike::new(self.recording);
         let mut states = Vec::new();
         let mut wanted: BTreeSet<ContentHash> = BTreeSet::new();
+        let mut sampled: BTreeSet<usize> = BTreeSet::new();
         let mut settled = 0;
         for (turn, &number) in open.iter().enumerate() {
             for before in settled..number {
@@ -217,7 +271,9 @@ where
             let images = self.crew.recovered() + wanted.len() as u64;
             let left = usize::try_from(budget.images.saturating_sub(images)).unwrap_or(usize::MAX);
             let some = within(budget, left / (open.len() - turn), relevant.len(), number);
-            self.explored.sampled_epochs += u64::from(!some.all);
+            if !some.all {
+                sampled.insert(number);
+            }
             for subset in some.kept {
                 let mut kept = vec![false; places.len()];
                 for (at, is_kept) in relevant.iter().zip(subset) {
@@ -231,11 +287,23 @@ where
                 states.push(state);
             }
         }
+        states.sort_by_key(|state| !self.has_report(state.image.epoch));
         let recovered = self.recover(&states);
         for state in &states {
             self.count(state);
+            if !self.is_known(state) {
+                sampled.insert(state.image.epoch);
+            }
         }
+        self.explored.sampled_epochs = sampled.len() as u64;
         recovered
+    }
+
+    /// Whether a state was looked at.
+    fn is_known(&mut self, state: &State) -> bool {
+        let tree = self.trees.get(&state.content);
+        let verdicts = self.crew.verdicts();
+        tree.is_some_and(|tree| verdicts.contains_key(&(*tree, state.told)))
     }
 
     /// Has each of these looked at that is not known.
@@ -243,9 +311,7 @@ where
         let mut jobs: Vec<Job> = Vec::new();
         let mut by_content = HashMap::new();
         for state in states {
-            let tree = self.trees.get(&state.content);
-            let verdicts = self.crew.verdicts();
-            if tree.is_some_and(|tree| verdicts.contains_key(&(*tree, state.told))) {
+            if self.is_known(state) {
                 continue;
             }
             let at = *by_content.entry(state.content).or_insert(jobs.len());
@@ -258,7 +324,9 @@ where
             }
             jobs[at].told.insert(state.told);
         }
+        let count = jobs.len();
         let (trees, ended) = self.crew.recover(jobs, &self.progress);
+        self.explored.time_over |= ended.is_ok() && trees.len() < count;
         self.trees.extend(trees);
         ended
     }
@@ -335,6 +403,12 @@ where
             ..self.explored
         }
     }
+}
+
+/// At most so many of these, evenly apart.
+fn apart(all: &[usize], most: usize) -> impl Iterator<Item = usize> {
+    let some = all.len().min(most);
+    (0..some).map(move |turn| all[turn * all.len() / some])
 }
 
 fn state(epoch: usize, kept: Vec<bool>, content: ContentHash, told: usize) -> State {

@@ -68,7 +68,7 @@ pub(super) fn show(page: &mut Page, again: &SecondCrashes) {
         grouped(again.recorded),
         grouped(again.explored),
         grouped(again.chosen),
-        counts(&again.states, "point")
+        counts(&again.states, "point", "states")
     );
     page.bullet(2, &text);
     if let Some(why) = not_recorded(again) {

@@ -6,7 +6,7 @@ use std::iter;
 use iostrata_core::bytes::grouped;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
-    Sandbox, Settings, States, Verdict,
+    Sandbox, States, Verdict,
 };
 use iostrata_core::distinct;
 use iostrata_core::noun::counted;
@@ -165,10 +165,9 @@ fn left_out(result: &CrashResult) -> String {
     let losses = result
         .only_damage
         .then(|| "the loss of what was reported".to_owned());
-    let settings = result.settings.as_ref();
-    let after = settings.and_then(|settings| settings.after.as_ref());
+    let after = result.settings.after.as_ref();
     let before = after.map(|mark| format!("points before the mark {mark}"));
-    let every = settings.map_or(1, |settings| settings.every);
+    let every = result.settings.every;
     let others =
         (every > 1).then(|| format!("all but one of {every} points and those after a report"));
     let part = result.partition.as_ref();
@@ -202,7 +201,7 @@ fn changed_nothing(result: &CrashResult) -> bool {
 fn states(result: &CrashResult) -> String {
     let states = result.modes.iter().map(|mode| mode.states.distinct);
     let states = counted(states.sum(), "different state");
-    match result.settings.as_ref().and_then(Settings::torn_at) {
+    match result.settings.torn_at() {
         Some(bytes) => format!("{states}, with pages torn at {bytes}-byte sectors,"),
         None => states,
     }
@@ -223,12 +222,11 @@ fn rest(result: &CrashResult) -> String {
         let modes = result.modes.iter();
         modes.filter(|mode| !mode.states.are_all())
     };
-    let time = result.settings.as_ref().and_then(|one| one.time_s);
     let again = result.again.as_ref();
     let again = again.filter(|again| !again.are_all());
     let is_over = partial().any(|mode| mode.states.time_over)
         || again.is_some_and(|again| again.states.time_over);
-    if let Some(time) = time.filter(|_| is_over) {
+    if let Some(time) = result.settings.time_s.filter(|_| is_over) {
         return format!("the {time} s of --time were over before the rest");
     }
     if let Some(again) = again.filter(|again| again.has_other_ways()) {
@@ -247,8 +245,7 @@ fn rest(result: &CrashResult) -> String {
 
 /// The models that were asked for, and were not begun.
 fn not_begun(result: &CrashResult) -> Vec<&'static str> {
-    let settings = result.settings.iter();
-    let asked = settings.flat_map(|settings| &settings.models);
+    let asked = result.settings.models.iter();
     let begun = |model: Model| result.modes.iter().any(|mode| mode.model == Some(model));
     let not_begun = asked.filter(|model| !begun(**model));
     not_begun.map(|model| model.as_str()).collect()
@@ -531,16 +528,15 @@ fn fixed(row: &FixRow) -> String {
 
 fn explored(mode: &ModeRow) -> String {
     let states = &mode.states;
-    let point = if mode.recording.is_some() {
-        "flush"
-    } else {
-        "point"
+    let said = match mode.recording {
+        Some(_) => counts(states, "flush", "images"),
+        None => counts(states, "point", "states"),
     };
-    format!("{}: {}", mode.name(), counts(states, point))
+    format!("{}: {said}", mode.name())
 }
 
 /// `71 states explored at 5 points, 30 different, 20 failing`, and what was not explored.
-fn counts(states: &States, point: &str) -> String {
+fn counts(states: &States, point: &str, limited: &str) -> String {
     let mut parts = vec![format!(
         "{} explored at {}, {} different, {} failing",
         counted(states.explored, "state"),
@@ -552,16 +548,19 @@ fn counts(states: &States, point: &str) -> String {
         let points = counted(states.sampled_points, point);
         parts.push(format!("not all combinations at {points}"));
     }
-    if states.time_over {
-        let points = counted(states.points_not_explored, point);
-        parts.push(format!("time over, {points} not explored"));
-    } else if states.limit_reached {
-        let points = counted(states.points_not_explored, point);
-        parts.push(format!("limit on states reached, {points} not explored"));
-    } else if states.points_not_explored > 0 {
-        let points = counted(states.points_not_explored, point);
-        parts.push(format!("{points} not explored"));
-    }
+    let ended = if states.time_over {
+        Some("time over".to_owned())
+    } else {
+        (states.limit_reached).then(|| format!("limit on {limited} reached"))
+    };
+    let left = (states.points_not_explored > 0).then(|| {
+        format!(
+            "{} not explored",
+            counted(states.points_not_explored, point)
+        )
+    });
+    let rest = join(ended.into_iter().chain(left), ", ");
+    parts.extend((!rest.is_empty()).then_some(rest));
     parts.join("; ")
 }
 

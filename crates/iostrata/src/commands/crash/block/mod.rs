@@ -39,6 +39,9 @@ pub(super) fn budget(options: &Crash) -> ExploreBudget {
             seed: options.seed,
             ..SubsetBudget::default()
         },
+        every: options.every,
+        after_ns: None,
+        until: None,
     }
 }
 
@@ -69,58 +72,80 @@ impl Ground {
     }
 }
 
+/// On which file systems the program runs, and under whose pressure.
+fn on(options: &Crash) -> impl Iterator<Item = On> {
+    let pressures = options.pressure.unwrap_or(&Pressure::ALL);
+    options
+        .filesystems()
+        .into_iter()
+        .flat_map(move |filesystem| {
+            Pressure::on(pressures, filesystem).map(move |pressure| On {
+                filesystem,
+                pressure,
+            })
+        })
+}
+
+/// How many times the program runs.
+pub(super) fn count(options: &Crash) -> u32 {
+    on(options).fold(0, |count, _| count + 1)
+}
+
 #[derive(Default)]
 pub(super) struct Runs {
     pub(super) modes: Vec<ModeRow>,
     pub(super) findings: Vec<Finding>,
     pub(super) kept_in: Option<Sandbox>,
     pub(super) interrupted: Option<Interrupted>,
+    /// Time for the exploration of all that are not there yet.
+    time_left: Option<Duration>,
+    left: u32,
 }
 
 impl Runs {
-    /// Runs the program on each file system under each pressure.
+    /// Runs the program on each file system under each pressure. `time` is for the exploration alone.
     pub(super) fn all(
         options: &Crash,
         check: Option<&str>,
+        time: Option<Duration>,
         (ground, scratch, keep): (&Ground, &Path, Option<&Path>),
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         if let Some(dir) = &options.dir {
             place::is_directory(dir)?;
         }
-        let mut runs = Self::default();
-        let filesystems = options.filesystems();
-        let pressures = options.pressure.unwrap_or(&Pressure::ALL);
+        let mut runs = Self {
+            time_left: time,
+            left: count(options),
+            ..Self::default()
+        };
         let room = Room {
             directory: scratch,
             mounts: &ground.mounts,
             interrupt,
         };
         let shows = options.mode == CrashMode::Block;
-        for (turn, filesystem) in filesystems.iter().enumerate() {
+        for (turn, filesystem) in options.filesystems().iter().enumerate() {
             let foundation =
                 Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
                     prepare(options, work, interrupt)
                 });
             let foundation = foundation?;
-            let of = |(number, pressure): (usize, Pressure)| {
-                let name = format!("{}-{}", filesystem.as_str(), pressure.as_str());
+            let of = |(number, on): (usize, On)| {
+                let name = format!("{}-{}", filesystem.as_str(), on.pressure.as_str());
                 Run {
                     options,
                     check,
                     site: room.site(),
-                    on: On {
-                        filesystem: *filesystem,
-                        pressure,
-                    },
+                    on,
                     directory: scratch.join(name),
                     keep,
                     is_first: (turn, number) == (0, 0) && shows,
                 }
             };
             let with = (&room, &ground.server, &foundation);
-            let pressures = Pressure::on(pressures, *filesystem);
-            match runs.on(pressures.enumerate().map(of), with) {
+            let on = on(options).filter(|on| on.filesystem == *filesystem);
+            match runs.on(on.enumerate().map(of), with) {
                 Ok(()) if runs.interrupted.is_none() => {}
                 Ok(()) => return Ok(runs),
                 Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
@@ -143,7 +168,7 @@ impl Runs {
         let mut all = all.peekable();
         let mut waiting = None;
         while let Some(run) = all.next() {
-            let (made, earlier) = run.make(with, waiting.take());
+            let (made, earlier) = run.make(with, waiting.take(), self.part());
             if let Some(earlier) = earlier {
                 self.add(earlier?);
             }
@@ -154,7 +179,7 @@ impl Runs {
                 waiting = Some(made);
                 continue;
             }
-            self.add(made.explore()?);
+            self.add(made.explore(self.part())?);
             if self.interrupted.is_some() {
                 break;
             }
@@ -162,7 +187,16 @@ impl Runs {
         Ok(())
     }
 
+    /// Time for the next one.
+    fn part(&self) -> Option<Duration> {
+        self.time_left.map(|time| time / self.left.max(1))
+    }
+
     fn add(&mut self, ran: Ran) {
+        self.time_left = self
+            .time_left
+            .map(|time| time.saturating_sub(ran.explored_in));
+        self.left -= 1;
         self.kept_in = ran.kept_in;
         self.interrupted = self.interrupted.or(ran.interrupted);
         join(&mut self.findings, ran.findings);

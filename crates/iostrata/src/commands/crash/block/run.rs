@@ -14,15 +14,15 @@ use iostrata_core::gap::{Gap, Missing};
 use iostrata_core::record::Contents;
 use iostrata_lab::crash::SharedLog;
 use iostrata_lab::crash::block::{
-    BlockError, Checking, Explored, Foundation, Recording, Recovered, Room, Setting, Site, explore,
-    record,
+    BlockError, Checking, ExploreBudget, Explored, Foundation, Recording, Recovered, Room, Setting,
+    Site, explore, record,
 };
 use iostrata_lab::device::Server;
 use iostrata_lab::engine::{Progress as _, Step};
 use iostrata_lab::interrupt::Interrupted;
 
 use super::super::checks::Checks;
-use super::super::explore::refuses;
+use super::super::explore::{marked, refuses};
 use super::super::look::{Hashed, checker, locked, rules};
 use super::super::place::{self, Press};
 use super::super::{self as crash, ENDS, cannot, keep};
@@ -64,6 +64,7 @@ pub(super) struct Ran {
     pub(super) findings: Vec<Finding>,
     pub(super) kept_in: Option<Sandbox>,
     pub(super) interrupted: Option<Interrupted>,
+    pub(super) explored_in: Duration,
 }
 
 /// What was explored, and who ended that before its end.
@@ -85,9 +86,10 @@ impl Made<'_> {
         self.took < SHORT && bytes < SMALL_BYTES
     }
 
-    pub(super) fn explore(self) -> Result<Ran, Failure> {
+    /// Explores it for so long, or to the end.
+    pub(super) fn explore(self, time: Option<Duration>) -> Result<Ran, Failure> {
         let on = self.run.on;
-        let ran = self.explored();
+        let ran = self.explored(time);
         if let Err(Failure::Interrupted { by, .. }) = &ran {
             ui::say(&format!(
                 "warning: {by} before anything was explored of the run on {}, pressure {}: the result lacks it",
@@ -98,14 +100,15 @@ impl Made<'_> {
         ran
     }
 
-    fn explored(self) -> Result<Ran, Failure> {
+    fn explored(self, time: Option<Duration>) -> Result<Ran, Failure> {
         let begun = Instant::now();
         let (run, recording, log) = (&self.run, &self.recording, &self.log);
         let (history, directory) = {
             let log = locked(log);
             (log.history.clone(), log.directory.clone())
         };
-        let mut came = run.explore(recording, log, &self.look)?;
+        let until = time.map(|time| begun + time);
+        let mut came = run.explore(recording, log, &self.look, until)?;
         if let Some(into) = run.keep
             // What was found is worth more than a copy of it.
             && let Err(Failure::Cannot(why)) = run.keep(into, recording, &mut came.explored, log)
@@ -116,8 +119,10 @@ impl Made<'_> {
         let failures = &came.explored.failures;
         let findings = block_findings(&history, failures, run.on, &directory);
         keep::stories(&findings);
-        let seconds = (self.took + begun.elapsed()).as_secs_f64();
+        let explored_in = begun.elapsed();
+        let seconds = (self.took + explored_in).as_secs_f64();
         Ok(Ran {
+            explored_in,
             row: row((run, &self.look), recording, &came, log, seconds),
             findings,
             kept_in: self.look.kept_in,
@@ -127,18 +132,19 @@ impl Made<'_> {
 }
 
 impl<'a> Run<'a> {
-    /// Records it. An earlier one is explored meanwhile: when the program has ended, and nothing is measured any more.
+    /// Records it. An earlier one is explored meanwhile, for so long: when the program has ended, and nothing is measured any more.
     pub(super) fn make(
         self,
         with: With<'_>,
         earlier: Option<Made<'_>>,
+        time: Option<Duration>,
     ) -> (Result<Made<'a>, Failure>, Option<Result<Ran, Failure>>) {
         let begun = Instant::now();
         let (recorded, took, earlier) = thread::scope(|scope| {
             let mut earlier = earlier;
             let mut exploring = None;
             let recorded = self.record(with, || {
-                exploring = (earlier.take()).map(|made| scope.spawn(move || made.explore()));
+                exploring = (earlier.take()).map(|made| scope.spawn(move || made.explore(time)));
             });
             let took = begun.elapsed();
             let explored = exploring.map(|thread| match thread.join() {
@@ -146,7 +152,7 @@ impl<'a> Run<'a> {
                 Err(panic) => std::panic::resume_unwind(panic),
             });
             // The program may not have come to its end.
-            let explored = explored.or_else(|| earlier.map(Made::explore));
+            let explored = explored.or_else(|| earlier.map(|made| made.explore(time)));
             (recorded, took, explored)
         });
         let made = recorded.and_then(|(recording, log, ended_by)| {
@@ -202,9 +208,15 @@ impl<'a> Run<'a> {
         recording: &Recording,
         log: &SharedLog,
         look: &Look,
+        until: Option<Instant>,
     ) -> Result<Came, Failure> {
         let told_at = told_at(&locked(log).history);
-        let budget = budget(self.options);
+        let after = self.options.after.as_ref();
+        let budget = ExploreBudget {
+            after_ns: after.map(|name| marked_ns(name, log)).transpose()?,
+            until,
+            ..budget(self.options)
+        };
         let bar = Mutex::new(Bar::counting("crash", "images"));
         let label = format!(
             "recovering {}, pressure {}",
@@ -292,6 +304,15 @@ fn tell_files(explored: &mut Explored, history: &History, log: &SharedLog) -> Re
     ended
 }
 
+/// When the program had made the mark.
+fn marked_ns(name: &str, log: &SharedLog) -> Result<u64, Failure> {
+    let operation = marked(name, log)?;
+    let log = locked(log);
+    let mut steps = log.history.steps.iter();
+    let step = steps.find(|step| step.operation == operation);
+    Ok(step.map_or(0, |step| step.ended_ns))
+}
+
 /// Number of acknowledgements of a history at a time.
 fn told_at(history: &History) -> impl Fn(u64) -> usize + use<> {
     let printed = history.steps.iter().filter(|step| step.printed.is_some());
@@ -332,14 +353,14 @@ fn row(
         exit_code: log.exit_code(),
         operations: log.operations,
         states: States {
-            time_over: false,
+            time_over: explored.time_over,
             explored: explored.states,
             distinct: explored.distinct,
             failing: explored.failing,
-            points: explored.epochs,
+            points: explored.points - explored.skipped_epochs,
             sampled_points: explored.sampled_epochs,
             points_not_explored: explored.skipped_epochs,
-            limit_reached: explored.skipped_epochs > 0,
+            limit_reached: explored.limit_reached,
         },
         complete: incomplete_because.is_empty(),
         incomplete_because,

@@ -1,0 +1,95 @@
+//! Which flushes are looked at: `--every`, `--after`, `--time`, `--images`.
+
+use super::{Case, OLD, assert_has};
+use crate::place::{is_root, run};
+
+/// Six records, each synced, and then one that is reported without a sync.
+const RECORDS: &str =
+    "for one in 1 2 3 4 5 6; do echo $one >> log; sync log; done; echo 7 >> log; echo done";
+
+#[test]
+fn only_flushes_that_were_asked_for_are_looked_at() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let on = ("ext4", "none");
+    let all = case.crash(on, &[], RECORDS, 1)["modes"][0].clone();
+    assert_eq!(all["states"]["points"], all["recording"]["epochs"]);
+    // One of so many, and those after a report: what was reported is lost at one of these.
+    let result = case.crash(on, &["--every", "1000"], RECORDS, 1);
+    assert_has(&result, "lost-after-ack", "log", "");
+    let some = &result["modes"][0];
+    assert_eq!(some["states"]["points_not_explored"], 0);
+    let points = |mode: &serde_json::Value| mode["states"]["points"].as_u64();
+    assert!(
+        points(some) <= Some(3) && points(&all) >= Some(13),
+        "{some} {all}"
+    );
+}
+
+#[test]
+fn what_breaks_before_a_mark_is_left_out() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let iostrata = env!("CARGO_BIN_EXE_iostrata");
+    let unsafely = "echo new > f; sync f;";
+    let safely = "echo newer > g; sync g; mv g f; sync .;";
+    let after = &["--after", "ready"];
+    let script = format!("{unsafely} {iostrata} mark ready; {safely}");
+    for (options, code) in [(&[][..], 1), (after, 0)] {
+        case.crash(("ext4", "fsync"), options, &script, code);
+    }
+    let script = format!("{safely} {iostrata} mark ready; {unsafely}");
+    let result = case.crash(("ext4", "fsync"), after, &script, 1);
+    assert_has(&result, "prefix", "empty", "");
+    let mut unknown = case.command(&["--fs", "ext4", "--after", "raedy"], &script);
+    unknown.env("COLUMNS", "200");
+    let said = run(unknown).expect(2).stderr;
+    assert!(
+        said.contains("--after raedy: the program made no such mark, but ready"),
+        "{said}"
+    );
+}
+
+/// A checker that takes a second cannot look at all of it in two.
+#[test]
+fn the_rest_is_told_when_the_time_is_over() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let saved = case.place.path("crash.json");
+    let options = [
+        "--fs",
+        "ext4",
+        "--pressure",
+        "none",
+        "--time",
+        "2s",
+        "--jobs",
+        "1",
+    ];
+    let check = ["--check", "sleep 1", "--json", saved.to_str().unwrap()];
+    let mut command = case.command(&[&options[..], &check].concat(), RECORDS);
+    command.env("COLUMNS", "200");
+    let said = run(command).expect(3).stdout;
+    assert!(said.contains("Clean so far: none of"), "{said}");
+    assert!(said.contains("; the 2 s of --time were over before the rest."), "{said}");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["verdict"], "partial");
+    let (states, epochs) = (
+        &result["modes"][0]["states"],
+        &result["modes"][0]["recording"]["epochs"],
+    );
+    assert_eq!(states["time_over"], true);
+    let [points, left] =
+        ["points", "points_not_explored"].map(|name| states[name].as_u64().unwrap());
+    assert!(
+        left > 0 && Some(points + left) == epochs.as_u64(),
+        "{states} {epochs}"
+    );
+    case.place.assert_nothing_left();
+}
