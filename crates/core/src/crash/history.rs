@@ -209,6 +209,11 @@ impl History {
         }
     }
 
+    /// Pieces of the program's changes in the directory.
+    pub fn changes(&self) -> u64 {
+        self.effects.len() as u64
+    }
+
     /// Whether the file at a path in the directory is nobody's matter.
     pub(super) fn is_ignored(&self, path: &[u8]) -> bool {
         let path = String::from_utf8_lossy(path);

@@ -186,6 +186,8 @@ pub struct ModeRow {
     pub exit_code: Option<i32>,
     /// Operations of the log.
     pub operations: u64,
+    /// What the program changed in the directory, in pieces that reach the disk one without the other; 0 for nothing.
+    pub changes: u64,
     pub states: States,
     /// Whether the log has everything that the program did, and the program did not fail.
     pub complete: bool,

@@ -545,10 +545,8 @@ fn accept_both_ends(
 
 /// One row for each model; those that an interrupted exploration did not come to have no states.
 pub(super) fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<ModeRow> {
-    let (operations, exit_code, rebuilt) = {
-        let log = locked(&task.log);
-        (log.operations, log.exit_code(), log.history.rebuilt())
-    };
+    let log = locked(&task.log);
+    let history = &log.history;
     let times = searched.seconds.iter().zip(&searched.time_over);
     let rows = searched.found.iter().zip(times);
     let rows = rows.map(|((model, found), (seconds, time_over))| {
@@ -558,8 +556,9 @@ pub(super) fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<M
             model: Some(*model),
             filesystem: None,
             recording: None,
-            exit_code,
-            operations,
+            exit_code: log.exit_code(),
+            operations: log.operations,
+            changes: history.changes(),
             states: States {
                 explored: coverage.states,
                 distinct: found.distinct,
@@ -572,7 +571,7 @@ pub(super) fn modes(task: &Task<'_>, searched: &Searched, gaps: &[Gap]) -> Vec<M
             },
             complete: gaps.is_empty(),
             incomplete_because: gaps.to_vec(),
-            rebuilt: rebuilt.clone(),
+            rebuilt: history.rebuilt(),
             formats: task.formats.clone(),
             seconds: *seconds,
         }

@@ -77,7 +77,10 @@ fn the_rest_is_told_when_the_time_is_over() {
     command.env("COLUMNS", "200");
     let said = run(command).expect(3).stdout;
     assert!(said.contains("Clean so far: none of"), "{said}");
-    assert!(said.contains("; the 2 s of --time were over before the rest."), "{said}");
+    assert!(
+        said.contains("; the 2 s of --time were over before the rest."),
+        "{said}"
+    );
     let result: serde_json::Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
     assert_eq!(result["verdict"], "partial");
     let (states, epochs) = (

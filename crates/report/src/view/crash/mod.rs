@@ -195,7 +195,7 @@ fn until_then(result: &CrashResult) -> String {
 }
 
 fn changed_nothing(result: &CrashResult) -> bool {
-    result.modes.iter().all(|mode| mode.states.points == 0)
+    result.modes.iter().all(|mode| mode.changes == 0)
 }
 
 fn states(result: &CrashResult) -> String {
@@ -317,7 +317,9 @@ fn verdict(result: &CrashResult) -> String {
         }
         (Verdict::Failing, None) => "A crash can break this.".to_owned(),
         (Verdict::Clean, _) if changed_nothing(result) => {
-            "Clean: the program changed nothing in the directory.".to_owned()
+            let is_all = result.modes.iter().all(|mode| mode.rebuilt.is_empty());
+            let other = if is_all { "" } else { " else" };
+            format!("Clean: the program changed nothing{other} in the directory.")
         }
         (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
         (Verdict::Partial, _) => format!(

@@ -352,6 +352,7 @@ fn row(
         }),
         exit_code: log.exit_code(),
         operations: log.operations,
+        changes: log.history.changes(),
         states: States {
             time_over: explored.time_over,
             explored: explored.states,
