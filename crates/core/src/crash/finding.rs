@@ -215,7 +215,7 @@ const FAILED_SYNC: &str = "A sync that failed made nothing durable, and the next
                            failure instead of success, and recover as after a crash.";
 
 /// The sync that would have covered what was lost, and failed.
-fn failed_sync(history: &History, fault: &Fault) -> Option<usize> {
+pub(super) fn failed_sync(history: &History, fault: &Fault) -> Option<usize> {
     let culprit = &history.steps[fault.culprit];
     let last = fault.before.unwrap_or(history.steps.len());
     let steps = history.steps.iter().enumerate();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::effect::Piece;
 use super::explore::Budget;
+use super::finding::failed_sync;
 use super::history::{History, Step, Sync};
 use super::model::Model;
 use super::search::{Check, Fault, FaultKind, Found, breaks, search};
@@ -26,6 +27,8 @@ pub struct Added {
 pub enum NoFix {
     /// What breaks is left by one operation, or by all up to one.
     NoSyncHelps,
+    /// The program syncs what is lost, and the sync failed: another one may succeed without the data (fsync(2)).
+    SyncFailed,
     /// More than are tried, each with explorations of its own.
     TooMany { syncs: usize },
 }
@@ -52,6 +55,12 @@ pub fn fix<E>(
         .iter()
         .flat_map(|fault| wanted(history, fault))
         .collect();
+    if faults
+        .iter()
+        .any(|fault| failed_sync(history, fault).is_some())
+    {
+        return Ok(Err(NoFix::SyncFailed));
+    }
     // With all syncs that there could be, a crash leaves everything up to some operation.
     let is_prefix = |fault: &Fault| fault.kind == FaultKind::Prefix && fault.lost.is_empty();
     if added.is_empty() || faults.iter().any(is_prefix) {

@@ -139,10 +139,29 @@ fn ended(status: ExitStatus, said: &Path) -> io::Result<String> {
     let by_shell = status.code().and_then(|code| code.checked_sub(128));
     let signal = status.signal().or(by_shell.filter(|signal| *signal > 0));
     Ok(match (message(said)?, signal) {
+        (Some(line), Some(signal)) if names(&line, signal) => {
+            format!("a command of the checker was ended by signal {signal}")
+        }
         (Some(line), _) => line,
         (None, Some(signal)) => format!("the checker was ended by signal {signal}"),
         (None, None) => format!("the checker exited with {}", status.code().unwrap_or(-1)),
     })
+}
+
+/// What shells say of a command that a signal ended, with its number as a process, which differs from state to state
+/// (strsignal(3)).
+const ENDED_BY: [(i32, &str); 6] = [
+    (4, "Illegal instruction"),
+    (6, "Aborted"),
+    (7, "Bus error"),
+    (8, "Floating point exception"),
+    (9, "Killed"),
+    (11, "Segmentation fault"),
+];
+
+fn names(line: &str, signal: i32) -> bool {
+    let mut all = ENDED_BY.iter();
+    all.any(|(number, words)| *number == signal && line.contains(words))
 }
 
 fn message(said: &Path) -> io::Result<Option<String>> {
@@ -174,7 +193,14 @@ fn exception(said: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::first_message;
+    use super::{first_message, names};
+
+    #[test]
+    fn what_a_shell_says_of_a_signal_is_known() {
+        let bash = "check.sh: line 14:     3 Bus error               /usr/bin/python3 - <<'P'";
+        assert!(names(bash, 7) && !names(bash, 11));
+        assert!(!names("f is torn", 7));
+    }
 
     #[test]
     fn the_first_line_that_says_something_is_the_message() {

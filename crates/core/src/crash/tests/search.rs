@@ -251,3 +251,75 @@ fn what_a_sync_leaves_is_looked_at_first() {
         );
     }
 }
+
+/// A loop of appends, the last of which is reported.
+fn appends(count: u64) -> History {
+    let mut log = Log::new();
+    let file = log.found(ROOT, "f", letters('a', 4_096));
+    for number in 0..count {
+        log.write(file, 4_096 * (number + 1), letters('b', 4_096));
+    }
+    log.print();
+    log.history()
+}
+
+#[test]
+fn what_was_reported_is_looked_at_before_all_else() {
+    let history = appends(40);
+    for model in Model::ALL {
+        let mut told = Vec::new();
+        let seen = |_: &State, looked: Looked<'_>, _: &Coverage| {
+            told.push(looked.told);
+            Ok::<(), Infallible>(())
+        };
+        let budget = Budget {
+            states: 20,
+            ..Budget::default()
+        };
+        let mut coverage = Coverage::default();
+        let mut explorer = Explorer::new(&history, model);
+        explorer.explore(budget, &mut coverage, seen).unwrap();
+        assert!(told[0] == 1 && told.contains(&0), "{model:?}: {told:?}");
+        assert!(
+            told.is_sorted_by(|one, other| one >= other),
+            "{model:?}: {told:?}"
+        );
+    }
+}
+
+/// Each state is made from one of the last two, which it differs little from: twice as many operations are twice as much work.
+#[test]
+fn states_are_made_from_their_neighbours() {
+    let changed = |count: u64| {
+        let history = appends(count);
+        let mut last = [vec![], vec![]];
+        let mut changed = 0;
+        let seen = |state: &State, _: Looked<'_>, _: &Coverage| {
+            let apart = |kept: &Vec<bool>| {
+                kept.iter()
+                    .zip(&state.kept)
+                    .filter(|(one, other)| one != other)
+                    .count()
+            };
+            for kept in &mut last {
+                kept.resize(state.kept.len(), false);
+            }
+            let nearer = usize::from(apart(&last[1]) < apart(&last[0]));
+            changed += apart(&last[nearer]);
+            last[nearer].clone_from(&state.kept);
+            Ok::<(), Infallible>(())
+        };
+        let mut coverage = Coverage::default();
+        let budget = Budget {
+            // The whole state of each point, and both of the report.
+            states: count + 2,
+            ..Budget::default()
+        };
+        let mut explorer = Explorer::new(&history, Model::Ext4);
+        explorer.explore(budget, &mut coverage, seen).unwrap();
+        assert!(coverage.points >= count, "{coverage:?}");
+        changed
+    };
+    let [few, many] = [200, 400].map(changed);
+    assert!(many < 3 * few && many < 20 * 400, "{few} {many}");
+}

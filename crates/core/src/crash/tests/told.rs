@@ -6,7 +6,7 @@ use super::{Log, ROOT, letters, said, shown};
 use crate::crash::{
     Budget, Check, Coverage, Finding, Found, History, Left, Model, Seen, Stopped, Verdicts,
 };
-use crate::crash::{findings, search};
+use crate::crash::{NoFix, findings, fix, search};
 use crate::op::FileId;
 use crate::record::{Change, Description, Durability, Payload, Place, STORE};
 
@@ -189,6 +189,81 @@ fn a_sync_that_failed_made_nothing_durable_and_is_told() {
     assert!(finding.advice.starts_with("A sync that failed"));
     let lefts: Vec<Left> = finding.timeline.iter().map(|moment| moment.left).collect();
     assert_eq!(lefts, [Left::Lost, Left::Failed, Left::Done]);
+}
+
+/// No sync that is added helps: the one that is there may have lost the data already.
+#[test]
+fn a_sync_that_failed_has_no_fix() {
+    let fixed = |failed: bool| {
+        let mut log = Log::new();
+        let node = log.found(ROOT, "f", letters('a', 4_096));
+        log.write(node, 0, letters('b', 4_096));
+        if failed {
+            log.fsync(node);
+            log.failed(EIO);
+        }
+        log.print();
+        let history = log.history();
+        let mut check = |seen: &[Seen], _: &Coverage| {
+            let lost = |(tree, told): &Seen| *told > 0 && shown(tree) != "f=b*4096";
+            let said = seen
+                .iter()
+                .map(|seen| lost(seen).then(|| "lost".to_owned()));
+            Ok::<_, Stopped<Infallible>>(said.collect())
+        };
+        let (mut found, mut verdicts) = (Found::default(), Verdicts::new(1));
+        let (budget, models) = (Budget::default(), [Model::Ext4]);
+        search(
+            &history,
+            models[0],
+            budget,
+            &mut verdicts,
+            &mut check,
+            &mut found,
+        )
+        .unwrap();
+        fix(
+            &history,
+            &models,
+            budget,
+            &found.faults,
+            &mut verdicts,
+            &mut check,
+        )
+        .unwrap()
+    };
+    assert_eq!(fixed(true), Err(NoFix::SyncFailed));
+    assert_eq!(fixed(false).unwrap().len(), 1);
+}
+
+#[test]
+fn a_name_that_is_lost_is_of_the_directory() {
+    let mut log = Log::new();
+    let [file, other] = ["f", "log"].map(|name| log.found(ROOT, name, letters('a', 10)));
+    log.rename(file, (ROOT, "f"), (ROOT, "new"));
+    log.write(other, 0, letters('b', 10));
+    let findings = found_by(&log.history(), Model::Posix, |(tree, _)| {
+        let all = shown(tree);
+        (all.contains("log=b*10") && !all.contains("new=")).then(|| "not renamed".to_owned())
+    });
+    let advice = "fsync the directory of new before the pwrite64 of 10 B to log at offset 0.";
+    assert_eq!(findings[0].advice, advice);
+}
+
+/// It is no report because it has no path.
+#[test]
+fn a_file_that_never_gets_a_name_has_none() {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 10));
+    log.write(node, 0, letters('b', 10));
+    log.print();
+    let mut row = found(&log.history(), "f=b*10").swap_remove(0).culprit;
+    assert_eq!(row.text(), "pwrite64 of 10 B to f at offset 0");
+    row.path = None;
+    assert_eq!(
+        row.text(),
+        "pwrite64 of 10 B to a file without a name at offset 0"
+    );
 }
 
 /// The advice where a part of the last write is there.

@@ -427,6 +427,10 @@ fn fixed(
                 "{what} is left by one operation, or by all up to one, and no sync changes that"
             )))
         }
+        Ok(Err(NoFix::SyncFailed)) => Ok(Err(
+            "a sync of the program failed, and after that another one may succeed without the data"
+                .to_owned(),
+        )),
         Ok(Err(NoFix::TooMany { syncs })) => Ok(Err(format!(
             "{} may be needed, more than are tried; one syncfs before each report is another way",
             counted(syncs as u64, "sync")
@@ -510,8 +514,8 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
 pub(super) fn refuses(message: &str, when: &str) -> Failure {
     Failure::Usage(format!(
         "the checker refuses the directory as it is {when}: {message}; it has to accept that. It runs in the \
-         copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME and \
-         /tmp of its own, and read what everybody may; --check-sees shows it more, and --check-user makes it \
+         copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME, \
+         /tmp and /dev/shm of its own, and read what everybody may; --check-sees shows it more, and --check-user makes it \
          another user"
     ))
 }

@@ -32,6 +32,10 @@ fn one_that_hangs_crashes_or_leaves_processes() {
     assert_eq!(message(&hangs), "the checker took more than 0.5 s");
     let crashes = misbehaving(&case, "kill -SEGV $$", &[]);
     assert_eq!(message(&crashes), "the checker was ended by signal 11");
+    // The shell tells of it, with a number that differs from state to state.
+    let crashes = misbehaving(&case, "sh -c 'kill -BUS $$'; exit $?", &[]);
+    let said = "a command of the checker was ended by signal 7";
+    assert_eq!(message(&crashes), said);
     let forks = "for one in $(seq 100); do setsid sleep 1000 & done; echo forked; exit 1";
     assert_eq!(message(&misbehaving(&case, forks, &[])), "forked");
     let names = misbehaving(&case, "echo no rows in $PWD/f; exit 1", &["--jobs", "3"]);
@@ -43,6 +47,23 @@ fn one_that_hangs_crashes_or_leaves_processes() {
         entries(&case.place.path("home")),
         [] as [std::path::PathBuf; 0]
     );
+}
+
+#[test]
+fn one_that_writes_beside_the_copy_is_told_where_it_may() {
+    let case = Case::new("f", "old");
+    let beside = case.place.path("beside");
+    let check = format!("echo x > {}", beside.display());
+    let mut command = case.command(&["--check", &check], "echo new > f");
+    command.env("COLUMNS", "1000");
+    let said = run(command).expect(2).stderr;
+    for words in [
+        "Read-only file system",
+        "can write to the copy and to TMPDIR, HOME, /tmp and /dev/shm of its own",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!beside.exists());
 }
 
 #[test]

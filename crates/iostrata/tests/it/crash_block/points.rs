@@ -22,6 +22,14 @@ fn only_flushes_that_were_asked_for_are_looked_at() {
     let some = &result["modes"][0];
     assert_eq!(some["states"]["points_not_explored"], 0);
     let points = |mode: &serde_json::Value| mode["states"]["points"].as_u64();
+    // Where there is room for one flush, it is the one with the report.
+    let mut first = case
+        .place
+        .iostrata("crash --mode block --fs ext4 --pressure none --images 2 --dir");
+    first.env("PATH", std::env::var_os("PATH").unwrap());
+    first.arg(&case.dir).args(["--", "sh", "-c", RECORDS]);
+    let said = run(first).expect(1).stdout;
+    assert!(said.contains("lost-after-ack"), "{said}");
     assert!(
         points(some) <= Some(3) && points(&all) >= Some(13),
         "{some} {all}"

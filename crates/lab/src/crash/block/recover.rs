@@ -190,6 +190,26 @@ const OF_THE_MACHINE: [Errno; 7] = [
     Errno::PERM,
 ];
 
+#[cfg(test)]
+mod tests {
+    use super::{Errno, OF_THE_MACHINE};
+
+    /// A mount that another image of the file system refuses says nothing about this one, nor does a full machine.
+    #[test]
+    fn only_what_the_disk_holds_is_a_finding() {
+        let machine = [Errno::EXIST, Errno::NOMEM, Errno::BUSY, Errno::PERM];
+        assert!(machine.iter().all(|errno| OF_THE_MACHINE.contains(errno)));
+        let disk = [
+            Errno::INVAL,
+            Errno::IO,
+            Errno::UCLEAN,
+            Errno::BADMSG,
+            Errno::NOENT,
+        ];
+        assert!(disk.iter().all(|errno| !OF_THE_MACHINE.contains(errno)));
+    }
+}
+
 /// A recovered image, unmounted when this ends.
 #[derive(Debug)]
 pub(super) struct Recovery {

@@ -19,6 +19,8 @@ use iostrata_core::gap::Missing;
 
 mod again;
 mod alike;
+#[cfg(test)]
+mod tests;
 mod told;
 
 use told::show_whole;

@@ -1,0 +1,56 @@
+//! Nothing is said of what was not looked at.
+
+use iostrata_core::crash::{CrashResult, Model, Verdict};
+
+use super::{on, points, verdict};
+
+const SAVED: &str = include_str!("../../../../../docs/results/crash.json");
+
+fn saved() -> CrashResult {
+    serde_json::from_str(SAVED).unwrap()
+}
+
+#[test]
+fn only_models_that_were_explored_at_each_point_are_denied() {
+    let mut result = saved();
+    let said = |result: &CrashResult| on(&[Model::Posix], &result.modes);
+    assert_eq!(
+        said(&result),
+        " as far as POSIX goes, though none of ext4, xfs and btrfs does it"
+    );
+    // A limit, the time or a signal came before the rest.
+    result.modes[2].states.points_not_explored = 1;
+    assert_eq!(
+        said(&result),
+        " as far as POSIX goes, though none of ext4 and btrfs does it"
+    );
+    result.modes[3].complete = false;
+    assert_eq!(
+        said(&result),
+        " as far as POSIX goes, though ext4 does not do it"
+    );
+    // After a signal during the first model the others were not begun.
+    result.modes.truncate(1);
+    assert_eq!(said(&result), " as far as POSIX goes");
+    assert_eq!(on(&[Model::Posix, Model::Xfs], &result.modes), " on xfs");
+}
+
+#[test]
+fn the_first_line_has_the_number_of_points() {
+    let mut result = saved();
+    result.findings.clear();
+    result.verdict = Verdict::Partial;
+    result.modes.truncate(2);
+    for mode in &mut result.modes {
+        (mode.states.points, mode.states.points_not_explored) = (9, 13);
+        mode.states.distinct = 2;
+    }
+    result.modes[1].states.points_not_explored = 14;
+    result.settings.models = vec![Model::Posix, Model::Ext4];
+    assert_eq!(
+        verdict(&result),
+        "Clean so far: none of 4 different states at 18 of 45 points breaks anything; a higher --states explores the rest."
+    );
+    result.settings.models.push(Model::Btrfs);
+    assert_eq!(points(&result), "18 of 45 points, and nothing of btrfs,");
+}
