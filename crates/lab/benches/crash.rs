@@ -117,6 +117,7 @@ fn images(room: &Room<'_>, server: &Server, foundation: &Foundation) -> f64 {
         every: 1,
         after_ns: None,
         until: None,
+        beside: usize::MAX,
     };
     let begun = Instant::now();
     let look = |_: Recovered<'_>, _| Ok::<_, BlockError>(None);

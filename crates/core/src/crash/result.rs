@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::block::Pressure;
+use super::block::{On, Pressure};
 use super::effect::BLOCK_BYTES;
 use super::mapped::RebuiltRow;
 use super::model::Model;
@@ -79,6 +79,8 @@ pub enum Sandbox {
 pub struct Settings {
     /// The models, in this order; empty where real file systems alone were asked.
     pub models: Vec<Model>,
+    /// The runs on real file systems, in this order; empty where models alone were asked.
+    pub runs: Vec<On>,
     /// The limit on states of each model.
     pub states: u64,
     /// The seed of random states.

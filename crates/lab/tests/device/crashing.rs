@@ -30,6 +30,7 @@ const BUDGET: ExploreBudget = ExploreBudget {
     every: 1,
     after_ns: None,
     until: None,
+    beside: usize::MAX,
 };
 
 /// The different contents of `f` that a crash left, as text, and how it was explored.

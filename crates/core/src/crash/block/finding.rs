@@ -1,6 +1,10 @@
 //! What real recoveries left broken, as findings: with the operation that was under way, and joined with what the models
 //! found.
 
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Pressure;
 use crate::crash::finding::{Part, advice, operation, weight};
 use crate::crash::history::{History, Step};
@@ -37,7 +41,8 @@ pub struct Failure {
 }
 
 /// Where a recording was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct On {
     /// The file system, as its model is named.
     pub filesystem: Model,

@@ -19,10 +19,10 @@ use iostrata_lab::rebuild::RebuildError;
 use iostrata_report::words;
 use iostrata_tracer::machine;
 
-use super::block::{self as runs, Runs};
+use super::block::Runs;
 use super::look::{Judge, locked};
 use super::{ENDS, keep, place, settings};
-use crate::cli::{Crash, CrashMode, Only};
+use crate::cli::{Crash, Only};
 use crate::error::Failure;
 
 pub(super) struct Task<'a> {
@@ -213,10 +213,7 @@ fn nothing_found(
         ignored: options.ignore.iter().map(ToString::to_string).collect(),
         only_damage: options.only == Some(Only::Damage),
         check_kept_in: None,
-        settings: Settings {
-            models: Vec::new(),
-            ..settings(options)
-        },
+        settings: settings(options),
         recording: None,
         interrupted_by: None,
         partition: None,
@@ -453,11 +450,8 @@ fn later(task: &Task<'_>) -> u32 {
     if task.recovering.is_some() {
         return 0;
     }
-    let runs = match task.options.mode {
-        CrashMode::Both => runs::count(task.options),
-        CrashMode::Syscall | CrashMode::Block => 0,
-    };
-    1 + u32::from(task.options.again) + runs
+    let runs = task.settings.runs.iter();
+    runs.fold(1 + u32::from(task.options.again), |count, _| count + 1)
 }
 
 fn failure(task: &Task<'_>, error: LogError) -> Failure {

@@ -290,7 +290,14 @@ fn log_of(recorded: Recorded, options: &Crash, interrupt: Interrupt) -> Result<S
 
 fn settings(options: &Crash) -> Settings {
     Settings {
-        models: options.model.to_vec(),
+        models: match options.mode {
+            CrashMode::Block => Vec::new(),
+            CrashMode::Syscall | CrashMode::Both => options.model.to_vec(),
+        },
+        runs: match options.mode {
+            CrashMode::Syscall => Vec::new(),
+            CrashMode::Block | CrashMode::Both => block::on(options).collect(),
+        },
         states: options.states,
         seed: options.seed,
         every: options.every,

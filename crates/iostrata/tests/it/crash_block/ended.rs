@@ -139,6 +139,66 @@ fn ctrl_c_during_a_later_run_keeps_what_was_recorded_before() {
     case.place.assert_nothing_left();
 }
 
+/// Ends what runs for the second time; gives the result, which has the first run alone.
+fn assert_keeps_the_first(case: &Case, options: &[&str], script: &str) -> Value {
+    let saved = case.place.path("crash.json");
+    let own = ["--json", saved.to_str().unwrap()];
+    let mut command = case.command(&[&own, options].concat(), script);
+    command.process_group(0).env("COLUMNS", "300");
+    let iostrata = Running::start(&case.place, "crash", command);
+    let again = case.place.path("again");
+    until("nothing runs for the second time", || {
+        again.exists().then_some(())
+    });
+    iostrata.signal_group(Signal::INT);
+    let outcome = iostrata.finish().expect(130);
+    outcome.says(&["interrupted by SIGINT: the result holds what was found until then"]);
+    case.place.assert_nothing_left();
+    let result: Value = serde_json::from_slice(&fs::read(saved).unwrap()).unwrap();
+    assert_eq!(result["interrupted_by"], "SIGINT");
+    assert_eq!(result["modes"].as_array().unwrap().len(), 1, "{result}");
+    result
+}
+
+/// A command that goes on at its first run, and tells of the second and stays.
+fn stays_at_the_second(case: &Case) -> String {
+    let [once, again] = ["once", "again"].map(|name| case.place.path(name));
+    let (once, again) = (once.display(), again.display());
+    format!("[ ! -e {once} ] || {{ : > {again}; exec sleep 600; }}; : > {once}")
+}
+
+#[test]
+fn ctrl_c_while_the_next_file_system_is_prepared_keeps_what_was_found() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let init = stays_at_the_second(&case);
+    let options = ["--fs", "ext4,xfs", "--pressure", "fsync", "--init", &init];
+    let result = assert_keeps_the_first(&case, &options, "echo new > f");
+    assert_eq!(result["verdict"], "failing");
+    let asked = result["settings"]["runs"].as_array().unwrap();
+    assert_eq!(asked.len(), 2, "what is lacking can be seen");
+}
+
+/// It has not come to its mark, and what it left is not what the checker wants of its end.
+#[test]
+fn ctrl_c_before_the_end_of_a_later_run_is_no_fault_of_the_program() {
+    if !is_root("block mode") {
+        return;
+    }
+    let iostrata = env!("CARGO_BIN_EXE_iostrata");
+    for options in [["--after", "half"], ["--check", "grep -q old f"]] {
+        let case = Case::new("f", "old");
+        let stays = stays_at_the_second(&case);
+        let script =
+            format!("echo none > f; sync f; {stays}; {iostrata} mark half; echo older > f; sync f");
+        let on = ["--fs", "ext4"];
+        let result = assert_keeps_the_first(&case, &[&on[..], &options].concat(), &script);
+        assert_eq!(result["verdict"], "failing", "{options:?}");
+    }
+}
+
 #[test]
 fn a_delayed_device_hurries_after_ctrl_c() {
     if !is_root("block mode") {

@@ -104,3 +104,48 @@ fn the_rest_is_told_when_the_time_is_over() {
     );
     case.place.assert_nothing_left();
 }
+
+/// In-place writes, each of which a crash tears.
+const TORN: &str = "import os
+f = os.open('f', os.O_RDWR)
+for c in b'bcdefghijklm':
+    os.pwrite(f, bytes([c]) * 12288, 0); os.fsync(f)
+";
+
+/// A flush of which nothing was tried but all and nothing is not explored where a part of it makes a difference.
+#[test]
+fn flushes_that_were_not_looked_into_are_not_explored() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", &"a".repeat(12_288));
+    let whole =
+        "test $(tr -d '\\n' < f | fold -w1 | sort -u | wc -l) = 1 || { echo torn; exit 1; }";
+    let slow = format!("sleep 1; {whole}");
+    let saved = case.place.path("crash.json");
+    let cases: [(&[&str], &str); 2] = [
+        (&["--images", "6", "--every", "2"], whole),
+        (&["--time", "1500ms", "--jobs", "1"], &slow),
+    ];
+    for (options, check) in cases {
+        let mut command = case
+            .place
+            .iostrata("crash --mode block --fs ext4 --pressure none --json");
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.arg(&saved).arg("--dir").arg(&case.dir);
+        command.args(["--check", check]).args(options);
+        command.args(["--", "/usr/bin/python3", "-c", TORN]);
+        let outcome = run(command);
+        let result: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&saved).unwrap()).unwrap();
+        let states = &result["modes"][0]["states"];
+        match outcome.code {
+            Some(1) => assert_eq!(result["findings"][0]["message"], "torn"),
+            Some(3) => {
+                assert_eq!(result["verdict"], "partial", "{states}");
+                assert!(states["points_not_explored"].as_u64() > Some(0), "{states}");
+            }
+            other => panic!("{options:?}: {other:?} {states}"),
+        }
+    }
+}

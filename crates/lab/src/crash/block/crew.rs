@@ -62,6 +62,8 @@ pub(super) struct Crew<'r, L> {
     look: L,
     /// No image is begun later.
     pub(super) until: Option<Instant>,
+    /// So many side by side, at most.
+    pub(super) beside: usize,
     /// Those under way included.
     verdicts: Mutex<Verdicts>,
     recovered: AtomicU64,
@@ -86,6 +88,7 @@ impl<'r, L> Crew<'r, L> {
             images: Images::new(recording)?,
             look,
             until: None,
+            beside: BAYS,
             verdicts: Mutex::default(),
             recovered: AtomicU64::new(0),
         })
@@ -119,7 +122,7 @@ impl<'r, L> Crew<'r, L> {
             is_over: AtomicBool::new(false),
             progress,
         };
-        let done = on_each(&mut bays, count, |slot| {
+        let done = on_each(&mut bays, count.min(self.beside), |slot| {
             let mut trees = Vec::new();
             let ended = work.all(slot, &mut trees);
             (trees, ended)
@@ -295,25 +298,37 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         if !self.claims(key, Verdict::default()) {
             return Ok(());
         }
-        let verdict = if let Some((path, error)) = &recovered.observed.unreadable {
-            Verdict {
-                message: Some(format!(
-                    "{} cannot be read after recovery: {error}",
-                    shown(path)
-                )),
+        match self.verdict(recovered, told) {
+            Ok(verdict) => {
+                locked(&self.crew.verdicts).insert(key, verdict);
+                Ok(())
+            }
+            Err(error) => {
+                // Nobody has looked at it.
+                locked(&self.crew.verdicts).remove(&key);
+                Err(error)
+            }
+        }
+    }
+
+    fn verdict<E>(&self, recovered: Recovered<'_>, told: usize) -> Result<Verdict, E>
+    where
+        L: Look<E>,
+    {
+        if let Some((path, error)) = &recovered.observed.unreadable {
+            let message = format!("{} cannot be read after recovery: {error}", shown(path));
+            return Ok(Verdict {
+                message: Some(message),
                 is_lost_after_ack: false,
-            }
-        } else {
-            let look = &self.crew.look;
-            let message = look(recovered, told)?;
-            let is_broken = message.is_some();
-            Verdict {
-                message,
-                is_lost_after_ack: is_broken && told > 0 && look(recovered, 0)?.is_none(),
-            }
-        };
-        locked(&self.crew.verdicts).insert(key, verdict);
-        Ok(())
+            });
+        }
+        let look = &self.crew.look;
+        let message = look(recovered, told)?;
+        let is_broken = message.is_some();
+        Ok(Verdict {
+            message,
+            is_lost_after_ack: is_broken && told > 0 && look(recovered, 0)?.is_none(),
+        })
     }
 
     fn refused(&self, error: &io::Error, told: &BTreeSet<usize>) -> Hash {

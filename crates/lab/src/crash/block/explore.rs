@@ -30,6 +30,8 @@ pub struct ExploreBudget {
     /// Epochs that ended later, nanoseconds of the log's clock.
     pub after_ns: Option<u64>,
     pub until: Option<Instant>,
+    /// Images that are recovered side by side, at most: each may wait for a checker when the time is over.
+    pub beside: usize,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,9 +52,9 @@ pub struct Explored {
     pub quiet_epochs: u64,
     /// Epochs of which not all subsets were tried.
     pub sampled_epochs: u64,
-    /// Epochs that were asked for and not tried whole and not at all.
+    /// Epochs that were asked for and not tried whole and not at all, and, where that makes a difference, in part.
     pub skipped_epochs: u64,
-    /// Whether there are too many epochs for the limit on images.
+    /// Whether the limit on images left something out.
     pub limit_reached: bool,
     /// Whether the time was over before all was looked at.
     pub time_over: bool,
@@ -91,6 +93,7 @@ pub fn explore<E: From<BlockError> + Send>(
         progress,
         told: told.collect(),
         trees: HashMap::new(),
+        counted: HashMap::new(),
         explored: Explored {
             epochs: recording.epochs.len() as u64,
             ..Explored::default()
@@ -131,6 +134,8 @@ struct Explorer<'r, L, P, E> {
     /// Number of acknowledgements at the end of each epoch.
     told: Vec<usize>,
     trees: HashMap<ContentHash, Hash>,
+    /// Different states that a crash leaves, and whether they break something.
+    counted: HashMap<(Hash, usize), bool>,
     explored: Explored,
     /// How `look` fails.
     failure: PhantomData<E>,
@@ -145,7 +150,7 @@ where
     /// Goes through everything; `told` is the number of acknowledgements at the end.
     fn all(&mut self, told: usize, budget: ExploreBudget) -> Result<(), E> {
         if self.accepts_both_ends(told)? {
-            self.crew.until = budget.until;
+            (self.crew.until, self.crew.beside) = (budget.until, budget.beside);
             let open = self.boundaries(budget)?;
             self.inside(&open, budget)?;
         }
@@ -202,10 +207,21 @@ where
     fn boundaries(&mut self, budget: ExploreBudget) -> Result<Vec<usize>, E> {
         let [reports, others] = self.chosen(budget);
         self.explored.points = (reports.len() + others.len()) as u64;
-        // Half of the budget is for subsets.
-        let most = usize::try_from(budget.images / 2)
-            .unwrap_or(usize::MAX)
-            .max(2);
+        // Half of the budget is for subsets. Epochs in a row share an image.
+        let half = usize::try_from(budget.images / 2).unwrap_or(usize::MAX);
+        let all = reports.len() + others.len();
+        let ends = [&reports, &others].map(|part| part.first().zip(part.last()));
+        let first = ends.iter().flatten().map(|(first, _)| **first).min();
+        let last = ends.iter().flatten().map(|(_, last)| **last).max();
+        let is_row = first
+            .zip(last)
+            .is_some_and(|(first, last)| last - first + 1 == all);
+        let most = if is_row && all <= half {
+            half
+        } else {
+            half / 2
+        }
+        .max(1);
         let left = most.saturating_sub(reports.len());
         let picked: BTreeSet<usize> = apart(&reports, most).chain(apart(&others, left)).collect();
         let mut alike = Alike::new(self.recording);
@@ -259,6 +275,7 @@ where
         let mut states = Vec::new();
         let mut wanted: BTreeSet<ContentHash> = BTreeSet::new();
         let mut sampled: BTreeSet<usize> = BTreeSet::new();
+        let mut lacking: BTreeSet<usize> = BTreeSet::new();
         let mut settled = 0;
         for (turn, &number) in open.iter().enumerate() {
             for before in settled..number {
@@ -270,9 +287,14 @@ where
             let relevant = relevant(&places);
             let images = self.crew.recovered() + wanted.len() as u64;
             let left = usize::try_from(budget.images.saturating_sub(images)).unwrap_or(usize::MAX);
-            let some = within(budget, left / (open.len() - turn), relevant.len(), number);
+            let share = left / (open.len() - turn);
+            let some = within(budget, share, relevant.len(), number);
             if !some.all {
                 sampled.insert(number);
+                self.explored.limit_reached |= some.kept.len() == share;
+            }
+            if !some.all || !some.kept.is_empty() {
+                lacking.insert(number);
             }
             for subset in some.kept {
                 let mut kept = vec![false; places.len()];
@@ -291,10 +313,13 @@ where
         let recovered = self.recover(&states);
         for state in &states {
             self.count(state);
-            if !self.is_known(state) {
+            if self.is_known(state) {
+                lacking.remove(&state.image.epoch);
+            } else {
                 sampled.insert(state.image.epoch);
             }
         }
+        self.explored.skipped_epochs += lacking.len() as u64;
         self.explored.sampled_epochs = sampled.len() as u64;
         recovered
     }
@@ -336,11 +361,12 @@ where
         let Some(tree) = self.trees.get(&state.content) else {
             return;
         };
-        self.explored.states += 1;
         let key = (*tree, state.told);
         let Some(verdict) = self.crew.verdicts().get(&key).cloned() else {
             return;
         };
+        self.explored.states += 1;
+        self.counted.insert(key, verdict.message.is_some());
         let Some(message) = verdict.message else {
             return;
         };
@@ -390,16 +416,12 @@ where
         Ok(())
     }
 
-    fn finished(mut self) -> Explored {
-        let verdicts = self.crew.verdicts();
-        let failing = verdicts
-            .values()
-            .filter(|verdict| verdict.message.is_some());
-        let (distinct, failing) = (verdicts.len() as u64, failing.count() as u64);
+    fn finished(self) -> Explored {
+        let failing = self.counted.values().filter(|is_broken| **is_broken);
         Explored {
             images: self.crew.recovered(),
-            distinct,
-            failing,
+            distinct: self.counted.len() as u64,
+            failing: failing.count() as u64,
             ..self.explored
         }
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use iostrata_core::bytes::grouped;
+use iostrata_core::crash::block::On;
 use iostrata_core::crash::{
     CrashResult, FaultKind, Finding, FixRow, FormatRow, ModeRow, Model, OperationRow, RecoveredRow,
-    Sandbox, States, Verdict,
+    Sandbox, Settings, States, Verdict,
 };
 use iostrata_core::distinct;
 use iostrata_core::noun::counted;
@@ -245,12 +246,33 @@ fn rest(result: &CrashResult) -> String {
     format!("a higher {} explores the rest", join(options, " and "))
 }
 
-/// The models that were asked for, and were not begun.
-fn not_begun(result: &CrashResult) -> Vec<&'static str> {
-    let asked = result.settings.models.iter();
+/// The models and runs that were asked for, and were not begun: `xfs`, `recovered ext4 under timer and none`.
+fn not_begun(result: &CrashResult) -> Vec<String> {
+    let Settings { models, runs, .. } = &result.settings;
     let begun = |model: Model| result.modes.iter().any(|mode| mode.model == Some(model));
-    let not_begun = asked.filter(|model| !begun(**model));
-    not_begun.map(|model| model.as_str()).collect()
+    let models = models.iter().filter(|model| !begun(**model));
+    let mut all: Vec<String> = models.map(|model| model.as_str().to_owned()).collect();
+    let has_run = |on: &On| {
+        let mut modes = result.modes.iter();
+        modes.any(|mode| {
+            let pressure = mode.recording.as_ref().map(|row| row.pressure);
+            (mode.filesystem, pressure) == (Some(on.filesystem), Some(on.pressure))
+        })
+    };
+    for of_one in runs.chunk_by(|one, next| one.filesystem == next.filesystem) {
+        let left = of_one.iter().filter(|on| !has_run(on));
+        let left: Vec<&str> = left.map(|on| on.pressure.as_str()).collect();
+        let filesystem = of_one[0].filesystem.as_str();
+        if left.len() == of_one.len() {
+            all.push(format!("recovered {filesystem}"));
+        } else if !left.is_empty() {
+            all.push(format!(
+                "recovered {filesystem} under {}",
+                join(left, " and ")
+            ));
+        }
+    }
+    all
 }
 
 /// `18 of 45 points`, over all modes that were begun.

@@ -42,6 +42,7 @@ pub(super) fn budget(options: &Crash) -> ExploreBudget {
         every: options.every,
         after_ns: None,
         until: None,
+        beside: usize::MAX,
     }
 }
 
@@ -73,7 +74,7 @@ impl Ground {
 }
 
 /// On which file systems the program runs, and under whose pressure.
-fn on(options: &Crash) -> impl Iterator<Item = On> {
+pub(super) fn on(options: &Crash) -> impl Iterator<Item = On> {
     let pressures = options.pressure.unwrap_or(&Pressure::ALL);
     options
         .filesystems()
@@ -84,11 +85,6 @@ fn on(options: &Crash) -> impl Iterator<Item = On> {
                 pressure,
             })
         })
-}
-
-/// How many times the program runs.
-pub(super) fn count(options: &Crash) -> u32 {
-    on(options).fold(0, |count, _| count + 1)
 }
 
 #[derive(Default)]
@@ -116,7 +112,7 @@ impl Runs {
         }
         let mut runs = Self {
             time_left: time,
-            left: count(options),
+            left: on(options).fold(0, |count, _| count + 1),
             ..Self::default()
         };
         let room = Room {
@@ -130,7 +126,11 @@ impl Runs {
                 Foundation::make(&room, kind(*filesystem), options.dir.as_deref(), |work| {
                     prepare(options, work, interrupt)
                 });
-            let foundation = foundation?;
+            let foundation = match foundation {
+                Ok(foundation) => foundation,
+                Err(BlockError::Interrupted(by)) => return runs.ended(options, by),
+                Err(error) => return Err(error.into()),
+            };
             let of = |(number, on): (usize, On)| {
                 let name = format!("{}-{}", filesystem.as_str(), on.pressure.as_str());
                 Run {
@@ -148,14 +148,20 @@ impl Runs {
             match runs.on(on.enumerate().map(of), with) {
                 Ok(()) if runs.interrupted.is_none() => {}
                 Ok(()) => return Ok(runs),
-                Err(Failure::Interrupted { by, .. }) if !runs.modes.is_empty() => {
-                    runs.interrupted = Some(by);
-                    return Ok(runs);
-                }
+                Err(Failure::Interrupted { by, .. }) => return runs.ended(options, by),
                 Err(error) => return Err(error),
             }
         }
         Ok(runs)
+    }
+
+    /// What there is when a signal has ended the rest; models may have been explored before.
+    fn ended(mut self, options: &Crash, by: Interrupted) -> Result<Self, Failure> {
+        if self.modes.is_empty() && options.mode == CrashMode::Block {
+            return Err(by.into());
+        }
+        self.interrupted = Some(by);
+        Ok(self)
     }
 
     /// The runs on one file system, in this order. What a short one has left is explored while the next one waits for a

@@ -108,7 +108,12 @@ impl Made<'_> {
             (log.history.clone(), log.directory.clone())
         };
         let until = time.map(|time| begun + time);
-        let mut came = run.explore(recording, log, &self.look, until)?;
+        let came = run.explore(recording, log, &self.look, until);
+        let mut came = came.map_err(|failure| match (failure, self.ended_by) {
+            // Of a program that was ended, which could not come to it.
+            (Failure::Usage(_), Some(by)) => by.into(),
+            (failure, _) => failure,
+        })?;
         if let Some(into) = run.keep
             // What was found is worth more than a copy of it.
             && let Err(Failure::Cannot(why)) = run.keep(into, recording, &mut came.explored, log)
@@ -215,6 +220,10 @@ impl<'a> Run<'a> {
         let budget = ExploreBudget {
             after_ns: after.map(|name| marked_ns(name, log)).transpose()?,
             until,
+            beside: match (self.check, until) {
+                (Some(_), Some(_)) => 2 * self.options.jobs(),
+                _ => usize::MAX,
+            },
             ..budget(self.options)
         };
         let bar = Mutex::new(Bar::counting("crash", "images"));
