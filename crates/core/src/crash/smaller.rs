@@ -5,6 +5,7 @@ use std::iter;
 use super::effect::Piece;
 use super::explore::{Coverage, Explorer, Point, State};
 use super::graph::Graph;
+use super::history::History;
 use super::search::{Check, Fault, FaultKind, Seen};
 use super::verdicts::{Key, Verdicts};
 use crate::op::FileId;
@@ -246,7 +247,12 @@ impl<E> Smaller<'_, '_, E> {
         message: String,
         is_smallest: bool,
     ) -> Fault {
-        let effects = &self.explorer.history.effects;
+        let History { effects, steps, .. } = self.explorer.history;
+        // What begins later was not what was reported: it destroys that.
+        let acknowledged = acknowledged.filter(|report| {
+            let begin = lost.first().map(|at| steps[effects[*at].step].begin);
+            begin.is_none_or(|begin| begin < steps[*report].end)
+        });
         let last_kept = (0..effects.len()).rev().find(|at| state.kept[*at]);
         let last_step = last_kept.map_or(state.point.step, |at| effects[at].step);
         let (kind, culprit, before) = match (lost.first(), acknowledged) {

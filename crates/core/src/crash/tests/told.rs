@@ -4,7 +4,8 @@ use std::convert::Infallible;
 
 use super::{Log, ROOT, letters, said, shown};
 use crate::crash::{
-    Budget, Check, Coverage, Finding, Found, History, Left, Model, Seen, Stopped, Verdicts,
+    Budget, Check, Coverage, FaultKind, Finding, Found, History, Left, Model, Seen, Stopped,
+    Verdicts,
 };
 use crate::crash::{NoFix, findings, fix, search};
 use crate::op::FileId;
@@ -189,6 +190,33 @@ fn a_sync_that_failed_made_nothing_durable_and_is_told() {
     assert!(finding.advice.starts_with("A sync that failed"));
     let lefts: Vec<Left> = finding.timeline.iter().map(|moment| moment.left).collect();
     assert_eq!(lefts, [Left::Lost, Left::Failed, Left::Done]);
+}
+
+/// What is written over a record that was synced and reported is torn: the record is not what is missing.
+#[test]
+fn what_destroys_a_reported_record_is_named() {
+    let mut log = Log::new();
+    let node = log.found(ROOT, "f", letters('a', 8_192));
+    log.write(node, 0, letters('b', 8_192));
+    log.fsync(node);
+    log.print();
+    log.write(node, 0, letters('c', 8_192));
+    let findings = found_by(&log.history(), Model::Ext4, |(tree, told)| {
+        let is_whole = ["f=b*8192", "f=c*8192"].contains(&shown(tree).as_str());
+        (*told > 0 && !is_whole).then(|| "lost".to_owned())
+    });
+    for finding in &findings {
+        assert_eq!(finding.kind, FaultKind::Atomicity);
+        let story =
+            "A part of the pwrite64 of 8,192 B to f at offset 0 is on disk, the rest is not.";
+        assert_eq!(finding.story, story);
+        assert!(
+            finding.advice.starts_with("Write a new file"),
+            "{}",
+            finding.advice
+        );
+    }
+    assert!(!findings.is_empty());
 }
 
 /// No sync that is added helps: the one that is there may have lost the data already.

@@ -121,7 +121,7 @@ pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {
         again::join(&task, check, &mut explored).map_err(full)?;
     }
     if let Some(ground) = &ground
-        && explored.interrupted.is_none()
+        && explored.result.interrupted_by.is_none()
         && explored.failed.is_none()
     {
         let place = (ground, scratch.path(), keep.as_deref());

@@ -200,6 +200,32 @@ fn ctrl_c_before_the_end_of_a_later_run_is_no_fault_of_the_program() {
 }
 
 #[test]
+fn a_program_that_ctrl_c_has_ended_is_not_run_again() {
+    if !is_root("block mode") {
+        return;
+    }
+    let case = Case::new("f", OLD);
+    let [starts, ready] = ["starts", "ready"].map(|name| case.place.path(name));
+    let script = format!(
+        "echo new > f; echo once >> {}; : > {}; exec sleep 600",
+        starts.display(),
+        ready.display()
+    );
+    let mut command = case.place.iostrata("crash --mode both --fs ext4 --dir");
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.arg(&case.dir).args(["--", "sh", "-c", &script]);
+    command.process_group(0);
+    let iostrata = Running::start(&case.place, "crash", command);
+    until("the program does not start", || {
+        ready.exists().then_some(())
+    });
+    iostrata.signal_group(Signal::INT);
+    iostrata.finish().expect(1);
+    assert_eq!(fs::read_to_string(starts).unwrap(), "once\n");
+    case.place.assert_nothing_left();
+}
+
+#[test]
 fn a_delayed_device_hurries_after_ctrl_c() {
     if !is_root("block mode") {
         return;

@@ -210,18 +210,8 @@ where
         // Half of the budget is for subsets. Epochs in a row share an image.
         let half = usize::try_from(budget.images / 2).unwrap_or(usize::MAX);
         let all = reports.len() + others.len();
-        let ends = [&reports, &others].map(|part| part.first().zip(part.last()));
-        let first = ends.iter().flatten().map(|(first, _)| **first).min();
-        let last = ends.iter().flatten().map(|(_, last)| **last).max();
-        let is_row = first
-            .zip(last)
-            .is_some_and(|(first, last)| last - first + 1 == all);
-        let most = if is_row && all <= half {
-            half
-        } else {
-            half / 2
-        }
-        .max(1);
+        let are_in_a_row = budget.every == 1 && all <= half;
+        let most = if are_in_a_row { half } else { half / 2 }.max(1);
         let left = most.saturating_sub(reports.len());
         let picked: BTreeSet<usize> = apart(&reports, most).chain(apart(&others, left)).collect();
         let mut alike = Alike::new(self.recording);
