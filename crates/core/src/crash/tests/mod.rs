@@ -16,7 +16,10 @@ use std::convert::Infallible;
 use super::litmus::{Left, left, outcome};
 pub(super) use super::litmus::{Log, ROOT, id, letters};
 use super::state;
-use super::{Budget, Builtin, Coverage, Digest, Explorer, History, Looked, Model, State};
+use super::{
+    Added, Budget, Builtin, Coverage, Digest, Explorer, Found, History, Looked, Model, NoFix, Seen,
+    State, Stopped, Verdicts, fix,
+};
 use crate::op::FileId;
 use crate::record::{Attribute, Change, Contents, Durability, Tree};
 
@@ -79,6 +82,32 @@ pub(super) fn trees(log: &Log, model: Model) -> BTreeSet<String> {
     }
     let states = states(&history, model, budget);
     states.into_iter().map(|(tree, _)| tree).collect()
+}
+
+/// The syncs that help where `look` says that a state is broken.
+pub(super) fn fixed(
+    history: &History,
+    models: &[Model],
+    look: impl Fn(&Seen) -> Option<String>,
+) -> Result<Vec<Added>, NoFix> {
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        Ok::<_, Stopped<Infallible>>(seen.iter().map(&look).collect())
+    };
+    let (budget, mut verdicts, mut faults) = (Budget::default(), Verdicts::new(4), Vec::new());
+    for model in models {
+        let mut found = Found::default();
+        super::search(
+            history,
+            *model,
+            budget,
+            &mut verdicts,
+            &mut check,
+            &mut found,
+        )
+        .unwrap();
+        faults.extend(found.faults);
+    }
+    fix(history, models, budget, &faults, &mut verdicts, &mut check).unwrap()
 }
 
 /// What the built-in rules say of the states that a model allows, and the number of these.

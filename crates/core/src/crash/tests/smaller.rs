@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 
-use super::{Log, ROOT, letters, shown};
+use super::{Log, ROOT, fixed, letters, shown};
 use crate::crash::Looked;
 use crate::crash::{
-    Budget, Coverage, Explorer, Fault, Found, History, Model, Seen, State, Stopped, Verdicts, fix,
+    Budget, Coverage, Explorer, Fault, Found, History, Model, Seen, State, Stopped, Verdicts,
     search,
 };
 
@@ -224,33 +224,7 @@ fn syncs_that_are_not_needed_are_left_out() {
         let is_whole = whole.iter().any(|whole| all.starts_with(whole));
         (!is_whole).then(|| "torn".to_owned())
     };
-    let mut check =
-        |seen: &[Seen], _: &Coverage| Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect());
-    let mut verdicts = Verdicts::new(4);
-    let mut faults = Vec::new();
-    for model in Model::ALL {
-        let mut found = Found::default();
-        let budget = Budget::default();
-        search(
-            &history,
-            model,
-            budget,
-            &mut verdicts,
-            &mut check,
-            &mut found,
-        )
-        .unwrap();
-        faults.extend(found.faults);
-    }
-    let added = fix(
-        &history,
-        &Model::ALL,
-        Budget::default(),
-        &faults,
-        &mut verdicts,
-        &mut check,
-    );
-    let added = added.unwrap().unwrap();
+    let added = fixed(&history, &Model::ALL, look).unwrap();
     let nodes: Vec<_> = added.iter().map(|one| one.node).collect();
     assert_eq!(nodes, wanted);
     for one in &added {
@@ -272,34 +246,10 @@ fn what_is_removed_is_not_synced() {
     log.unlink(journal, ROOT, "journal");
     log.print();
     let history = log.history();
-    let mut check = |seen: &[Seen], _: &Coverage| {
-        let look = |(tree, told): &Seen| {
-            (*told > 0 && shown(tree).contains("journal")).then(|| "older".to_owned())
-        };
-        Ok::<_, Stopped<Infallible>>(seen.iter().map(look).collect())
-    };
-    let mut verdicts = Verdicts::new(4);
-    let mut found = Found::default();
-    let budget = Budget::default();
-    search(
-        &history,
-        Model::Posix,
-        budget,
-        &mut verdicts,
-        &mut check,
-        &mut found,
-    )
+    let added = fixed(&history, &[Model::Posix], |(tree, told)| {
+        (*told > 0 && shown(tree).contains("journal")).then(|| "older".to_owned())
+    })
     .unwrap();
-    let models = [Model::Posix];
-    let added = fix(
-        &history,
-        &models,
-        budget,
-        &found.faults,
-        &mut verdicts,
-        &mut check,
-    );
-    let added = added.unwrap().unwrap();
     assert_eq!(added.len(), 1, "{added:?}");
     assert_eq!((added[0].node, added[0].is_directory), (ROOT, true));
     assert_eq!(history.name_of(journal, added[0].before), None);

@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 
-use super::{Log, ROOT, letters, said, shown};
+use super::{Log, ROOT, fixed, letters, said, shown};
 use crate::crash::{
     Budget, Check, Coverage, FaultKind, Finding, Found, History, Left, Model, Seen, Stopped,
     Verdicts,
 };
-use crate::crash::{NoFix, findings, fix, search};
+use crate::crash::{NoFix, findings, search};
 use crate::op::FileId;
 use crate::record::{Change, Description, Durability, Payload, Place, STORE};
 
@@ -222,7 +222,7 @@ fn what_destroys_a_reported_record_is_named() {
 /// No sync that is added helps: the one that is there may have lost the data already.
 #[test]
 fn a_sync_that_failed_has_no_fix() {
-    let fixed = |failed: bool| {
+    let syncs = |failed: bool| {
         let mut log = Log::new();
         let node = log.found(ROOT, "f", letters('a', 4_096));
         log.write(node, 0, letters('b', 4_096));
@@ -231,37 +231,12 @@ fn a_sync_that_failed_has_no_fix() {
             log.failed(EIO);
         }
         log.print();
-        let history = log.history();
-        let mut check = |seen: &[Seen], _: &Coverage| {
-            let lost = |(tree, told): &Seen| *told > 0 && shown(tree) != "f=b*4096";
-            let said = seen
-                .iter()
-                .map(|seen| lost(seen).then(|| "lost".to_owned()));
-            Ok::<_, Stopped<Infallible>>(said.collect())
-        };
-        let (mut found, mut verdicts) = (Found::default(), Verdicts::new(1));
-        let (budget, models) = (Budget::default(), [Model::Ext4]);
-        search(
-            &history,
-            models[0],
-            budget,
-            &mut verdicts,
-            &mut check,
-            &mut found,
-        )
-        .unwrap();
-        fix(
-            &history,
-            &models,
-            budget,
-            &found.faults,
-            &mut verdicts,
-            &mut check,
-        )
-        .unwrap()
+        fixed(&log.history(), &[Model::Ext4], |(tree, told)| {
+            (*told > 0 && shown(tree) != "f=b*4096").then(|| "lost".to_owned())
+        })
     };
-    assert_eq!(fixed(true), Err(NoFix::SyncFailed));
-    assert_eq!(fixed(false).unwrap().len(), 1);
+    assert_eq!(syncs(true), Err(NoFix::SyncFailed));
+    assert_eq!(syncs(false).unwrap().len(), 1);
 }
 
 #[test]

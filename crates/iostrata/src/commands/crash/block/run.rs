@@ -137,7 +137,8 @@ impl Made<'_> {
 }
 
 impl<'a> Run<'a> {
-    /// Records it. An earlier one is explored meanwhile, for so long: when the program has ended, and nothing is measured any more.
+    /// Records it. An earlier one is explored meanwhile, for so long: when the program has ended, and nothing is measured
+    /// any more.
     pub(super) fn make(
         self,
         with: With<'_>,
