@@ -99,8 +99,7 @@ impl Cursor {
         if !self.is_sound {
             return usize::MAX;
         }
-        let both = self.kept.iter().zip(kept);
-        both.filter(|(one, other)| one != other).count()
+        differing(&self.kept, kept).count()
     }
 
     /// The tree with these effects, and what tells it from others; nothing lies behind the end of a file.
@@ -110,9 +109,7 @@ impl Cursor {
         slots: &Slots<'_>,
         kept: &[bool],
     ) -> Result<(Arc<Tree>, Hash), Absurd> {
-        let places: Vec<usize> = (0..kept.len())
-            .filter(|at| self.kept[*at] != kept[*at])
-            .collect();
+        let places: Vec<usize> = differing(&self.kept, kept).collect();
         let changed: Vec<&Effect> = places.iter().map(|at| &history.effects[*at]).collect();
         let first = places.first();
         let is_ahead = first.is_some_and(|first| !self.kept[*first..].contains(&true));
@@ -338,6 +335,17 @@ impl Cursor {
         }
         true
     }
+}
+
+/// Where two combinations differ. Neighbours are alike in most runs: a run is compared at once.
+fn differing(one: &[bool], other: &[bool]) -> impl Iterator<Item = usize> {
+    const RUN: usize = 64;
+    let runs = one.chunks(RUN).zip(other.chunks(RUN)).enumerate();
+    let unlike = runs.filter(|(_, (one, other))| one != other);
+    unlike.flat_map(|(run, (one, other))| {
+        let places = one.iter().zip(other).zip(run * RUN..);
+        places.filter_map(|((one, other), at)| (one != other).then_some(at))
+    })
 }
 
 #[cfg(test)]

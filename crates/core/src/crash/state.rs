@@ -9,6 +9,9 @@ use super::history::History;
 use crate::op::FileId;
 use crate::record::{Body, Contents, Node, Source, Tree};
 
+/// Bytes that are hashed at once.
+const WORDS_AT_ONCE: usize = 16 << 10;
+
 /// No file system could hold these effects: a directory within itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Absurd;
@@ -176,15 +179,22 @@ fn add_node(hasher: &mut Hasher, node: &Node) {
 }
 
 fn add_contents(hasher: &mut Hasher, contents: &Contents) {
-    hasher.update(&contents.size_bytes().to_le_bytes());
+    // One update of many bytes is hashed in parallel; many of a few bytes are not.
+    let mut words = Vec::with_capacity(WORDS_AT_ONCE);
+    words.extend(contents.size_bytes().to_le_bytes());
     for (offset, extent) in contents.extents() {
         let (chunk, at) = match extent.source {
             Source::Stored { chunk, at } => (chunk, u64::from(at)),
             Source::Unknown => (u64::MAX, 0),
             Source::Before { offset } => (u64::MAX - 1, offset),
         };
+        if words.len() + 32 > WORDS_AT_ONCE {
+            hasher.update(&words);
+            words.clear();
+        }
         for word in [offset, extent.bytes, chunk, at] {
-            hasher.update(&word.to_le_bytes());
+            words.extend(word.to_le_bytes());
         }
     }
+    hasher.update(&words);
 }

@@ -280,6 +280,10 @@ impl Contents {
         if from >= to {
             return;
         }
+        let last = self.extents.range(..to).next_back();
+        if last.is_none_or(|(at, extent)| at + extent.bytes <= from) {
+            return;
+        }
         self.split(from);
         self.split(to);
         while let Some((&at, _)) = self.extents.range(from..to).next() {

@@ -7,6 +7,7 @@
 mod hashes;
 mod run;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
@@ -106,15 +107,19 @@ where
                 .flat_map(|one| tree.entries(one))
                 .peekable();
             for past in paths {
-                while entries
-                    .next_if(|(name, _)| *name < past.name.as_slice())
-                    .is_some()
-                {}
-                let child = entries.next_if(|(name, _)| *name == past.name.as_slice());
-                let node = child.and_then(|(_, child)| {
-                    tree.shared(child)
-                        .filter(|_| !self.rebuilt.contains(&child))
-                });
+                let mut order = Ordering::Less;
+                let mut child = None;
+                while let Some((_, next)) = entries.next_if(|(name, _)| {
+                    order = (*name).cmp(past.name.as_slice());
+                    order != Ordering::Greater
+                }) {
+                    if order == Ordering::Equal {
+                        child = Some(next);
+                        break;
+                    }
+                }
+                let child = child.filter(|child| !self.rebuilt.contains(child));
+                let node = child.and_then(|child| tree.shared(child));
                 let node = node.filter(|node| !matches!(node.body, Body::Directory(_)));
                 let newest = past.newest(node, &mut self.hashes)?;
                 if newest.is_some_and(|newest| newest >= past.oldest(since)) {
