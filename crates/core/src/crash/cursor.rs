@@ -265,7 +265,10 @@ impl Cursor {
     }
 
     fn leads_to_directory(&self, piece: &Piece) -> bool {
-        let Piece::Entry { name, node, before } = piece else {
+        let Piece::Entry {
+            name, node, before, ..
+        } = piece
+        else {
             return false;
         };
         let now = self.tree.entry(name.parent, &name.name);

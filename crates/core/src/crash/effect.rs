@@ -54,6 +54,8 @@ pub(super) enum Piece {
         node: Option<FileId>,
         /// The node it led to before, in program order.
         before: Option<FileId>,
+        /// Whether the node is new, as of open(2) with `O_CREAT`, and not one that link(2) or rename(2) gives a name.
+        is_new: bool,
     },
     /// What a node says about itself.
     Attribute { node: FileId, attribute: Attribute },

@@ -170,7 +170,10 @@ impl<'h> Earlier<'h> {
                 }
             }
         };
-        if let Piece::Entry { name, node, before } = &effect.piece {
+        if let Piece::Entry {
+            name, node, before, ..
+        } = &effect.piece
+        {
             last(self.of_name.get(name).map_or(&[], Vec::as_slice));
             // ext4 gives a file that replaces another one its length.
             if let Some(of_node) = node.and_then(|node| self.of_node.get(&node)) {

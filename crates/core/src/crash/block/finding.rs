@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Pressure;
 use crate::crash::finding::{Part, advice, operation, weight};
+use crate::crash::graph::Graph;
 use crate::crash::history::{History, Step};
 use crate::crash::model::Model;
 use crate::crash::result::{Finding, OperationRow, RecoveredRow};
@@ -51,15 +52,21 @@ pub struct On {
 }
 
 /// The failures of a recording. Blocks do not name operations: the culprit is the last change that had begun at the
-/// time of the example, or had ended before the success was reported.
+/// time of the example. Of what was reported it is the last change before the report that is not durable by the rules of the
+/// file system, and where all are, the last one.
 pub fn block_findings(
     history: &History,
     failures: &[Failure],
     on: On,
     directory: &[u8],
 ) -> Vec<Finding> {
+    let graph = Graph::of(history, on.filesystem);
     let findings = failures.iter().filter_map(|failure| {
-        let (culprit, before) = culprit(history, failure)?;
+        let Blamed {
+            culprit,
+            before,
+            is_durable,
+        } = blamed(history, &graph, failure)?;
         let at = (failure.ended_ns, (culprit, before));
         let (timeline, left_out) = recovered_moments(history, on.filesystem, at, directory);
         let row = |step: usize| operation(&history.steps[step], directory);
@@ -71,7 +78,7 @@ pub fn block_findings(
         };
         Some(Finding {
             kind,
-            story: story(failure, on, &culprit),
+            story: story(failure, on, &culprit, is_durable),
             advice: match (&culprit.path, &culprit.other_path) {
                 // What it gives a name may not be on disk.
                 (Some(path), Some(_)) if kind != FaultKind::LostAfterAck => {
@@ -104,32 +111,50 @@ pub fn block_findings(
     findings.collect()
 }
 
-fn culprit(history: &History, failure: &Failure) -> Option<(usize, Option<usize>)> {
-    let changes = || {
-        let steps = history.steps.iter().enumerate();
-        steps.filter(|(_, step)| !step.effects.is_empty())
-    };
-    let last = failure.told.checked_sub(1);
-    let last = last.filter(|_| failure.is_lost_after_ack);
-    let report = last.and_then(|last| history.reports().nth(last));
-    let is_before = |step: &Step| match report {
-        Some(report) => step.end < history.steps[report].begin,
-        None => step.started_ns <= failure.ended_ns,
-    };
-    let last = changes()
-        .filter(|(_, step)| is_before(step))
-        .max_by_key(|(_, step)| step.begin);
-    let (culprit, _) = last.or_else(|| changes().next())?;
-    Some((culprit, report))
+/// The change that a failure is attributed to, and the report that came after it: their steps.
+struct Blamed {
+    culprit: usize,
+    before: Option<usize>,
+    /// Whether syncs made it durable before the report, as far as the model knows.
+    is_durable: bool,
 }
 
-fn story(failure: &Failure, on: On, culprit: &OperationRow) -> String {
+fn blamed(history: &History, graph: &Graph, failure: &Failure) -> Option<Blamed> {
+    let last = failure.told.checked_sub(1);
+    let last = last.filter(|_| failure.is_lost_after_ack);
+    let before = last.and_then(|last| history.reports().nth(last));
+    let begin = before.map(|report| history.steps[report].begin);
+    let is_before = |step: &Step| match begin {
+        Some(begin) => step.end < begin,
+        None => step.started_ns <= failure.ended_ns,
+    };
+    let is_durable = |step: &Step| {
+        begin.is_some_and(|begin| step.effects.clone().all(|at| graph.is_durable(at, begin)))
+    };
+    let steps = history.steps.iter().enumerate();
+    let changes = steps.filter(|(_, step)| !step.effects.is_empty());
+    let done = changes.clone().filter(|(_, step)| is_before(step));
+    let done = done.max_by_key(|(_, step)| (!is_durable(step), step.begin));
+    let (culprit, step) = done.or_else(|| changes.clone().next())?;
+    Some(Blamed {
+        culprit,
+        before,
+        is_durable: is_durable(step),
+    })
+}
+
+fn story(failure: &Failure, on: On, culprit: &OperationRow, is_durable: bool) -> String {
     let filesystem = on.filesystem.as_str();
     let change = culprit.text();
     if failure.is_lost_after_ack {
+        let unsynced = if is_durable {
+            ""
+        } else {
+            " that no sync covers"
+        };
         return format!(
             "The program has reported success, and {filesystem} recovers a state without all of it. The last change \
-             before the report is the {change}."
+             before the report{unsynced} is the {change}."
         );
     }
     let which = if failure.is_boundary {

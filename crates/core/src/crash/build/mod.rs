@@ -310,7 +310,7 @@ impl Builder {
                 if let Some(place) = created {
                     self.history.base.add_empty(*node, FileKind::Regular, *mode);
                     if let Place::Name(name) = place {
-                        self.enter(step, name, *node, None);
+                        self.create(step, name, *node);
                     }
                 } else if *truncated {
                     self.resize(step, *node, 0, Growth::Set);
@@ -398,7 +398,7 @@ impl Builder {
                 let base = &mut self.history.base;
                 base.add_empty(*node, *kind, *mode);
                 base.describe(*node, target, *device_number);
-                self.enter(step, name, *node, None);
+                self.create(step, name, *node);
             }
             Change::Linked { node, name } => self.enter(step, name, *node, None),
             Change::Unlinked { name, .. } => self.entry(step, name, None, None),
@@ -494,6 +494,17 @@ impl Builder {
         self.push(step, piece, None);
     }
 
+    fn create(&mut self, step: usize, name: &Name, node: FileId) {
+        self.enter(step, name, node, None);
+        if let Some(Effect {
+            piece: Piece::Entry { is_new, .. },
+            ..
+        }) = self.history.effects.last_mut()
+        {
+            *is_new = true;
+        }
+    }
+
     fn enter(&mut self, step: usize, name: &Name, node: FileId, group: Option<u32>) {
         if self.inside.contains(&name.parent) {
             self.inside.insert(node);
@@ -509,6 +520,7 @@ impl Builder {
             name: name.clone(),
             node,
             before: self.now.entry(name.parent, &name.name),
+            is_new: false,
         };
         self.push(step, piece, group);
     }

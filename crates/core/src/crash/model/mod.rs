@@ -246,12 +246,18 @@ pub(super) struct Exempt {
 fn changes_inode(effect: &Effect, node: FileId, whole: bool) -> bool {
     match &effect.piece {
         Piece::Data { .. } => false,
-        // Its link count or its time of change, or that of the directory itself.
+        // A new inode waits for its transaction whatever is in it (`i_datasync_tid` in `__ext4_new_inode`,
+        // fs/ext4/ialloc.c; `ili_fsync_fields` in `xfs_fsync_seq`, `fs/xfs/xfs_file.c`). Else its link count or its time
+        // of change, or that of the directory itself.
         Piece::Entry {
             name,
             node: now,
             before,
-        } => whole && (name.parent == node || *now == Some(node) || *before == Some(node)),
+            is_new,
+        } => {
+            *is_new && *now == Some(node)
+                || whole && (name.parent == node || *now == Some(node) || *before == Some(node))
+        }
         _ => of_file(effect, node, whole),
     }
 }

@@ -280,6 +280,7 @@ fn a_sync_covers_names_given_and_taken() {
 fn a_sync_of_a_file_covers_its_names() {
     for model in REAL {
         assert_ended("create-fsync", model, &["f=b*9000"]);
+        assert_ended("create-fdatasync", model, &["f=empty"]);
         assert_ended("mkdir-create-fsync", model, &["A/ A/f=b*9000"]);
         assert_ended("link-fsync", model, &["f=a*10 g=a*10"]);
         assert_ended("rename-fsync", model, &["g=a*10"]);

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::{Log, ROOT, fixed, letters, said, shown};
+use crate::crash::block::{Failure, On, Pressure, block_findings};
 use crate::crash::{
     Budget, Check, Coverage, FaultKind, Finding, Found, History, Left, Model, Seen, Stopped,
     Verdicts,
@@ -220,6 +221,52 @@ fn what_destroys_a_reported_record_is_named() {
 }
 
 /// No sync that is added helps: the one that is there may have lost the data already.
+/// What was reported and is lost after a real recovery, by its file.
+fn lost_on_a_disk(log: &Log) -> (Option<String>, String) {
+    let failure = Failure {
+        message: "lost".to_owned(),
+        is_lost_after_ack: true,
+        is_boundary: true,
+        ended_ns: u64::MAX,
+        told: 1,
+        kept_blocks: 0,
+        blocks: 0,
+        states: 1,
+        files: Vec::new(),
+        proof: None,
+    };
+    let on = On {
+        filesystem: Model::Ext4,
+        pressure: Pressure::None,
+    };
+    let findings = block_findings(&log.history(), &[failure], on, b"/");
+    let Finding { culprit, story, .. } = &findings[0];
+    (culprit.path.clone(), story.clone())
+}
+
+#[test]
+fn a_loss_on_a_disk_is_blamed_on_what_no_sync_covered() {
+    let log = |is_synced: bool| {
+        let mut log = Log::new();
+        let lost = log.found(ROOT, "lost", letters('a', 10));
+        let kept = log.found(ROOT, "kept", letters('a', 10));
+        log.write(lost, 0, letters('b', 10));
+        log.write(kept, 0, letters('b', 10));
+        log.fsync(kept);
+        if is_synced {
+            log.fsync(lost);
+        }
+        log.print();
+        log
+    };
+    let (path, story) = lost_on_a_disk(&log(false));
+    assert_eq!(path.as_deref(), Some("lost"));
+    assert!(story.contains("that no sync covers"), "{story}");
+    let (path, story) = lost_on_a_disk(&log(true));
+    assert_eq!(path.as_deref(), Some("kept"));
+    assert!(!story.contains("no sync covers"), "{story}");
+}
+
 #[test]
 fn a_sync_that_failed_has_no_fix() {
     let syncs = |failed: bool| {

@@ -1,5 +1,6 @@
 //! Explores a recording: all models, the findings, the fix.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -505,12 +506,17 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
     .collect()
 }
 
-pub(super) fn refuses(message: &str, when: &str) -> Failure {
+pub(super) fn refuses(options: &Crash, message: &str, when: &str) -> Failure {
+    let command = options.check.iter().chain(&options.check_server);
+    let words = command.flat_map(|command| command.split_whitespace().map(OsStr::new));
+    let remedy = place::misplaced(options, words).unwrap_or_else(|| {
+        "it runs in the copy, where programs outside need their absolute paths; it can write there and to TMPDIR, HOME, \
+         /tmp and /dev/shm of its own, and read what everybody may, but for the machine's /tmp; --check-sees shows it \
+         more, and --check-user makes it another user"
+            .to_owned()
+    });
     Failure::Usage(format!(
-        "the checker refuses the directory as it is {when}: {message}; it has to accept that. It runs in the \
-         copy, so programs outside need their absolute paths, and can write to the copy and to TMPDIR, HOME, \
-         /tmp and /dev/shm of its own, and read what everybody may; --check-sees shows it more, and --check-user makes it \
-         another user"
+        "the checker refuses the directory as it is {when}: {message}; it has to accept that; {remedy}"
     ))
 }
 
@@ -535,7 +541,7 @@ fn accept_both_ends(
                 "the recording lacks {}; and the checker refuses what the rest makes: {message}",
                 words::gap(gap)
             )),
-            None => refuses(&message, when),
+            None => refuses(task.options, &message, when),
         });
     }
     Ok(())

@@ -252,6 +252,13 @@ fn block_options(options: &Crash) -> Result<(), Failure> {
 /// A directory for the copy and the checkers, and the process that removes it if this one is killed.
 fn scratch() -> Result<(Option<Guard>, Scratch), Failure> {
     let directory = std::env::temp_dir();
+    if !directory.is_dir() {
+        return Err(Failure::Cannot(format!(
+            "no directory for the copy and the states: TMPDIR is {}, which is none; {}",
+            directory.display(),
+            place::ANOTHER
+        )));
+    }
     // Without it the next run in the same directory removes what is left.
     let mut guard = Guard::start(&Launcher::this_program(GUARD), &directory).ok();
     let scratch = Scratch::create_guarded(&directory, 0, guard.as_mut())?;

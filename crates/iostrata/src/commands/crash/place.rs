@@ -1,6 +1,7 @@
 //! The copy that a program works in, and the log of it.
 
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -83,7 +84,7 @@ fn stacks(directory: &Path) -> Result<Stacks, Failure> {
     };
     let all: Vec<CallStack> = serde_json::from_slice(&text).map_err(|error| {
         Failure::Input(format!(
-            "cannot use {}: {error}; remove it, and the findings name no functions",
+            "{} is cut or damaged: {error}; without this file the findings name no functions",
             path.display()
         ))
     })?;
@@ -204,6 +205,30 @@ fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Path
     Ok(work)
 }
 
+/// What to do where a command names a file of this directory that the copy does not have, in which it runs.
+pub(super) fn misplaced<'w>(
+    options: &Crash,
+    command: impl IntoIterator<Item = &'w OsStr>,
+) -> Option<String> {
+    let here = env::current_dir().ok()?;
+    let dir = options.dir.as_ref()?;
+    let is_misplaced = |(number, word): &(usize, &OsStr)| {
+        // The program itself is looked for in PATH, else.
+        let is_path = *number > 0 || word.as_bytes().contains(&b'/');
+        let path = Path::new(word);
+        is_path && path.is_relative() && path.is_file() && !dir.join(path).exists()
+    };
+    let mut words = command.into_iter().enumerate();
+    let (_, word) = words.find(is_misplaced)?;
+    let path: PathBuf = here.join(word).components().collect();
+    Some(format!(
+        "it runs in a copy of {}, which has no {}: write {}",
+        dir.display(),
+        Path::new(word).display(),
+        path.display()
+    ))
+}
+
 /// Runs `--init` in the copy.
 pub(super) fn initialised(
     init: &str,
@@ -280,7 +305,12 @@ pub(super) fn run(
         Some(by) => return Err(by.into()),
         _ => {}
     }
+    let words = options.command.iter().map(OsString::as_os_str);
+    let misplaced = misplaced(options, words).filter(|_| !status.success());
     if log.exists() {
+        if let Some(remedy) = misplaced.filter(|_| press.shows) {
+            ui::say(&format!("note: the program failed; {remedy}"));
+        }
         if options.record.is_some() {
             std::fs::write(into.join(PRINTED), &printed)
                 .map_err(cannot("keep what the program printed"))?;
@@ -306,8 +336,9 @@ pub(super) fn run(
     }
     // It has said why.
     let code = status.code().and_then(|code| u8::try_from(code).ok());
+    let remedy = misplaced.map_or(String::new(), |remedy| format!("; {remedy}"));
     Err(Failure::Program {
-        message: format!("the program did not run ({status}); nothing was explored"),
+        message: format!("the program did not run ({status}); nothing was explored{remedy}"),
         code: code.unwrap_or(125),
     })
 }

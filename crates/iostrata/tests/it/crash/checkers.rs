@@ -59,11 +59,46 @@ fn one_that_writes_beside_the_copy_is_told_where_it_may() {
     let said = run(command).expect(2).stderr;
     for words in [
         "Read-only file system",
-        "can write to the copy and to TMPDIR, HOME, /tmp and /dev/shm of its own",
+        "it can write there and to TMPDIR, HOME, /tmp and /dev/shm of its own",
     ] {
         assert!(said.contains(words), "{said}");
     }
     assert!(!beside.exists());
+}
+
+#[test]
+fn one_beside_the_stages_is_there() {
+    let case = Case::new("f", "old");
+    for directory in ["/tmp", "/var/tmp"] {
+        let here = tempfile::tempdir_in(directory).unwrap();
+        let check = here.path().join("check.sh");
+        fs::write(&check, "[ -e f ]").unwrap();
+        let mut command = case.command(&["--check", &format!("sh {}", check.display())], "sync f");
+        command.current_dir(&here).env("TMPDIR", here.path());
+        run(command).expect(0);
+        assert_eq!(entries(here.path()), [check]);
+    }
+}
+
+/// The program and the checker run in the copy.
+#[test]
+fn a_path_from_here_is_told_by_its_absolute_one() {
+    let case = Case::new("f", "old");
+    let here = case.place.dir();
+    fs::write(here.join("own.sh"), "exit 3").unwrap();
+    let wanted = format!("has no ./own.sh: write {}/own.sh", here.display());
+    let says = |mut command: Command, code| {
+        command.env("COLUMNS", "1000").current_dir(&here);
+        let said = run(command).expect(code).stderr;
+        assert!(said.contains(&wanted), "{said}");
+    };
+    let check = case.command(&["--check", "sh ./own.sh"], "echo new > f");
+    says(check, 2);
+    for (words, code) in [(&["/bin/sh", "./own.sh"][..], 3), (&["./own.sh"], 127)] {
+        let mut command = case.bare();
+        command.arg(&case.dir).arg("--").args(words);
+        says(command, code);
+    }
 }
 
 #[test]

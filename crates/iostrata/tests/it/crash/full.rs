@@ -48,6 +48,32 @@ fn a_directory_or_a_recording_that_does_not_fit_is_told() {
     });
 }
 
+#[test]
+fn stacks_that_do_not_fit_are_told() {
+    if !is_root("mounting") {
+        return;
+    }
+    let writes = "i=0; while [ $i -lt 400 ]; do echo $i >> g; i=$((i+1)); done";
+    let said = |kib: u32| {
+        let mut said = String::new();
+        with_own_mounts(|| said = run_in(1, kib, &[], writes).stderr);
+        said
+    };
+    let said: Vec<String> = [12, 20, 28, 40].into_iter().map(said).collect();
+    let are_stacks = |said: &&String| said.contains("/stacks is cut or damaged");
+    assert_ne!(said.iter().filter(are_stacks).count(), 0, "{said:#?}");
+}
+
+#[test]
+fn a_temporary_directory_that_is_none_is_told() {
+    let case = Case::new("f", "old");
+    let mut command = case.command(&[], "echo new > f");
+    command.env("TMPDIR", "/nonexistent");
+    run(command)
+        .expect(3)
+        .says(&["TMPDIR is /nonexistent", "set TMPDIR to another directory"]);
+}
+
 /// Trees of more than 512 MiB are not built in memory.
 #[test]
 fn states_that_do_not_fit_leave_what_was_found() {

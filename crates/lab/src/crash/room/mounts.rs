@@ -55,9 +55,9 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     let seen = seen
         .iter()
         .filter_map(|path| Some((path.as_path(), view(path, owners).ok()?)));
-    // What holds a part of the room comes first, and the part over it.
+    // What holds a part of the room comes first, and the part over it. The stage comes over all: it may be in what is seen.
     let is_below = |(path, _): &(&Path, OwnedFd)| {
-        let mut parts = PARTS.iter().map(Path::new).chain([stage]);
+        let mut parts = PARTS.iter().map(Path::new);
         !parts.any(|part| part.starts_with(path))
     };
     let (below, above): (Vec<_>, Vec<_>) = seen.partition(is_below);
@@ -82,13 +82,13 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
         }
     }
     put(&everywhere, Path::new("/tmp"))?;
+    for (path, tree) in &below {
+        way.show(path, tree, None).ok();
+    }
     make_read_only(own.as_fd())?;
     way.show(stage, &own, stage.parent())?;
     put(&tree, &stage.join(TREE))?;
     put(&temporary, &stage.join(TEMPORARY))?;
-    for (path, tree) in &below {
-        way.show(path, tree, None).ok();
-    }
     if let Some(shadow) = shadow.flatten() {
         put(&shadow, Path::new(SHADOW))?;
     }

@@ -201,9 +201,21 @@ fn changed_nothing(result: &CrashResult) -> bool {
     result.modes.iter().all(|mode| mode.changes == 0)
 }
 
+/// `98 different states of 4 models`: two models may allow the same one.
 fn states(result: &CrashResult) -> String {
     let states = result.modes.iter().map(|mode| mode.states.distinct);
     let states = counted(states.sum(), "different state");
+    let (models, runs): (Vec<_>, Vec<_>) = result
+        .modes
+        .iter()
+        .partition(|mode| mode.recording.is_none());
+    let of = [(models.len(), "model"), (runs.len(), "run")];
+    let of = of.into_iter().filter(|(count, _)| *count > 0);
+    let of = join(of.map(|(count, noun)| counted(count as u64, noun)), " and ");
+    let states = match result.modes.len() {
+        0 | 1 => states,
+        _ => format!("{states} of {of}"),
+    };
     match result.settings.torn_at() {
         Some(bytes) => format!("{states}, with pages torn at {bytes}-byte sectors,"),
         None => states,
@@ -424,11 +436,14 @@ fn on(models: &[Model], modes: &[ModeRow]) -> String {
 
 /// The syncs of the fix where there are few, else what the finding advises.
 fn remedy(result: &CrashResult, first: &Finding) -> String {
-    match result.fix.as_deref().filter(|_| first.recovering.is_none()) {
-        Some([only]) => format!("Fix: {}.", fixed(only)),
-        Some([one, other]) => format!("Fix: {}; {}.", fixed(one), fixed(other)),
-        Some(fix) => format!("Fix: {}, below.", counted(fix.len() as u64, "sync")),
-        None => first.advice.clone(),
+    let fix = result.fix.as_ref();
+    let Some(fix) = fix.filter(|_| first.recovering.is_none()) else {
+        return first.advice.clone();
+    };
+    match fixes(fix).as_slice() {
+        [only] => format!("Fix: {only}."),
+        [one, other] => format!("Fix: {one}; {other}."),
+        lines => format!("Fix: {}, below.", counted(lines.len() as u64, "sync")),
     }
 }
 
@@ -535,9 +550,21 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
         Some(_) => "enough to pass all explored states of a first crash",
     };
     page.heading(SectionId::Fix, passed);
-    for row in fix {
-        page.bullet(2, &fixed(row));
+    for line in fixes(fix) {
+        page.bullet(2, &line);
     }
+}
+
+/// What to add, each sync once: calls that are alike are told by their number.
+fn fixes(rows: &[FixRow]) -> Vec<String> {
+    let all: Vec<String> = rows.iter().map(fixed).collect();
+    let lines = distinct(all.iter()).into_iter().map(|line| {
+        match all.iter().filter(|other| *other == line).count() {
+            1 => line.clone(),
+            times => format!("{line}, each of {times} times"),
+        }
+    });
+    lines.collect()
 }
 
 fn fixed(row: &FixRow) -> String {

@@ -1,8 +1,8 @@
 //! Nothing is said of what was not looked at.
 
-use iostrata_core::crash::{CrashResult, Model, Verdict};
+use iostrata_core::crash::{CrashResult, FixRow, Model, Verdict};
 
-use super::{on, points, verdict};
+use super::{fixes, on, points, verdict};
 
 const SAVED: &str = include_str!("../../../../../docs/results/crash.json");
 
@@ -49,8 +49,30 @@ fn the_first_line_has_the_number_of_points() {
     result.settings.models = vec![Model::Posix, Model::Ext4];
     assert_eq!(
         verdict(&result),
-        "Clean so far: none of 4 different states at 18 of 45 points breaks anything; a higher --states explores the rest."
+        "Clean so far: none of 4 different states of 2 models at 18 of 45 points breaks anything; a higher --states explores the rest."
     );
     result.settings.models.push(Model::Btrfs);
     assert_eq!(points(&result), "18 of 45 points, and nothing of btrfs,");
+}
+
+#[test]
+fn syncs_before_calls_that_are_alike_are_one_line() {
+    let result = saved();
+    let mut fix = result.fix.unwrap();
+    let all = fixes(&fix).len();
+    let (path, is_directory) = ("data".to_owned(), false);
+    let before = result.findings[0].before.clone();
+    let alike = FixRow {
+        path,
+        is_directory,
+        before,
+    };
+    fix.extend([alike.clone(), alike]);
+    let lines = fixes(&fix);
+    assert_eq!(lines.len(), all + 1);
+    let last = lines.last().unwrap();
+    assert!(
+        last.starts_with("fsync data ") && last.ends_with(", each of 2 times"),
+        "{last}"
+    );
 }

@@ -266,6 +266,7 @@ fn taken(effect: &Effect) -> Option<(&Name, FileId)> {
             name,
             node: None,
             before: Some(node),
+            ..
         } => Some((name, *node)),
         _ => None,
     }
@@ -304,7 +305,9 @@ impl<'h> Names<'h> {
         }
         for (at, effect) in history.effects.iter().enumerate() {
             match &effect.piece {
-                Piece::Entry { name, node, before } => {
+                Piece::Entry {
+                    name, node, before, ..
+                } => {
                     for one in [node, before].into_iter().flatten() {
                         names.by_node.entry(*one).or_default().push(at);
                         names.nodes_by_name.entry(name).or_default().push(*one);

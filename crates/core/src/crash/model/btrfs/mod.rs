@@ -72,6 +72,7 @@ pub(super) fn syncs(
         name,
         node: now,
         before,
+        ..
     } = &effect.piece
     else {
         return of_file(effect, node, true);

@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
         let refused = [&explored.refused_before, &explored.refused_after];
         for (message, when) in refused.into_iter().zip(ENDS) {
             if let Some(message) = message {
-                return Err(refuses(message, when));
+                return Err(refuses(self.options, message, when));
             }
         }
         Ok(Came {
