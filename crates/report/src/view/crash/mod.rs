@@ -93,7 +93,16 @@ const OPEN: &str = "The checker was kept in a process group only, for namespaces
                     network and change other files of its user, what left the group was not ended, and \
                     processes: unlimited.";
 
+/// What the built-in rules take for damage may be what the program repairs.
+const RULES: &str = "Without --check, a file has to be as it was, or as the program completed it. Where the program repairs \
+                     what it finds when it starts, give a --check that does so too.";
+
 fn show_kind(page: &mut Page, result: &CrashResult) {
+    let is_damage = |finding: &Finding| finding.kind != FaultKind::LostAfterAck;
+    if result.check.is_none() && result.findings.iter().any(is_damage) {
+        page.blank();
+        page.paragraph(0, RULES);
+    }
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
         page.blank();
