@@ -26,17 +26,23 @@ impl Graph {
         if model.syncs_all_before() {
             close(&needs, &mut durable);
         }
-        let mut needed_by = vec![Vec::new(); history.effects.len()];
-        for (later, needs) in needs.iter().enumerate() {
-            for earlier in needs {
-                needed_by[*earlier].push(later);
-            }
-        }
         Self {
+            needed_by: reversed(&needs),
             needs,
-            needed_by,
             durable,
         }
+    }
+
+    /// The needs of another graph, and of this one those for which this holds: of an effect, and one that it needs.
+    pub(super) fn add_to(mut self, other: &Self, is_kept: impl Fn(usize, usize) -> bool) -> Self {
+        for (at, needs) in self.needs.iter_mut().enumerate() {
+            needs.retain(|need| is_kept(at, *need));
+            needs.extend(&other.needs[at]);
+            needs.sort_unstable();
+            needs.dedup();
+        }
+        self.needed_by = reversed(&self.needs);
+        self
     }
 
     /// Whether a crash at this time has the effect on disk for certain.
@@ -82,6 +88,17 @@ impl Graph {
         }
         kept
     }
+}
+
+/// Of each effect, those that need it.
+fn reversed(needs: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut needed_by = vec![Vec::new(); needs.len()];
+    for (later, needs) in needs.iter().enumerate() {
+        for earlier in needs {
+            needed_by[*earlier].push(later);
+        }
+    }
+    needed_by
 }
 
 /// Each effect needs the last one before it in the order of metadata, which needs the one before that in

@@ -2,9 +2,9 @@
 //!
 //! A crash is considered after each step that changed something or acknowledged it. The effects that
 //! were under way by then, and that no sync covers, may be on disk in any combination that the model
-//! allows. Each point first has its whole and its least state: everything, and what is certain. Then,
-//! where there are few combinations, all are tried; where there are many, those that find most: all but
-//! one, one alone, all but one file or one operation, prefixes, and random ones.
+//! allows. Each point first has its whole and its least state: everything, and what is certain; then each has what its
+//! step changed without all that came before. Then, where there are few combinations, all are tried; where there are many,
+//! those that find most: all but one, one alone, all but one file or one operation, prefixes, and random ones.
 
 mod combinations;
 
@@ -123,12 +123,14 @@ impl<'h> Explorer<'h> {
     /// Works the rules of the model out.
     pub fn new(history: &'h History, model: Model) -> Self {
         let graph = Graph::of(history, model);
+        let under_way = under_way(history, &graph);
         let pages = (history.sector_bytes < BLOCK_BYTES).then(|| {
             let mut pages = history.clone();
             pages.sector_bytes = BLOCK_BYTES;
-            Graph::of(&pages, model)
+            let pages = Graph::of(&pages, model);
+            // A write that began earlier and ended later may be there without the other one in its page.
+            pages.add_to(&graph, |at, need| under_way[need] <= under_way[at])
         });
-        let under_way = under_way(history, &graph);
         let cursor = Cursor::of(history);
         let reports = history.reports();
         Self {
@@ -174,6 +176,18 @@ impl<'h> Explorer<'h> {
             coverage.sampled += 1;
             coverage.not_tried -= 1;
         }
+        for point in self.reports_first(&first, &rest) {
+            let own = self.own(point);
+            let Some(kept) = own.filter(|kept| seen.insert((Self::key(kept), self.told(point))))
+            else {
+                continue;
+            };
+            if coverage.states == budget.states {
+                coverage.limit_reached = true;
+                return Ok(());
+            }
+            self.look(point, kept, coverage, &mut judge)?;
+        }
         // Half of the states is for the first round, and what it leaves is for the second.
         let mut until = if rest.is_empty() {
             budget.states
@@ -186,7 +200,8 @@ impl<'h> Explorer<'h> {
                 let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
                 let (mut states, all) = self.states_at(*point, budget, most);
                 let ends = self.ends(*point);
-                states.retain(|kept| !ends.contains(kept));
+                let own = self.own(*point);
+                states.retain(|kept| !ends.contains(kept) && own.as_ref() != Some(kept));
                 for kept in states {
                     if coverage.states == budget.states {
                         coverage.limit_reached = true;
@@ -242,6 +257,16 @@ impl<'h> Explorer<'h> {
         // What was there before the program is no state.
         ends.retain(|kept| self.told(point) > 0 || kept.contains(&true));
         ends
+    }
+
+    /// What the step of a point changed, without all that need not be there before it: one state for most of what should have
+    /// waited. `None` where that is the whole or the least state.
+    fn own(&self, point: Point) -> Option<Vec<bool>> {
+        let certain = self.certain(point);
+        let own = self.history.steps[point.step].effects.clone();
+        let own = own.filter(|at| self.under_way[*at] <= point.time);
+        let kept = self.pages().closed(&certain, own);
+        (!self.ends(point).contains(&kept) && kept.contains(&true)).then_some(kept)
     }
 
     fn key(kept: &[bool]) -> Hash {

@@ -564,7 +564,7 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
     }
 }
 
-/// What to add, each sync once: calls that are alike are told by their number.
+/// What to add, each sync once: how many calls are alike is written behind it.
 fn fixes(rows: &[FixRow]) -> Vec<String> {
     let all: Vec<String> = rows.iter().map(fixed).collect();
     let lines = distinct(all.iter()).into_iter().map(|line| {
