@@ -55,12 +55,14 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
     let seen = seen
         .iter()
         .filter_map(|path| Some((path.as_path(), view(path, owners).ok()?)));
-    // What holds a part of the room comes first, and the part over it. The stage comes over all: it may be in what is seen.
-    let is_below = |(path, _): &(&Path, OwnedFd)| {
+    // What holds a part of the room comes first, and the part over it; so does what holds the stage, and may be in a part.
+    let holds_part = |(path, _): &(&Path, OwnedFd)| {
         let mut parts = PARTS.iter().map(Path::new);
-        !parts.any(|part| part.starts_with(path))
+        parts.any(|part| part.starts_with(path))
     };
-    let (below, above): (Vec<_>, Vec<_>) = seen.partition(is_below);
+    let (above, below): (Vec<_>, Vec<_>) = seen.partition(holds_part);
+    let holds_stage = |(path, _): &(&Path, OwnedFd)| stage.starts_with(path);
+    let (around, below): (Vec<_>, Vec<_>) = below.into_iter().partition(holds_stage);
     // A machine without one of them, such as a container, has a room without it.
     let device = |name| Some((name, copied(&Path::new("/dev").join(name)).ok()?));
     let devices: Vec<_> = DEVICES.into_iter().filter_map(device).collect();
@@ -82,13 +84,16 @@ pub(super) fn furnish(stage: &Path, seen: &[PathBuf], users: Option<&Users>) -> 
         }
     }
     put(&everywhere, Path::new("/tmp"))?;
-    for (path, tree) in &below {
+    for (path, tree) in &around {
         way.show(path, tree, None).ok();
     }
     make_read_only(own.as_fd())?;
     way.show(stage, &own, stage.parent())?;
     put(&tree, &stage.join(TREE))?;
     put(&temporary, &stage.join(TEMPORARY))?;
+    for (path, tree) in &below {
+        way.show(path, tree, None).ok();
+    }
     if let Some(shadow) = shadow.flatten() {
         put(&shadow, Path::new(SHADOW))?;
     }
