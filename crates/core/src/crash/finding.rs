@@ -9,7 +9,7 @@ use super::history::{History, Step};
 use super::model::Model;
 use super::result::{Finding, FixRow, OperationRow};
 use super::search::{Fault, FaultKind, Found};
-use super::told::{files, moments};
+use super::told::{FileRow, FileState, files, moments};
 
 /// Findings with their operations and files: each of these goes through the whole run.
 const MOST_DETAILED: usize = 100;
@@ -62,8 +62,22 @@ pub fn findings<'f>(
         told.finding.timeline = timeline;
         told.finding.timeline_left_out = Some(left_out);
         told.finding.files = files(history, told.fault);
+        let is_one_change = told.finding.culprit.other_path.is_none()
+            && matches!(told.fault.kind, FaultKind::Prefix)
+            && told.fault.is_attributed;
+        if let Some(path) = only_damaged(&told.finding).filter(|_| is_one_change) {
+            told.finding.advice = rewrite(path);
+        }
     }
     all
+}
+
+/// The one file that is neither as before nor as after, where that is another one than the culprit's.
+fn only_damaged(finding: &Finding) -> Option<&str> {
+    let is_damaged = |row: &&FileRow| !matches!(row.state, FileState::Old | FileState::New);
+    let mut damaged = finding.files.iter().filter(is_damaged);
+    let only = damaged.next().filter(|_| damaged.next().is_none())?;
+    (Some(&only.path) != finding.culprit.path.as_ref()).then_some(&only.path)
 }
 
 /// Adds what breaks the recovery from a state with this number: damage that is known already is one finding with it. Gives
@@ -123,7 +137,12 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
     let row = |step: usize| operation(&history.steps[step], directory);
     let (culprit, before) = (row(fault.culprit), fault.before.map(row));
     let failed = failed_sync(history, fault).map(row);
-    let mut story = story(fault.kind, &culprit, before.as_ref());
+    let mut effects = history.steps[fault.culprit].effects.clone();
+    let is_part = effects.any(|at| fault.state.kept[at]);
+    let mut story = match fault.is_attributed {
+        true => story(fault.kind, &culprit, before.as_ref(), is_part),
+        false => unattributed(fault.kind, &culprit),
+    };
     if let Some((sync, why)) = failed.as_ref().and_then(|row| Some((row, row.failure()?))) {
         story = format!("{story} The {} after it failed: {why}.", sync.text());
     }
@@ -131,6 +150,7 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
         kind: fault.kind,
         story,
         advice: match failed {
+            _ if !fault.is_attributed => AGAIN.to_owned(),
             Some(_) => FAILED_SYNC.to_owned(),
             None => advice(
                 fault.kind,
@@ -242,15 +262,42 @@ fn lost_part(history: &History, fault: &Fault) -> Part {
     }
 }
 
-fn story(kind: FaultKind, culprit: &OperationRow, before: Option<&OperationRow>) -> String {
+/// Of a finding that was not made smaller before the search ended.
+const AGAIN: &str =
+    "Explore it again with more time: the finding then names the operation, and what to sync.";
+
+fn unattributed(kind: FaultKind, culprit: &OperationRow) -> String {
+    let which = match kind {
+        FaultKind::Prefix => "last one on disk",
+        FaultKind::Atomicity => "one that is partly on disk",
+        FaultKind::Ordering | FaultKind::LostAfterAck => "first one that is lost",
+    };
+    format!(
+        "The search ended before it was known which operations matter; the {which} is the {}.",
+        culprit.text()
+    )
+}
+
+/// `is_part` says whether some of the culprit is on disk.
+fn story(
+    kind: FaultKind,
+    culprit: &OperationRow,
+    before: Option<&OperationRow>,
+    is_part: bool,
+) -> String {
     let lost = culprit.text();
+    let (only, is) = if is_part {
+        ("only a part of ", "is")
+    } else {
+        ("", "is not")
+    };
     match (kind, before) {
         (FaultKind::LostAfterAck, _) => {
-            format!("The program has reported success, and the {lost} is not on disk.")
+            format!("The program has reported success, but {only}the {lost} {is} on disk.")
         }
         (FaultKind::Ordering, Some(before)) => {
             format!(
-                "The {} is on disk, but the {lost} before it is not.",
+                "The {} is on disk, but {only}the earlier {lost} {is}.",
                 before.text()
             )
         }
@@ -283,11 +330,15 @@ pub(super) fn advice(
             "An append is not atomic: give each record a checksum, and truncate {path} at the first record without a \
              right one when it is opened."
         ),
-        _ => format!(
-            "Write a new file, fsync it, rename it over {path}, then fsync the directory: one \
-             operation that is there or not."
-        ),
+        _ => rewrite(path),
     }
+}
+
+fn rewrite(path: &str) -> String {
+    format!(
+        "Write a new file, fsync it, rename it over {path}, then fsync the directory: the change is there whole or not at \
+         all."
+    )
 }
 
 /// The syncs of a fix.

@@ -47,8 +47,10 @@ pub struct Fault {
     pub message: String,
     /// The smallest state that was found; its number is that of the state it was made of.
     pub state: State,
-    /// Whether it was made as small as it gets, effect after effect; else the search was interrupted.
+    /// Whether it was made as small as it gets, effect after effect.
     pub is_smallest: bool,
+    /// Whether the operations are those that matter; else the search ended before they were known.
+    pub is_attributed: bool,
     /// Effects of it that are lost though they were under way.
     pub(super) lost: Vec<usize>,
     /// States of this model that show it, this one included.
@@ -118,6 +120,7 @@ pub fn search<E>(
         share: budget.share,
         distinct: HashSet::new(),
         waiting: Vec::new(),
+        judged: Coverage::default(),
         found,
     };
     let explored = explorer.explore(budget, &mut coverage, |state, looked, coverage| {
@@ -125,7 +128,9 @@ pub fn search<E>(
         search.add(state, looked)
     });
     let explored = explored.and_then(|()| search.judge());
-    found.coverage = coverage;
+    // What waited to be looked at when the search ended is not explored.
+    let judged = search.judged;
+    found.coverage = if explored.is_ok() { coverage } else { judged };
     explored
 }
 
@@ -195,16 +200,24 @@ struct Search<'a, 'h, E> {
     distinct: HashSet<Key>,
     /// States that wait to be checked in parallel.
     waiting: Vec<(State, Key, Seen)>,
+    /// How much was tried of which each state was judged.
+    judged: Coverage,
     found: &'a mut Found,
 }
 
 impl<E> Search<'_, '_, E> {
     fn add(&mut self, state: &State, looked: Looked<'_>) -> Result<(), E> {
         let key = (looked.hash, looked.told);
+        if self.waiting.is_empty() {
+            let Coverage { states, .. } = self.smaller.coverage;
+            self.judged = Coverage {
+                states: states - 1,
+                ..self.smaller.coverage
+            };
+        }
         if !self.share.has(&key) || !self.distinct.insert(key) {
             return idle(self.smaller.check, &self.smaller.coverage);
         }
-        self.found.distinct += 1;
         self.waiting
             .push((state.clone(), key, (Arc::clone(looked.tree), looked.told)));
         if self.waiting.len() < self.smaller.verdicts.beside {
@@ -226,6 +239,8 @@ impl<E> Search<'_, '_, E> {
                 return Err(error);
             }
         };
+        self.judged = self.smaller.coverage;
+        self.found.distinct += states.len() as u64;
         let mut ended = Ok(());
         for ((state, _), message) in states.into_iter().zip(said) {
             let Some(message) = message else { continue };
@@ -242,7 +257,9 @@ impl<E> Search<'_, '_, E> {
     /// Attributes those of these states that were checked before the end, and fail.
     fn keep(&mut self, states: Vec<(State, Key)>) {
         for (state, key) in states {
-            if let Some(message) = self.smaller.verdicts.message(&key) {
+            let said = self.smaller.verdicts.said(&key);
+            self.found.distinct += u64::from(said.is_some());
+            if let Some(message) = said.flatten() {
                 let message = message.to_owned();
                 self.found.failing += 1;
                 self.add_fault(self.smaller.unfinished(state, message));

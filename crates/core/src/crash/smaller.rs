@@ -84,11 +84,19 @@ impl<E> Smaller<'_, '_, E> {
         Ok(self.named(state, lost, acknowledged, message, self.is_thorough))
     }
 
-    /// The fault of a state that nobody made smaller.
+    /// The fault of a state that nobody made smaller. One that was possible before the last report may be fine but for that.
     pub(super) fn unfinished(&self, state: State, message: String) -> Fault {
         let issued = self.explorer.issued(state.point).into_iter();
-        let lost = issued.filter(|at| !state.kept[*at]).collect();
-        self.named(state, lost, None, message, false)
+        let lost: Vec<usize> = issued.filter(|at| !state.kept[*at]).collect();
+        let first = lost.first();
+        let is_cut = first.is_some_and(|first| !state.kept[*first..].contains(&true));
+        let told = self.explorer.told(state.point).checked_sub(1);
+        let told = told.filter(|_| is_cut);
+        let report = told.and_then(|last| self.explorer.history.reports().nth(last));
+        Fault {
+            is_attributed: false,
+            ..self.named(state, lost, report, message, false)
+        }
     }
 
     /// Makes each change after which the checker says the same, one after the other: of many that can be made
@@ -278,6 +286,7 @@ impl<E> Smaller<'_, '_, E> {
             message,
             state,
             is_smallest,
+            is_attributed: true,
             lost,
             states: 1,
         }

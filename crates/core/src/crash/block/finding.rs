@@ -1,6 +1,8 @@
 //! What real recoveries left broken, as findings: with the operation that was under way, and joined with what the models
 //! found.
 
+use std::collections::BTreeSet;
+
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ use crate::crash::history::{History, Step};
 use crate::crash::model::Model;
 use crate::crash::result::{Finding, OperationRow, RecoveredRow};
 use crate::crash::search::FaultKind;
-use crate::crash::told::{FileRow, recovered_moments};
+use crate::crash::told::{FileRow, FileState, recovered_moments};
 
 /// What proves a finding that a mounted image showed.
 pub const REAL_RECOVERY: &str = "real recovery";
@@ -52,8 +54,8 @@ pub struct On {
 }
 
 /// The failures of a recording. Blocks do not name operations: the culprit is the last change that had begun at the
-/// time of the example. Of what was reported it is the last change before the report that is not durable by the rules of the
-/// file system, and where all are, the last one.
+/// time of the example. Of what was reported it is the last change before the report of a file that is not as it is at the
+/// end, if there is one, and of these one that is not durable by the rules of the file system.
 pub fn block_findings(
     history: &History,
     failures: &[Failure],
@@ -65,8 +67,9 @@ pub fn block_findings(
         let Blamed {
             culprit,
             before,
+            damaged,
             is_durable,
-        } = blamed(history, &graph, failure)?;
+        } = blamed(history, &graph, failure, directory)?;
         let at = (failure.ended_ns, (culprit, before));
         let (timeline, left_out) = recovered_moments(history, on.filesystem, at, directory);
         let row = |step: usize| operation(&history.steps[step], directory);
@@ -80,6 +83,10 @@ pub fn block_findings(
             kind,
             story: story(failure, on, &culprit, is_durable),
             advice: match (&culprit.path, &culprit.other_path) {
+                _ if kind != FaultKind::LostAfterAck && damaged.is_some() => {
+                    let path = damaged.and_then(|step| row(step).path).unwrap_or_default();
+                    format!("fsync {path} before the {}.", culprit.text())
+                }
                 // What it gives a name may not be on disk.
                 (Some(path), Some(_)) if kind != FaultKind::LostAfterAck => {
                     format!("fsync {path} before the {}.", culprit.text())
@@ -115,11 +122,21 @@ pub fn block_findings(
 struct Blamed {
     culprit: usize,
     before: Option<usize>,
+    /// The last change of a file that is not as it is at the end, where the culprit is of others.
+    damaged: Option<usize>,
     /// Whether syncs made it durable before the report, as far as the model knows.
     is_durable: bool,
 }
 
-fn blamed(history: &History, graph: &Graph, failure: &Failure) -> Option<Blamed> {
+fn blamed(history: &History, graph: &Graph, failure: &Failure, directory: &[u8]) -> Option<Blamed> {
+    let damaged = failure.files.iter();
+    let damaged = damaged.filter(|row| row.state != FileState::New);
+    let damaged: BTreeSet<&str> = damaged.map(|row| row.path.as_str()).collect();
+    let is_damaged = |step: &Step| {
+        let row = operation(step, directory);
+        let mut paths = row.path.iter().chain(&row.other_path);
+        paths.any(|path| damaged.contains(path.as_str()))
+    };
     let last = failure.told.checked_sub(1);
     let last = last.filter(|_| failure.is_lost_after_ack);
     let before = last.and_then(|last| history.reports().nth(last));
@@ -133,12 +150,22 @@ fn blamed(history: &History, graph: &Graph, failure: &Failure) -> Option<Blamed>
     };
     let steps = history.steps.iter().enumerate();
     let changes = steps.filter(|(_, step)| !step.effects.is_empty());
-    let done = changes.clone().filter(|(_, step)| is_before(step));
-    let done = done.max_by_key(|(_, step)| (!is_durable(step), step.begin));
-    let (culprit, step) = done.or_else(|| changes.clone().next())?;
+    let done = || changes.clone().filter(|(_, step)| is_before(step));
+    let order = |step: &Step| (!is_durable(step), step.begin);
+    let of_damaged = done().filter(|(_, step)| is_damaged(step));
+    let of_damaged = of_damaged.max_by_key(|(_, step)| order(step));
+    let last = done().max_by_key(|(_, step)| order(step));
+    let last = match begin {
+        Some(_) => of_damaged.or(last),
+        None => last,
+    };
+    let (culprit, step) = last.or_else(|| changes.clone().next())?;
     Some(Blamed {
         culprit,
         before,
+        damaged: of_damaged
+            .filter(|_| !is_damaged(step))
+            .map(|(damaged, _)| damaged),
         is_durable: is_durable(step),
     })
 }

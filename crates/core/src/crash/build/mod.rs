@@ -35,6 +35,8 @@ pub struct Builder {
     descriptions: HashMap<Description, u32>,
     /// Files that the program made shorter.
     cut: HashSet<FileId>,
+    /// Files that it synced when they had contents.
+    synced: HashSet<FileId>,
     /// Nodes in the directory under test, or once in it.
     inside: HashSet<FileId>,
     /// Nodes with writable shared mappings.
@@ -67,6 +69,7 @@ impl Builder {
             paths: Paths::default(),
             descriptions: HashMap::new(),
             cut: HashSet::new(),
+            synced: HashSet::new(),
             inside: HashSet::new(),
             mapped: BTreeMap::new(),
             directory: directory.into(),
@@ -172,6 +175,9 @@ impl Builder {
             }
         }
         let appends = self.appends(&operation.change, size);
+        let is_of_file = sync.is_some() && size > 0;
+        self.synced
+            .extend(operation.change.node().filter(|_| is_of_file));
         let first = Step {
             operation: operation.id,
             thread: Thread {
@@ -539,7 +545,7 @@ impl Builder {
     }
 
     /// Whether a change writes at the end of a file that had `size` bytes, as logs do: one that the program found with
-    /// contents and never cut, or opened to append.
+    /// contents or synced with some, and never cut, or opened to append.
     fn appends(&self, change: &Change, size: u64) -> bool {
         let Change::Wrote {
             node,
@@ -551,8 +557,11 @@ impl Builder {
             return false;
         };
         let flags = description.and_then(|one| self.descriptions.get(&one));
-        let is_found = || self.history.base.size_bytes(*node) > 0 && !self.cut.contains(node);
-        *offset == size && (flags.is_some_and(|flags| flags & O_APPEND != 0) || is_found())
+        let has_grown = || {
+            let is_found = self.history.base.size_bytes(*node) > 0;
+            (is_found || self.synced.contains(node)) && !self.cut.contains(node)
+        };
+        *offset == size && (flags.is_some_and(|flags| flags & O_APPEND != 0) || has_grown())
     }
 }
 

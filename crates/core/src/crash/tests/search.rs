@@ -167,7 +167,41 @@ fn what_was_said_of_some_of_the_trees_before_the_end_is_kept() {
         found.faults.iter().map(|fault| fault.states).sum::<u64>(),
         broken
     );
-    assert!(found.faults.iter().all(|fault| !fault.is_smallest));
+    assert!(
+        found
+            .faults
+            .iter()
+            .all(|fault| !fault.is_smallest && !fault.is_attributed)
+    );
+}
+
+/// The whole and the least state of many points wait side by side when the time is over.
+#[test]
+fn a_point_whose_states_were_not_judged_is_not_explored() {
+    let history = program().history();
+    let mut check = |_: &[Seen], _: &Coverage| {
+        let said = Vec::new();
+        Err::<Vec<_>, _>(Stopped { said, by: "ended" })
+    };
+    let (ended, found) = searched(&history, 64, &mut check);
+    assert_eq!(ended, Err("ended"));
+    assert_eq!((found.coverage.points, found.distinct), (0, 0));
+    assert_ne!(found.coverage.not_tried, 0);
+    let mut batches = 0;
+    let mut check = |seen: &[Seen], _: &Coverage| {
+        batches += 1;
+        let by = "ended";
+        if batches == 3 {
+            return Err(Stopped::from(by));
+        }
+        Ok(vec![None; seen.len()])
+    };
+    let (_, found) = searched(&history, 2, &mut check);
+    assert_eq!(found.distinct, 4);
+    let Coverage {
+        points, not_tried, ..
+    } = found.coverage;
+    assert!(points <= 4 && not_tried > 0, "{:?}", found.coverage);
 }
 
 #[test]

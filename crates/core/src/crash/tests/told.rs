@@ -366,7 +366,7 @@ fn a_file_that_gets_its_name_late_is_told_by_it() {
     log.fsync(ROOT);
     log.print();
     let findings = found(&log.history(), "g=b*4096");
-    let story = "The program has reported success, and the pwrite64 of 4,096 B to g at offset 0 is not on disk.";
+    let story = "The program has reported success, but the pwrite64 of 4,096 B to g at offset 0 is not on disk.";
     assert_eq!(findings[0].story, story);
 }
 

@@ -122,7 +122,7 @@ fn found(
     for (message, when) in [said.first(), said.last()].into_iter().zip(ENDS) {
         if let Some(message) = message.filter(|message| Held::of(message).is_none()) {
             return Ok(Err(format!(
-                "its checker refuses it as it is {when}: {message}"
+                "its checker refuses it as it was {when}: {message}"
             )));
         }
     }

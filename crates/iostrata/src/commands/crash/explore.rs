@@ -399,6 +399,11 @@ fn fixed(
     }
     let faults = searched.found.iter().flat_map(|(_, found)| &found.faults);
     let faults: Vec<Fault> = faults.cloned().collect();
+    if faults.iter().any(|fault| !fault.is_attributed) {
+        return Ok(Err(
+            "the time was over before it was known which operations matter".to_owned(),
+        ));
+    }
     let states = searched
         .found
         .iter()
@@ -416,13 +421,13 @@ fn fixed(
         Ok(Err(NoFix::NoSyncHelps)) => {
             let waits =
                 |fault: &Fault| matches!(fault.kind, FaultKind::Ordering | FaultKind::LostAfterAck);
-            let what = if faults.iter().any(waits) {
-                "a part of it"
+            let which = if faults.iter().any(waits) {
+                "some findings come"
             } else {
-                "it"
+                "it comes"
             };
             Ok(Err(format!(
-                "{what} is left by one operation, or by all up to one, and no sync changes that"
+                "{which} from a crash within one operation, or between two, which no sync prevents"
             )))
         }
         Ok(Err(NoFix::SyncFailed)) => Ok(Err(
@@ -509,14 +514,17 @@ fn said(verdicts: &Verdicts) -> Vec<Said> {
 pub(super) fn refuses(options: &Crash, message: &str, when: &str) -> Failure {
     let command = options.check.iter().chain(&options.check_server);
     let words = command.flat_map(|command| command.split_whitespace().map(OsStr::new));
-    let remedy = place::misplaced(options, words).unwrap_or_else(|| {
+    // What --init made is in the copy alone.
+    let like_copy = options.dir.as_ref().filter(|_| options.init.is_none());
+    let misplaced = like_copy.and_then(|dir| place::misplaced(dir, words));
+    let remedy = misplaced.unwrap_or_else(|| {
         "it runs in the copy, where programs outside need their absolute paths; it can write there and to TMPDIR, HOME, \
          /tmp and /dev/shm of its own, and read what everybody may, but for the machine's /tmp; --check-sees shows it \
          more, and --check-user makes it another user"
             .to_owned()
     });
     Failure::Usage(format!(
-        "the checker refuses the directory as it is {when}: {message}; it has to accept that; {remedy}"
+        "the checker refuses the directory as it was {when}: {message}; it has to accept that; {remedy}"
     ))
 }
 

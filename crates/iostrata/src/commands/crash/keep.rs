@@ -1,6 +1,7 @@
 //! States that are kept: the tree, what had been printed, and how it came about.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -85,7 +86,13 @@ pub(super) fn stories(findings: &[Finding]) {
 pub(super) fn state(log: &mut Log, tree: &Tree, told: usize, place: &Path) -> Result<(), Failure> {
     let into = place.join("tree");
     let made = fs::create_dir(place).and_then(|()| fs::create_dir(&into));
-    made.map_err(cannot(format!("make {}", into.display())))?;
+    made.map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AlreadyExists => "; remove it, or give --keep another directory",
+            _ => "",
+        };
+        Failure::Cannot(format!("cannot make {}: {error}{remedy}", place.display()))
+    })?;
     let kept = log
         .build(tree, &into)
         .map_err(Failure::from)

@@ -47,8 +47,8 @@ pub(crate) use self::merge::merge;
 
 /// When a checker has to accept a directory: at both ends of a run without a crash.
 const ENDS: [&str; 2] = [
-    "before the program runs",
-    "after the program has ended without a crash",
+    "before the program ran",
+    "after the program had ended without a crash",
 ];
 
 pub(crate) fn run(options: &Crash) -> Result<ExitCode, Failure> {

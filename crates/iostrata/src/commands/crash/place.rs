@@ -169,14 +169,21 @@ fn free_where_full(directory: &Path) -> Option<u64> {
     free_in(directory).filter(|free| *free < FULL_BYTES)
 }
 
-/// Whether files can be copied from it.
+/// Whether files can be copied from it: a copy below it would hold itself.
 pub(super) fn is_directory(dir: &Path) -> Result<(), Failure> {
-    let meta = std::fs::metadata(dir);
-    if meta.is_ok_and(|meta| meta.is_dir()) {
-        return Ok(());
-    }
+    let copies = env::temp_dir().canonicalize();
+    let found = dir.canonicalize();
+    let is_within = |found: &PathBuf| copies.is_ok_and(|copies| copies.starts_with(found));
+    let is_kernels = |found: &PathBuf| ["/proc", "/sys"].iter().any(|own| found.starts_with(own));
+    let why = match found {
+        Err(_) => "no such directory",
+        Ok(found) if !found.is_dir() => "not a directory",
+        Ok(found) if is_kernels(&found) => "the kernel makes what is there",
+        Ok(found) if is_within(&found) => "its copy would be below it, in TMPDIR",
+        Ok(_) => return Ok(()),
+    };
     Err(Failure::Usage(format!(
-        "--dir {}: not a directory; name the one that holds the program's files",
+        "--dir {}: {why}; name the directory that holds the program's files",
         dir.display()
     )))
 }
@@ -205,25 +212,31 @@ fn copied(options: &Crash, scratch: &Path, interrupt: &Interrupt) -> Result<Path
     Ok(work)
 }
 
-/// What to do where a command names a file of this directory that the copy does not have, in which it runs.
+/// What to do where a command that runs in a copy may mean a file of this directory, which the copy does not have.
 pub(super) fn misplaced<'w>(
-    options: &Crash,
+    copy: &Path,
     command: impl IntoIterator<Item = &'w OsStr>,
 ) -> Option<String> {
     let here = env::current_dir().ok()?;
-    let dir = options.dir.as_ref()?;
+    let within = copy.canonicalize().ok()?;
     let is_misplaced = |(number, word): &(usize, &OsStr)| {
-        // The program itself is looked for in PATH, else.
-        let is_path = *number > 0 || word.as_bytes().contains(&b'/');
         let path = Path::new(word);
-        is_path && path.is_relative() && path.is_file() && !dir.join(path).exists()
+        let has = |byte| word.as_bytes().contains(&byte);
+        // The program itself is looked for in PATH, and a word without a dot may be no file.
+        let is_path = has(b'/') || *number > 0 && has(b'.');
+        let found = copy.join(path).canonicalize();
+        let is_there = found.is_ok_and(|found| found.starts_with(&within));
+        is_path && path.is_relative() && path.is_file() && !is_there
     };
     let mut words = command.into_iter().enumerate();
     let (_, word) = words.find(is_misplaced)?;
-    let path: PathBuf = here.join(word).components().collect();
+    let path = here.join(word);
+    let path = match word.as_bytes().starts_with(b"..") {
+        true => path.canonicalize().unwrap_or(path),
+        false => path.components().collect(),
+    };
     Some(format!(
-        "it runs in a copy of {}, which has no {}: write {}",
-        dir.display(),
+        "it runs in a copy, which has no {}: for the one here, write {}",
         Path::new(word).display(),
         path.display()
     ))
@@ -306,7 +319,7 @@ pub(super) fn run(
         _ => {}
     }
     let words = options.command.iter().map(OsString::as_os_str);
-    let misplaced = misplaced(options, words).filter(|_| !status.success());
+    let misplaced = misplaced(work, words).filter(|_| !status.success());
     if log.exists() {
         if let Some(remedy) = misplaced.filter(|_| press.shows) {
             ui::say(&format!("note: the program failed; {remedy}"));

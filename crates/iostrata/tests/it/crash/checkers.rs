@@ -86,7 +86,10 @@ fn a_path_from_here_is_told_by_its_absolute_one() {
     let case = Case::new("f", "old");
     let here = case.place.dir();
     fs::write(here.join("own.sh"), "exit 3").unwrap();
-    let wanted = format!("has no ./own.sh: write {}/own.sh", here.display());
+    let wanted = format!(
+        "has no ./own.sh: for the one here, write {}/own.sh",
+        here.display()
+    );
     let says = |mut command: Command, code| {
         command.env("COLUMNS", "1000").current_dir(&here);
         let said = run(command).expect(code).stderr;
@@ -94,6 +97,11 @@ fn a_path_from_here_is_told_by_its_absolute_one() {
     };
     let check = case.command(&["--check", "sh ./own.sh"], "echo new > f");
     says(check, 2);
+    // It made one of this name itself, and failed for another reason.
+    let mut made = case.bare();
+    made.arg(&case.dir).current_dir(&here);
+    made.args(["--", "/bin/sh", "-c", "echo > own.sh; exit 3", "own.sh"]);
+    assert!(!run(made).expect(1).stderr.contains("for the one here"));
     for (words, code) in [(&["/bin/sh", "./own.sh"][..], 3), (&["./own.sh"], 127)] {
         let mut command = case.bare();
         command.arg(&case.dir).arg("--").args(words);

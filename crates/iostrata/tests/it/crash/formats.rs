@@ -226,7 +226,7 @@ fn a_format_without_its_program_is_left_to_the_rules_and_that_is_said() {
         "printf z | /usr/bin/dd of=t.db bs=1 seek=100 conv=notrunc status=none; echo new > f";
     let said_of = said(&["sqlite3"], &format!("{damaged}; echo old > f"), script);
     let refused = "t.db is an SQLite database, which the built-in rules do not know, and was checked by them alone: its \
-                   checker refuses it as it is before the program runs: t.db: ";
+                   checker refuses it as it was before the program ran: t.db: ";
     assert!(said_of.contains(refused), "{said_of}");
     let said_of = said(&[], "echo old > f", "echo new > f");
     assert!(

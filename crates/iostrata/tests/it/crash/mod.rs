@@ -347,7 +347,17 @@ fn a_directory_that_is_none_and_a_program_that_is_none() {
     let mut command = case.bare();
     command.arg(case.dir.join("none")).args(["--", "true"]);
     let outcome = run(command).expect(2);
-    assert!(outcome.stderr.contains("not a directory"));
+    assert!(outcome.stderr.contains("no such directory"));
+    for (dir, why) in [
+        ("/", "its copy would be below it"),
+        ("/proc/self", "the kernel makes what is there"),
+        ("/sys", "the kernel makes what is there"),
+    ] {
+        let mut command = case.bare();
+        command.args([dir, "--", "true"]);
+        let said = run(command).expect(2).stderr;
+        assert!(said.contains(why), "{dir}: {said}");
+    }
     let mut command = case.bare();
     command.arg(&case.dir).args(["--", "no-such-program"]);
     run(command).expect(127);

@@ -229,7 +229,7 @@ fn it_accepts_the_directory_as_it_was_and_is() {
     assert!(before.contains("neither ok nor fail: hello"), "{before}");
     let refuses = server("if grep -q new \"$copy/settings\"; then echo fail new; else echo ok; fi");
     let after = refused(&refuses, &[], 2);
-    assert!(after.contains("after the program has ended"), "{after}");
+    assert!(after.contains("after the program had ended"), "{after}");
     let both = refused("cat", &["--check", "true"], 2);
     assert!(both.contains("cannot be used with"), "{both}");
 }

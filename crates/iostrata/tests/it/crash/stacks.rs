@@ -58,7 +58,7 @@ fn names_both(result: &Value, shown: &Outcome) {
         "{culprit:?}"
     );
     assert!(has(&before, "put_in_place (save)"), "{before:?}");
-    let told = "The rename was called by put_in_place (save) ← main (save)";
+    let told = "The rename of t to f was called by put_in_place (save) ← main (save)";
     assert!(shown.stdout.contains(told), "{}", shown.stdout);
 }
 
@@ -104,7 +104,7 @@ fn a_kept_recording_names_them() {
     command.env("PATH", std::env::var_os("PATH").unwrap());
     command.arg("--from").arg(&kept);
     let again = run(command).expect(1);
-    let told = "The rename was called by put_in_place (save) ← main (save)";
+    let told = "The rename of t to f was called by put_in_place (save) ← main (save)";
     for shown in [first, again] {
         assert!(shown.stdout.contains(told), "{}", shown.stdout);
     }

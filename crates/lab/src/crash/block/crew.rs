@@ -324,10 +324,11 @@ impl<L, P: Fn(u64) + Sync> Work<'_, '_, L, P> {
         }
         let look = &self.crew.look;
         let message = look(recovered, told)?;
-        let is_broken = message.is_some();
+        // Without the report it is fine, or something else is broken.
+        let is_lost_after_ack = message.is_some() && told > 0 && look(recovered, 0)? != message;
         Ok(Verdict {
             message,
-            is_lost_after_ack: is_broken && told > 0 && look(recovered, 0)?.is_none(),
+            is_lost_after_ack,
         })
     }
 

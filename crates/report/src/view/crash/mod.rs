@@ -98,7 +98,14 @@ const RULES: &str = "Without --check, a file has to be as it was, or as the prog
                      what it finds when it starts, give a --check that does so too.";
 
 fn show_kind(page: &mut Page, result: &CrashResult) {
-    let is_damage = |finding: &Finding| finding.kind != FaultKind::LostAfterAck;
+    let rows = result.modes.iter().flat_map(|mode| &mode.formats);
+    let checked: Vec<&FormatRow> = rows.filter(|row| row.checked).collect();
+    let is_checked = |finding: &Finding| {
+        let path = finding.culprit.path.as_deref().unwrap_or_default();
+        checked.iter().any(|row| row.covers(path.as_bytes()))
+    };
+    let is_damage =
+        |finding: &Finding| finding.kind != FaultKind::LostAfterAck && !is_checked(finding);
     if result.check.is_none() && result.findings.iter().any(is_damage) {
         page.blank();
         page.paragraph(0, RULES);
@@ -106,7 +113,7 @@ fn show_kind(page: &mut Page, result: &CrashResult) {
     if let Some(first) = result.findings.first() {
         let kind = first.kind.as_str();
         page.blank();
-        let text = format!("`iostrata explain {kind}` prints the page of a kind");
+        let text = format!("`iostrata explain {kind}` explains this kind of finding");
         page.paragraph(0, &text);
     }
 }
@@ -118,7 +125,11 @@ fn show_explored(page: &mut Page, result: &CrashResult) {
         page.bullet(2, &text);
     }
     if let Some(by) = &result.interrupted_by {
-        let text = format!("ended by {by}: what follows is what was explored until then");
+        let text = if is_all(result) {
+            format!("{by} ended the program before its end: what it did until then was explored")
+        } else {
+            format!("ended by {by}: what follows is what was explored until then")
+        };
         page.bullet(2, &text);
     }
     for mode in &result.modes {
@@ -234,8 +245,7 @@ fn states(result: &CrashResult) -> String {
 /// What became of the rest: a signal, or the options that limit modes, came before it.
 fn rest(result: &CrashResult) -> String {
     if let Some(by) = &result.interrupted_by {
-        let is_all = result.modes.iter().all(|mode| mode.states.are_all());
-        let what = if is_all && not_begun(result).is_empty() {
+        let what = if is_all(result) {
             "program before its end"
         } else {
             "exploration before the rest"
@@ -265,6 +275,28 @@ fn rest(result: &CrashResult) -> String {
         .chain(again.map(|_| "--states"))
         .collect();
     format!("a higher {} explores the rest", join(options, " and "))
+}
+
+/// What ended the exploration where each point had its whole and its least state, and there are others.
+fn limited(result: &CrashResult) -> Option<String> {
+    let modes = || result.modes.iter();
+    let limit = modes().find(|mode| mode.states.limit_reached);
+    let time = result.settings.time_s;
+    let time = time.filter(|_| modes().any(|mode| mode.states.time_over));
+    match (time, limit) {
+        (Some(time), _) => Some(format!("the {time} s of --time")),
+        (None, Some(mode)) => Some(match mode.recording {
+            Some(_) => "the limit on images (--images)".to_owned(),
+            None => "the limit on states (--states)".to_owned(),
+        }),
+        (None, None) => None,
+    }
+}
+
+/// Whether each point was explored of all that was asked for.
+fn is_all(result: &CrashResult) -> bool {
+    let is_all = result.modes.iter().all(|mode| mode.states.are_all());
+    is_all && not_begun(result).is_empty()
 }
 
 /// The models and runs that were asked for, and were not begun: `xfs`, `recovered ext4 under timer and none`.
@@ -302,15 +334,19 @@ fn points(result: &CrashResult) -> String {
     let explored: u64 = modes().map(|states| states.points).sum();
     let left: u64 = modes().map(|states| states.points_not_explored).sum();
     let all = explored.saturating_add(left);
-    let not_begun = match not_begun(result).as_slice() {
+    format!("{} of {}", grouped(explored), counted(all, "point"))
+}
+
+/// `; xfs and btrfs were not explored`
+fn unexplored(result: &CrashResult) -> String {
+    let all = not_begun(result);
+    match all.as_slice() {
         [] => String::new(),
-        models => format!(", and nothing of {},", join(models, ", ")),
-    };
-    format!(
-        "{} of {}{not_begun}",
-        grouped(explored),
-        counted(all, "point")
-    )
+        [only] => format!("; {only} was not explored"),
+        [first @ .., last] => {
+            format!("; {} and {last} were not explored", join(first, ", "))
+        }
+    }
 }
 
 fn verdict(result: &CrashResult) -> String {
@@ -345,9 +381,12 @@ fn verdict(result: &CrashResult) -> String {
                 None => ("A crash", "", &result.modes[..]),
                 Some(_) => ("A second crash", ", while the checker recovers", &[][..]),
             };
-            let damaged = damaged_on(result, first);
-            let on = on(&damaged, modes);
-            let broken = broken(result, first);
+            let weighed = weighed(result, first);
+            let alike = weighed.iter().copied();
+            let shown = possible_on(alike.filter(|other| other.message == first.message));
+            let damaged = possible_on(weighed.iter().copied());
+            let on = on(&shown, modes);
+            let broken = broken(result, first) + &broken_elsewhere(&weighed, &shown);
             match unknown_of(result, first) {
                 None => format!(
                     "{crash} can break this{on}{meanwhile}: {broken}{}. {}",
@@ -366,11 +405,18 @@ fn verdict(result: &CrashResult) -> String {
             let other = if is_all { "" } else { " else" };
             format!("Clean: the program changed nothing{other} in the directory.")
         }
-        (Verdict::Clean, _) => format!("Clean: none of {} breaks anything.", states(result)),
+        (Verdict::Clean, _) => {
+            let states = states(result);
+            let left = limited(result).map_or(String::new(), |by| {
+                format!("; the whole and the least of each point are among them, and {by} left others out")
+            });
+            format!("Clean: none of {states} breaks anything{left}.")
+        }
         (Verdict::Partial, _) => format!(
-            "Clean so far: none of {} at {} breaks anything; {}.",
+            "Clean so far: none of {} at {} breaks anything{}; {}.",
             states(result),
             points(result),
+            unexplored(result),
             rest(result)
         ),
     }
@@ -378,7 +424,7 @@ fn verdict(result: &CrashResult) -> String {
 
 /// What is broken, without the end of a sentence, and of how many files.
 fn broken(result: &CrashResult, first: &Finding) -> String {
-    let message = first.message.trim_end_matches(['.', ':', ';', ' ']);
+    let message = message(first);
     let groups = alike::grouped(&result.findings);
     match groups.first().map(alike::Alike::said_of) {
         None | Some(0) => message.to_owned(),
@@ -389,20 +435,47 @@ fn broken(result: &CrashResult, first: &Finding) -> String {
     }
 }
 
-/// The models that allow damage, or where nothing is damaged the loss of what was reported.
-fn damaged_on(result: &CrashResult, first: &Finding) -> Vec<Model> {
+/// Findings of damage, or where nothing is damaged of the loss of what was reported.
+fn weighed<'r>(result: &'r CrashResult, first: &Finding) -> Vec<&'r Finding> {
     let is_loss = |finding: &Finding| finding.kind == FaultKind::LostAfterAck;
     let alike = result.findings.iter();
     let alike = alike.filter(|finding| {
         is_loss(finding) == is_loss(first)
             && finding.recovering.is_some() == first.recovering.is_some()
     });
-    let mut models: Vec<Model> = alike
-        .flat_map(|finding| finding.possible_on.clone())
+    alike.collect()
+}
+
+/// The models that allow these.
+fn possible_on<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<Model> {
+    let findings = findings.into_iter();
+    let models: BTreeSet<Model> = findings
+        .flat_map(|finding| finding.possible_on.iter().copied())
         .collect();
-    models.sort_unstable();
-    models.dedup();
-    models
+    models.into_iter().collect()
+}
+
+/// File systems that leave other damage than what was said of some: each message with those that show it.
+fn broken_elsewhere(weighed: &[&Finding], said_of: &[Model]) -> String {
+    let mut known = BTreeSet::from_iter(said_of.iter().copied());
+    known.insert(Model::Posix);
+    let mut said = String::new();
+    for finding in weighed {
+        let models = finding.possible_on.iter();
+        let new: Vec<&str> = models
+            .filter(|model| known.insert(**model))
+            .map(|model| model.as_str())
+            .collect();
+        if !new.is_empty() {
+            said += &format!("; on {}: {}", join(new, ", "), message(finding));
+        }
+    }
+    said
+}
+
+/// Without the end of a sentence.
+fn message(finding: &Finding) -> &str {
+    finding.message.trim_end_matches(['.', ':', ';', ' '])
 }
 
 /// Other file systems, where nothing is damaged and what was reported is lost.
@@ -535,8 +608,10 @@ fn called(row: &OperationRow) -> Option<String> {
         ""
     };
     let functions = own[..own.len().min(FUNCTIONS)].join(" ← ");
-    let call = &row.syscall;
-    Some(format!("The {call} was called by {functions}{more}"))
+    Some(format!(
+        "The {} was called by {functions}{more}",
+        row.text()
+    ))
 }
 
 /// `ext4, pressure fsync: 3 states`.
@@ -550,7 +625,7 @@ fn show_fix(page: &mut Page, result: &CrashResult) {
     if let Some(why) = &result.fix_unknown_because {
         page.paragraph(
             0,
-            &format!("No syncs are known that prevent all of it: {why}."),
+            &format!("No set of syncs is known that prevents all of it: {why}."),
         );
     }
     let Some(fix) = &result.fix else { return };
@@ -570,7 +645,7 @@ fn fixes(rows: &[FixRow]) -> Vec<String> {
     let lines = distinct(all.iter()).into_iter().map(|line| {
         match all.iter().filter(|other| *other == line).count() {
             1 => line.clone(),
-            times => format!("{line}, each of {times} times"),
+            times => format!("{line}, all {times} times"),
         }
     });
     lines.collect()
@@ -611,7 +686,7 @@ fn counts(states: &States, point: &str, limited: &str) -> String {
         parts.push(format!("not all combinations at {points}"));
     }
     let ended = if states.time_over {
-        Some("time over".to_owned())
+        Some("out of time".to_owned())
     } else {
         (states.limit_reached).then(|| format!("limit on {limited} reached"))
     };

@@ -52,7 +52,8 @@ fn the_first_line_has_the_number_of_points() {
         "Clean so far: none of 4 different states of 2 models at 18 of 45 points breaks anything; a higher --states explores the rest."
     );
     result.settings.models.push(Model::Btrfs);
-    assert_eq!(points(&result), "18 of 45 points, and nothing of btrfs,");
+    assert_eq!(points(&result), "18 of 45 points");
+    assert!(verdict(&result).contains(" breaks anything; btrfs was not explored; "));
 }
 
 #[test]
@@ -72,7 +73,25 @@ fn syncs_before_calls_that_are_alike_are_one_line() {
     assert_eq!(lines.len(), all + 1);
     let last = lines.last().unwrap();
     assert!(
-        last.starts_with("fsync data ") && last.ends_with(", each of 2 times"),
+        last.starts_with("fsync data ") && last.ends_with(", all 2 times"),
         "{last}"
     );
+}
+
+/// The saved program leaves two kinds of damage.
+#[test]
+fn a_message_is_said_of_the_file_systems_that_show_it() {
+    let mut result = saved();
+    let [first, second] = &mut result.findings[..2] else {
+        panic!("two findings of damage")
+    };
+    first.possible_on = vec![Model::Posix, Model::Xfs, Model::Btrfs];
+    second.possible_on = vec![Model::Posix, Model::Ext4, Model::Xfs];
+    second.message = "f holds nothing but zeros.".to_owned();
+    first.message = "f is empty".to_owned();
+    result.findings.truncate(2);
+    let said = verdict(&result);
+    let wanted =
+        "A crash can break this on xfs, btrfs: f is empty; on ext4: f holds nothing but zeros. ";
+    assert!(said.starts_with(wanted), "{said}");
 }

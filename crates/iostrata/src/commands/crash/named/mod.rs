@@ -75,6 +75,16 @@ impl Named {
             None => (bytes, None),
         };
         let Some((name, kind)) = KINDS.into_iter().find(|(own, _)| own.as_bytes() == name) else {
+            // A shell command has no colon behind its first word.
+            let is_word = !name.is_empty() && name.iter().all(u8::is_ascii_lowercase);
+            if is_word && path.is_some_and(|path| path.iter().all(u8::is_ascii_graphic)) {
+                let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+                return Err(Failure::Usage(format!(
+                    "--check {}: no checker has this name; name {}, or give a command",
+                    check.display(),
+                    names.join(", ")
+                )));
+            }
             return Ok(None);
         };
         let path = match path {
