@@ -139,9 +139,10 @@ fn finding(history: &History, fault: &Fault, model: Model, directory: &[u8]) -> 
     let failed = failed_sync(history, fault).map(row);
     let mut effects = history.steps[fault.culprit].effects.clone();
     let is_part = effects.any(|at| fault.state.kept[at]);
-    let mut story = match fault.is_attributed {
-        true => story(fault.kind, &culprit, before.as_ref(), is_part),
-        false => unattributed(fault.kind, &culprit),
+    let mut story = if fault.is_attributed {
+        story(fault.kind, &culprit, before.as_ref(), is_part)
+    } else {
+        unattributed(fault.kind, &culprit)
     };
     if let Some((sync, why)) = failed.as_ref().and_then(|row| Some((row, row.failure()?))) {
         story = format!("{story} The {} after it failed: {why}.", sync.text());

@@ -128,7 +128,7 @@ pub fn search<E>(
         search.add(state, looked)
     });
     let explored = explored.and_then(|()| search.judge());
-    // What waited to be looked at when the search ended is not explored.
+    // What waited for the checker when the search ended is not explored.
     let judged = search.judged;
     found.coverage = if explored.is_ok() { coverage } else { judged };
     explored
@@ -257,9 +257,8 @@ impl<E> Search<'_, '_, E> {
     /// Attributes those of these states that were checked before the end, and fail.
     fn keep(&mut self, states: Vec<(State, Key)>) {
         for (state, key) in states {
-            let said = self.smaller.verdicts.said(&key);
-            self.found.distinct += u64::from(said.is_some());
-            if let Some(message) = said.flatten() {
+            self.found.distinct += u64::from(self.smaller.verdicts.has(&key));
+            if let Some(message) = self.smaller.verdicts.message(&key) {
                 let message = message.to_owned();
                 self.found.failing += 1;
                 self.add_fault(self.smaller.unfinished(state, message));

@@ -69,9 +69,13 @@ impl Verdicts {
             == &said
     }
 
-    /// What was said of one, if it was looked at.
-    pub(super) fn said(&self, key: &Key) -> Option<Option<&str>> {
-        self.known.get(key).map(Option::as_deref)
+    pub(super) fn has(&self, key: &Key) -> bool {
+        self.known.contains_key(key)
+    }
+
+    /// What is known to be broken in one.
+    pub(super) fn message(&self, key: &Key) -> Option<&str> {
+        self.known.get(key)?.as_deref()
     }
 
     /// What was said of these, or is said now.

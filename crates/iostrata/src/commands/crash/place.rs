@@ -231,9 +231,10 @@ pub(super) fn misplaced<'w>(
     let mut words = command.into_iter().enumerate();
     let (_, word) = words.find(is_misplaced)?;
     let path = here.join(word);
-    let path = match word.as_bytes().starts_with(b"..") {
-        true => path.canonicalize().unwrap_or(path),
-        false => path.components().collect(),
+    let path = if word.as_bytes().starts_with(b"..") {
+        path.canonicalize().unwrap_or(path)
+    } else {
+        path.components().collect()
     };
     Some(format!(
         "it runs in a copy, which has no {}: for the one here, write {}",

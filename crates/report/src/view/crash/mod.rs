@@ -457,20 +457,16 @@ fn possible_on<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> Vec<Model
 
 /// File systems that leave other damage than what was said of some: each message with those that show it.
 fn broken_elsewhere(weighed: &[&Finding], said_of: &[Model]) -> String {
-    let mut known = BTreeSet::from_iter(said_of.iter().copied());
+    let mut known: BTreeSet<Model> = said_of.iter().copied().collect();
     known.insert(Model::Posix);
-    let mut said = String::new();
-    for finding in weighed {
+    let said = weighed.iter().filter_map(|finding| {
         let models = finding.possible_on.iter();
-        let new: Vec<&str> = models
-            .filter(|model| known.insert(**model))
-            .map(|model| model.as_str())
-            .collect();
-        if !new.is_empty() {
-            said += &format!("; on {}: {}", join(new, ", "), message(finding));
-        }
-    }
-    said
+        let new = models.filter(|model| known.insert(**model));
+        let new: Vec<&str> = new.map(|model| model.as_str()).collect();
+        let text = || format!("; on {}: {}", join(&new, ", "), message(finding));
+        (!new.is_empty()).then(text)
+    });
+    said.collect()
 }
 
 /// Without the end of a sentence.
