@@ -86,10 +86,17 @@ impl Case {
     }
 }
 
-/// Kind, message and culprit of each finding.
+/// Kind, message and culprit of each finding; they have the failing states of all runs.
 fn found(result: &Value) -> BTreeSet<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let findings = result["findings"].as_array().unwrap().iter();
+    let sum = |all: &Value, count: fn(&Value) -> &Value| -> u64 {
+        let all = all.as_array().unwrap().iter();
+        all.map(|one| count(one).as_u64().unwrap()).sum()
+    };
+    let failing = sum(&result["modes"], |mode| &mode["states"]["failing"]);
+    let shown = sum(&result["findings"], |finding| &finding["states"]);
+    assert_eq!(shown, failing);
     findings
         .map(|finding| {
             assert_eq!(finding["proven_by"], serde_json::json!(["real recovery"]));

@@ -356,7 +356,10 @@ where
             return;
         };
         self.explored.states += 1;
-        self.counted.insert(key, verdict.message.is_some());
+        let is_new = self
+            .counted
+            .insert(key, verdict.message.is_some())
+            .is_none();
         let Some(message) = verdict.message else {
             return;
         };
@@ -368,7 +371,7 @@ where
             (&known.message, known.is_lost_after_ack) == (&message, verdict.is_lost_after_ack)
         });
         if let Some(known) = same {
-            known.states += 1;
+            known.states += u64::from(is_new);
         } else {
             failures.push(Failure {
                 message,
