@@ -4,6 +4,7 @@ use std::convert::Infallible;
 
 use super::{Log, ROOT, fixed, letters, said, shown};
 use crate::crash::block::{Failure, On, Pressure, block_findings};
+use crate::crash::told::{FileRow, FileState};
 use crate::crash::{
     Budget, Check, Coverage, FaultKind, Finding, Found, History, Left, Model, Seen, Stopped,
     Verdicts,
@@ -265,6 +266,70 @@ fn a_loss_on_a_disk_is_blamed_on_what_no_sync_covered() {
     let (path, story) = lost_on_a_disk(&log(true));
     assert_eq!(path.as_deref(), Some("kept"));
     assert!(!story.contains("no sync covers"), "{story}");
+}
+
+/// What is said of a real recovery in which `first` is not as it is at the end, and `second` is.
+fn damaged_on_a_disk(log: &Log, is_lost_after_ack: bool) -> Finding {
+    let row = |path: &str, state| FileRow {
+        path: path.to_owned(),
+        before_bytes: Some(10),
+        at_bytes: Some(10),
+        after_bytes: Some(10),
+        state,
+    };
+    let failure = Failure {
+        message: "first is older".to_owned(),
+        is_lost_after_ack,
+        is_boundary: true,
+        ended_ns: u64::MAX,
+        told: 1,
+        kept_blocks: 0,
+        blocks: 0,
+        states: 1,
+        files: vec![row("first", FileState::Old), row("second", FileState::New)],
+        proof: None,
+    };
+    let on = On {
+        filesystem: Model::Ext4,
+        pressure: Pressure::None,
+    };
+    block_findings(&log.history(), &[failure], on, b"/").remove(0)
+}
+
+#[test]
+fn what_a_disk_lost_is_of_the_file_that_is_not_as_at_the_end() {
+    let mut log = Log::new();
+    for name in ["first", "second"] {
+        let file = log.found(ROOT, name, letters('a', 10));
+        log.write(file, 0, letters('b', 10));
+    }
+    log.print();
+    let lost = damaged_on_a_disk(&log, true);
+    assert_eq!(lost.culprit.path.as_deref(), Some("first"));
+    let early = damaged_on_a_disk(&log, false);
+    assert_eq!(early.culprit.path.as_deref(), Some("second"));
+    assert!(
+        early.advice.starts_with("fsync first before the "),
+        "{}",
+        early.advice
+    );
+}
+
+#[test]
+fn a_log_that_was_made_and_synced_is_appended_to() {
+    let appends = |is_synced: bool| {
+        let mut log = Log::new();
+        let file = log.create(ROOT, "log");
+        log.write(file, 0, letters('a', 5_000));
+        if is_synced {
+            log.fsync(file);
+        }
+        log.write(file, 5_000, letters('b', 5_000));
+        let history = log.history();
+        let last = history.steps.last().unwrap();
+        last.appends
+    };
+    assert!(appends(true) && !appends(false));
 }
 
 #[test]
