@@ -8,7 +8,6 @@ use super::builtin::{Digest, Held, is_zeros};
 use super::finding::operation;
 use super::graph::Graph;
 use super::history::{History, Step, Thread, below};
-use super::model::Model;
 use super::result::OperationRow;
 use super::search::Fault;
 use super::state;
@@ -170,15 +169,14 @@ pub(super) fn moments(
     some_of(&begun, (fault.culprit, fault.before), moment)
 }
 
-/// The same of a state that a real file system has recovered, whose last flush was done at a time. By its model is said
+/// The same of a state that a real file system has recovered, whose last flush was done at a time. By its rules is said
 /// what syncs had made durable; of anything else nobody knows, since blocks name no operation.
 pub(super) fn recovered_moments(
     history: &History,
-    model: Model,
+    graph: &Graph,
     (ended_ns, cited): (u64, (usize, Option<usize>)),
     directory: &[u8],
 ) -> (Vec<Moment>, u64) {
-    let graph = Graph::of(history, model);
     let has_returned = |step: &Step| step.ended_ns <= ended_ns;
     let returned = history.steps.iter().filter(|step| has_returned(step));
     let time = returned.map(|step| step.end).max();
@@ -193,7 +191,7 @@ pub(super) fn recovered_moments(
     };
     let moment = |step: usize| {
         let has_returned = has_returned(&history.steps[step]);
-        moment(history, &graph, directory, (step, left(step), has_returned))
+        moment(history, graph, directory, (step, left(step), has_returned))
     };
     let begun = told_of(history, |step| step.started_ns <= ended_ns);
     some_of(&begun, cited, moment)

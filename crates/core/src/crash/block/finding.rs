@@ -71,7 +71,7 @@ pub fn block_findings(
             is_durable,
         } = blamed(history, &graph, failure, directory)?;
         let at = (failure.ended_ns, (culprit, before));
-        let (timeline, left_out) = recovered_moments(history, on.filesystem, at, directory);
+        let (timeline, left_out) = recovered_moments(history, &graph, at, directory);
         let row = |step: usize| operation(&history.steps[step], directory);
         let (culprit, before) = (row(culprit), before.map(row));
         let kind = match (failure.is_lost_after_ack, failure.is_boundary) {
@@ -155,10 +155,7 @@ fn blamed(history: &History, graph: &Graph, failure: &Failure, directory: &[u8])
     let of_damaged = done().filter(|(_, step)| is_damaged(step));
     let of_damaged = of_damaged.max_by_key(|(_, step)| order(step));
     let last = done().max_by_key(|(_, step)| order(step));
-    let last = match begin {
-        Some(_) => of_damaged.or(last),
-        None => last,
-    };
+    let last = begin.and(of_damaged).or(last);
     let (culprit, step) = last.or_else(|| changes.clone().next())?;
     Some(Blamed {
         culprit,

@@ -502,11 +502,8 @@ impl Builder {
 
     fn create(&mut self, step: usize, name: &Name, node: FileId) {
         self.enter(step, name, node, None);
-        if let Some(Effect {
-            piece: Piece::Entry { is_new, .. },
-            ..
-        }) = self.history.effects.last_mut()
-        {
+        let entry = self.history.effects.last_mut();
+        if let Some(Piece::Entry { is_new, .. }) = entry.map(|entry| &mut entry.piece) {
             *is_new = true;
         }
     }

@@ -165,8 +165,9 @@ impl<'h> Explorer<'h> {
         let points = self.points(budget);
         coverage.not_tried = points.len() as u64;
         let [first, rest] = self.rounds(points);
+        let points = self.reports_first(&first, &rest);
         let mut seen = HashSet::new();
-        for point in self.reports_first(&first, &rest) {
+        for &point in &points {
             let mut ends = self.ends(point);
             ends.retain(|kept| seen.insert((Self::key(kept), self.told(point))));
             if coverage.states + ends.len() as u64 > budget.states {
@@ -180,9 +181,8 @@ impl<'h> Explorer<'h> {
             coverage.sampled += 1;
             coverage.not_tried -= 1;
         }
-        let points = self.reports_first(&first, &rest);
         for point in points.into_iter().take(MOST_ALONE) {
-            let own = self.own(point);
+            let own = self.own(point, &self.ends(point));
             let Some(kept) = own.filter(|kept| seen.insert((Self::key(kept), self.told(point))))
             else {
                 continue;
@@ -205,7 +205,7 @@ impl<'h> Explorer<'h> {
                 let most = (left / (round.len() - number) as u64).max(FEWEST_AT_A_POINT);
                 let (mut states, all) = self.states_at(*point, budget, most);
                 let ends = self.ends(*point);
-                let own = self.own(*point);
+                let own = self.own(*point, &ends);
                 let own = own.filter(|kept| seen.contains(&(Self::key(kept), self.told(*point))));
                 states.retain(|kept| !ends.contains(kept) && own.as_ref() != Some(kept));
                 for kept in states {
@@ -267,12 +267,12 @@ impl<'h> Explorer<'h> {
 
     /// What the step of a point changed, without all that need not be there before it: one state for most of what should have
     /// waited. `None` where that is the whole or the least state.
-    fn own(&self, point: Point) -> Option<Vec<bool>> {
+    fn own(&self, point: Point, ends: &[Vec<bool>]) -> Option<Vec<bool>> {
         let certain = self.certain(point);
         let own = self.history.steps[point.step].effects.clone();
         let own = own.filter(|at| self.under_way[*at] <= point.time);
         let kept = self.pages().closed(&certain, own);
-        (!self.ends(point).contains(&kept) && kept.contains(&true)).then_some(kept)
+        (!ends.contains(&kept) && kept.contains(&true)).then_some(kept)
     }
 
     fn key(kept: &[bool]) -> Hash {

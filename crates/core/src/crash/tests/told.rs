@@ -221,28 +221,25 @@ fn what_destroys_a_reported_record_is_named() {
     assert!(!findings.is_empty());
 }
 
-/// No sync that is added helps: the one that is there may have lost the data already.
-/// What was reported and is lost after a real recovery, by its file.
-fn lost_on_a_disk(log: &Log) -> (Option<String>, String) {
+/// What is said of a real recovery of ext4 after the report, in which these files differ.
+fn on_a_disk(log: &Log, is_lost_after_ack: bool, files: Vec<FileRow>) -> Finding {
     let failure = Failure {
         message: "lost".to_owned(),
-        is_lost_after_ack: true,
+        is_lost_after_ack,
         is_boundary: true,
         ended_ns: u64::MAX,
         told: 1,
         kept_blocks: 0,
         blocks: 0,
         states: 1,
-        files: Vec::new(),
+        files,
         proof: None,
     };
     let on = On {
         filesystem: Model::Ext4,
         pressure: Pressure::None,
     };
-    let findings = block_findings(&log.history(), &[failure], on, b"/");
-    let Finding { culprit, story, .. } = &findings[0];
-    (culprit.path.clone(), story.clone())
+    block_findings(&log.history(), &[failure], on, b"/").remove(0)
 }
 
 #[test]
@@ -260,40 +257,12 @@ fn a_loss_on_a_disk_is_blamed_on_what_no_sync_covered() {
         log.print();
         log
     };
-    let (path, story) = lost_on_a_disk(&log(false));
-    assert_eq!(path.as_deref(), Some("lost"));
+    let Finding { culprit, story, .. } = on_a_disk(&log(false), true, Vec::new());
+    assert_eq!(culprit.path.as_deref(), Some("lost"));
     assert!(story.contains("that no sync covers"), "{story}");
-    let (path, story) = lost_on_a_disk(&log(true));
-    assert_eq!(path.as_deref(), Some("kept"));
+    let Finding { culprit, story, .. } = on_a_disk(&log(true), true, Vec::new());
+    assert_eq!(culprit.path.as_deref(), Some("kept"));
     assert!(!story.contains("no sync covers"), "{story}");
-}
-
-/// What is said of a real recovery in which `first` is not as it is at the end, and `second` is.
-fn damaged_on_a_disk(log: &Log, is_lost_after_ack: bool) -> Finding {
-    let row = |path: &str, state| FileRow {
-        path: path.to_owned(),
-        before_bytes: Some(10),
-        at_bytes: Some(10),
-        after_bytes: Some(10),
-        state,
-    };
-    let failure = Failure {
-        message: "first is older".to_owned(),
-        is_lost_after_ack,
-        is_boundary: true,
-        ended_ns: u64::MAX,
-        told: 1,
-        kept_blocks: 0,
-        blocks: 0,
-        states: 1,
-        files: vec![row("first", FileState::Old), row("second", FileState::New)],
-        proof: None,
-    };
-    let on = On {
-        filesystem: Model::Ext4,
-        pressure: Pressure::None,
-    };
-    block_findings(&log.history(), &[failure], on, b"/").remove(0)
 }
 
 #[test]
@@ -304,9 +273,17 @@ fn what_a_disk_lost_is_of_the_file_that_is_not_as_at_the_end() {
         log.write(file, 0, letters('b', 10));
     }
     log.print();
-    let lost = damaged_on_a_disk(&log, true);
+    let row = |path: &str, state| FileRow {
+        path: path.to_owned(),
+        before_bytes: Some(10),
+        at_bytes: Some(10),
+        after_bytes: Some(10),
+        state,
+    };
+    let files = || vec![row("first", FileState::Old), row("second", FileState::New)];
+    let lost = on_a_disk(&log, true, files());
     assert_eq!(lost.culprit.path.as_deref(), Some("first"));
-    let early = damaged_on_a_disk(&log, false);
+    let early = on_a_disk(&log, false, files());
     assert_eq!(early.culprit.path.as_deref(), Some("second"));
     assert!(
         early.advice.starts_with("fsync first before the "),
@@ -332,6 +309,7 @@ fn a_log_that_was_made_and_synced_is_appended_to() {
     assert!(appends(true) && !appends(false));
 }
 
+/// No sync that is added helps: the one that is there may have lost the data already.
 #[test]
 fn a_sync_that_failed_has_no_fix() {
     let syncs = |failed: bool| {

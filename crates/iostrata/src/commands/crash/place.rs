@@ -320,7 +320,9 @@ pub(super) fn run(
         _ => {}
     }
     let words = options.command.iter().map(OsString::as_os_str);
-    let misplaced = misplaced(work, words).filter(|_| !status.success());
+    let misplaced = (!status.success())
+        .then(|| misplaced(work, words))
+        .flatten();
     if log.exists() {
         if let Some(remedy) = misplaced.filter(|_| press.shows) {
             ui::say(&format!("note: the program failed; {remedy}"));

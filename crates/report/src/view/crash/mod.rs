@@ -1,6 +1,7 @@
 //! What a crash could leave: the verdict, what breaks, and what would prevent it.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::iter;
 
 use iostrata_core::bytes::grouped;
@@ -267,14 +268,20 @@ fn rest(result: &CrashResult) -> String {
         let ways = grouped(again.recoveries);
         return format!("{} of {ways} ways to recover were explored", again.explored);
     }
-    let options: BTreeSet<&str> = partial()
-        .map(|mode| match mode.recording {
-            Some(_) => "--images",
-            None => "--states",
-        })
-        .chain(again.map(|_| "--states"))
+    let limits: BTreeSet<&str> = partial()
+        .map(limited_by)
+        .chain(again.map(|_| "states"))
         .collect();
+    let options = limits.iter().map(|limit| format!("--{limit}"));
     format!("a higher {} explores the rest", join(options, " and "))
+}
+
+/// What is limited in a mode, as the option has it.
+fn limited_by(mode: &ModeRow) -> &'static str {
+    match mode.recording {
+        Some(_) => "images",
+        None => "states",
+    }
 }
 
 /// What ended the exploration where each point had its whole and its least state, and there are others.
@@ -285,10 +292,7 @@ fn limited(result: &CrashResult) -> Option<String> {
     let time = time.filter(|_| modes().any(|mode| mode.states.time_over));
     match (time, limit) {
         (Some(time), _) => Some(format!("the {time} s of --time")),
-        (None, Some(mode)) => Some(match mode.recording {
-            Some(_) => "the limit on images (--images)".to_owned(),
-            None => "the limit on states (--states)".to_owned(),
-        }),
+        (None, Some(mode)) => Some(format!("the limit on {0} (--{0})", limited_by(mode))),
         (None, None) => None,
     }
 }
@@ -340,12 +344,16 @@ fn points(result: &CrashResult) -> String {
 /// `; xfs and btrfs were not explored`
 fn unexplored(result: &CrashResult) -> String {
     let all = not_begun(result);
-    match all.as_slice() {
-        [] => String::new(),
-        [only] => format!("; {only} was not explored"),
-        [first @ .., last] => {
-            format!("; {} and {last} were not explored", join(first, ", "))
-        }
+    let are = if all.len() == 1 { "was" } else { "were" };
+    let said = || format!("; {} {are} not explored", listed(&all));
+    all.first().map_or(String::new(), |_| said())
+}
+
+/// `ext4, xfs and btrfs`
+fn listed(names: &[impl Display]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", join(first, ", ")),
+        _ => join(names, ", "),
     }
 }
 
@@ -505,9 +513,7 @@ fn on(models: &[Model], modes: &[ModeRow]) -> String {
     let does_not = match without.as_slice() {
         [] => String::new(),
         [one] => format!(", though {one} does not do it"),
-        [first @ .., last] => {
-            format!(", though none of {} and {last} does it", first.join(", "))
-        }
+        all => format!(", though none of {} does it", listed(all)),
     };
     format!(" as far as POSIX goes{does_not}")
 }
